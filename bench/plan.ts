@@ -165,7 +165,7 @@ try {
   }
   const floor = median((all.get('floor') ?? []).map(({ seconds }) => seconds));
   process.stdout.write(
-    '| | seconds (median) | of the floor | requests | evictions refused | nodes out at once | looks | above the limit | below the budget |\n|---|---|---|---|---|---|---|---|---|\n',
+    '| | seconds (median) | × floor | requests | evictions refused | nodes out at once | checks | above the limit | below the budget |\n|---|---|---|---|---|---|---|---|---|\n',
   );
   for (const [name, measured] of all) {
     const of = (what: keyof Measured): number => median(measured.map(one => one[what]));

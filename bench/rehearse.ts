@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Forecast } from '../src/rehearse/report/forecast.ts';
+import type { RehearsalForecast } from '../src/rehearse/report/forecast.ts';
 import type { Api } from '../test/control-plane/api.ts';
 import { clearNamespaces, cordon, create, createAll, deleteNodes, nodesReady, podsReady } from '../test/control-plane/cluster.ts';
 import { namespace, node } from '../test/control-plane/manifests.ts';
@@ -47,7 +47,7 @@ const makeArena = async (api: Api, scenario: Scenario, restMs: number): Promise<
   return { space, targets, clear };
 };
 
-const foresee = async (harness: OperatorHarness, scenario: Scenario, { targets }: Arena): Promise<Forecast> => {
+const foresee = async (harness: OperatorHarness, scenario: Scenario, { targets }: Arena): Promise<RehearsalForecast> => {
   const folder = mkdtempSync(join(tmpdir(), 'drydock-bench-'));
   try {
     const taken = await harness.drydock('snapshot', join(folder, 'copy'));
@@ -55,7 +55,7 @@ const foresee = async (harness: OperatorHarness, scenario: Scenario, { targets }
     const policy = scenario.careful === true ? [] : ['--force', '--delete-emptydir-data'];
     const played = await harness.drydock('rehearse', ...targets, '--snapshot', join(folder, 'copy'), '-o', 'json', ...policy);
     if (played.code > 1) throw new Error(`drydock rehearse: ${played.stderr}`);
-    return JSON.parse(played.stdout) as Forecast;
+    return JSON.parse(played.stdout) as RehearsalForecast;
   } finally {
     rmSync(folder, { recursive: true });
   }

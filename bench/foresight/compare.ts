@@ -1,5 +1,5 @@
 import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
-import type { Forecast } from '../../src/rehearse/report/forecast.ts';
+import type { RehearsalForecast } from '../../src/rehearse/report/forecast.ts';
 
 /** How one node really went. */
 export type Actual = { readonly node: string; readonly seconds?: number; readonly status: MaintenanceStatus };
@@ -49,7 +49,7 @@ type Foreseen = { readonly inAny: readonly string[]; readonly asARule: readonly 
  * A rehearsal says in how many of its runs each blocker came: what comes in few of them is told as a chance, and only what comes as a rule is predicted.
  * Which pod of a workload is left over differs from run to run, so it goes by how many of it are left on the average.
  */
-const foreseen = ({ blockers, runs }: Forecast): Foreseen => {
+const foreseen = ({ blockers, runs }: RehearsalForecast): Foreseen => {
   const sums = new Map<string, number>();
   const inAny = blockers.map(({ node, cause, what = '', runs: those }) => {
     const text = `${node} ${cause} ${workloadOf(what)}`;
@@ -61,7 +61,7 @@ const foreseen = ({ blockers, runs }: Forecast): Foreseen => {
 };
 
 /** Pairs of nodes whose real ends are a second apart or more, and how many of them the rehearsal has in the same order. */
-const orderOf = (forecast: Forecast, all: readonly Actual[]): Compared['order'] => {
+const orderOf = (forecast: RehearsalForecast, all: readonly Actual[]): Compared['order'] => {
   const predicted = new Map(forecast.nodes.map(({ node, end }) => [node, end?.medianMs ?? Number.MAX_VALUE]));
   const pairs = all.flatMap((one, index) => all.slice(index + 1).map(other => [one, other] as const));
   const apart = pairs.filter(([one, other]) => Math.abs((one.seconds ?? 1e6) - (other.seconds ?? 1e6)) >= 1);
@@ -72,7 +72,7 @@ const orderOf = (forecast: Forecast, all: readonly Actual[]): Compared['order'] 
   return { right: right.length, of: apart.length };
 };
 
-export const compare = (scenario: string, what: string, forecast: Forecast, all: readonly Actual[]): Compared => {
+export const compare = (scenario: string, what: string, forecast: RehearsalForecast, all: readonly Actual[]): Compared => {
   const [real, said] = [actualBlockers(all), foreseen(forecast)];
   const ends = all.flatMap(({ seconds }) => seconds ?? []);
   const actual = ends.length === all.length ? Math.max(...ends) : undefined;
@@ -113,6 +113,6 @@ export const tableOf = (all: readonly Compared[]): string => {
     ];
     return `| ${cells.join(' | ')} |`;
   });
-  const head = ['scenario', 'predicted', '9 of 10', 'actual', 'blockers named', 'pairs of nodes in order', 'within the aim'];
+  const head = ['scenario', 'predicted', '9 of 10', 'actual', 'blockers named', 'pairs of nodes in order', 'within the goal'];
   return [`| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`, ...rows].join('\n');
 };

@@ -60,13 +60,13 @@ export const planScenarios: readonly PlanScenario[] = [
   },
   {
     name: 'canary',
-    what: 'one node first, then 5 s of quiet, then two at once',
+    what: 'one node first, then 5 s of soaking, then two at once',
     ...common,
     spec: { stages: [{ name: 'canary', limit: 1, soakSeconds: 5 }], concurrency: { maxInFlight: 2 } },
   },
   {
     name: 'soak',
-    what: 'two at once, each well for 4 s before it is given back',
+    what: 'two at once, each healthy for 4 s before it is released',
     ...common,
     spec: { soakSeconds: 4, concurrency: { maxInFlight: 2 } },
   },

@@ -4,7 +4,7 @@ import { saidBy } from '../core/status.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { getLive, textOf } from './live.ts';
-import type { Scope } from './rules.ts';
+import type { ReservationScope } from './rules.ts';
 
 /**
  * An object is stored only after the webhook has answered, so two requests that are looked at together would not see each other. Whoever is
@@ -57,7 +57,7 @@ const subjectIn = ({ metadata }: Stored): ReservationSubject | undefined => {
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
 
 /** The name of the Lease: one for each kind and node, and one for the whole control plane. */
-export const reservationName = (kindName: string, scope: Scope): string =>
+export const reservationName = (kindName: string, scope: ReservationScope): string =>
   scope.kind === 'control plane' ? 'drydock-admission-control-plane' : `drydock-admission-${hash(`${kindName}/${scope.name}`)}`;
 
 /** Makes, takes over and gives back reservations. */

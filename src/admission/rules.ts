@@ -19,8 +19,8 @@ export type Task =
   | { readonly kind: 'to check'; readonly rules: 'all' | 'quorum'; readonly object: JsonObject; readonly nodeName: string };
 
 /** How a look went. `scope`: requests of one scope depend on each other, and must be stored one after the other. */
-export type Looked = { readonly verdict: AdmissionVerdict; readonly scope?: Scope };
-export type Scope = { readonly kind: 'control plane' } | { readonly kind: 'node'; readonly name: string };
+export type Looked = { readonly verdict: AdmissionVerdict; readonly scope?: ReservationScope };
+export type ReservationScope = { readonly kind: 'control plane' } | { readonly kind: 'node'; readonly name: string };
 
 const answered = (verdict: AdmissionVerdict): Task => ({ kind: 'answered', verdict });
 

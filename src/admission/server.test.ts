@@ -4,10 +4,11 @@ import { after, describe, test } from 'node:test';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import type { WebhookKind } from '../apis/admission.ts';
 import { Lines } from '../operator/testing/fakes.ts';
+import type { KeyPair } from '../support/key-pair.ts';
 import { silentLog } from '../support/log.ts';
 import { makeAuthority, makeServing } from './certificates/make.ts';
 import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
-import { type KeyPair, type ServerOptions, serveWebhook, type WebhookServer } from './server.ts';
+import { type ServerOptions, serveWebhook, type WebhookServer } from './server.ts';
 import { creation, medik8s, object } from './testing/make.ts';
 
 const now = Temporal.Now.instant();

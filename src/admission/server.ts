@@ -2,14 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type WebhookKind, webhookKinds } from '../apis/admission.ts';
+import type { KeyPair } from '../support/key-pair.ts';
 import type { Log } from '../support/log.ts';
 import { Crowd } from './crowd.ts';
 import { type AdmissionVerdict, type Review, readReview, responseTo } from './review.ts';
 
 /** Serves the webhook over TLS. */
-
-/** A certificate for the server: PEM. */
-export type KeyPair = { readonly cert: string; readonly key: string };
 
 export type ServerOptions = {
   /** 0 takes any free port. */
@@ -102,7 +100,7 @@ const serve = async (request: IncomingMessage, response: ServerResponse, crowd: 
     if (request.destroyed && !request.complete) return;
     if (error instanceof BadRequest) return send(response, error.status, 'text/plain; charset=utf-8', `${error.message}\n`);
     log.error('admission failed', { error: error instanceof Error ? error.message : String(error) });
-    send(response, 500, 'text/plain; charset=utf-8', 'the request could not be looked at; see the log of the operator\n');
+    send(response, 500, 'text/plain; charset=utf-8', 'the request could not be evaluated; see the log of the operator\n');
   } finally {
     leave?.();
   }

@@ -1,14 +1,15 @@
 import type { WebhookKind } from '../apis/admission.ts';
 import type { Api, Watcher } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
+import type { KeyPair } from '../support/key-pair.ts';
 import type { Log } from '../support/log.ts';
+import { AdmissionHandler } from './admission-handler.ts';
 import { CaBundleInjector } from './certificates/ca-bundle-injector.ts';
 import { followCertificate } from './certificates/follow.ts';
 import { mountedPair, mountedPlaces } from './certificates/mounted.ts';
 import { selfMade } from './certificates/self-made.ts';
-import { Gate } from './gate.ts';
 import { type AdmissionVerdict, denied, type Review } from './review.ts';
-import { type KeyPair, serveWebhook, type WebhookServer } from './server.ts';
+import { serveWebhook, type WebhookServer } from './server.ts';
 
 /** The whole of the admission room. */
 export type WebhookOptions = {
@@ -55,7 +56,7 @@ class Office {
   readonly #options: WebhookOptions;
   readonly #signal: AbortSignal;
   readonly #injector: CaBundleInjector;
-  #gate: Gate | undefined;
+  #gate: AdmissionHandler | undefined;
   hasCertificate = false;
 
   constructor(options: WebhookOptions, signal: AbortSignal) {
@@ -74,7 +75,7 @@ class Office {
     const { clock, log, isOpenShift } = this.#options;
     const openShift = await isOpenShift(this.#signal);
     if (this.#signal.aborted) return;
-    const gate = new Gate({ ...this.#options, openShift });
+    const gate = new AdmissionHandler({ ...this.#options, openShift });
     this.#gate = gate;
     log.info('serving the webhook', { port: server.port, openShift });
     const names = namesOf(this.#options);

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../core/json.ts';
-import type { MachineAdapter, Target } from '../core/machine/adapter.ts';
+import type { AnnouncedTarget, MachineAdapter } from '../core/machine/adapter.ts';
 import type { MachineEvent } from '../core/machine/event.ts';
 import { defaultStrategy } from '../core/machine/request.ts';
-import type { EventSource, Response } from '../core/machine/source.ts';
+import type { EventResponse, EventSource } from '../core/machine/source.ts';
 import { machineMaintenanceApi } from '../core/machine/writes.ts';
 import { machineEventSourceStatus, readMachineEventSource, readNodeNotice } from './machine-event-source.ts';
 import { eventJson } from './machine-events.ts';
@@ -20,7 +20,7 @@ const eventsSpec = (events: readonly MachineEvent[]): JsonObject => {
 };
 
 /** What a source says of events of these kinds: of several, the word about the strongest. */
-const responseTo = (events: readonly MachineEvent[], { responses }: EventSource): Omit<Response, 'kinds'> => {
+const responseTo = (events: readonly MachineEvent[], { responses }: EventSource): Omit<EventResponse, 'kinds'> => {
   const leading = defaultStrategy(events);
   const byWeight = events.toSorted(
     (one, other) => Number(defaultStrategy([other]) === leading) - Number(defaultStrategy([one]) === leading),
@@ -32,7 +32,7 @@ const responseTo = (events: readonly MachineEvent[], { responses }: EventSource)
   return {};
 };
 
-const refOf = ({ name, machine }: Target): JsonObject =>
+const refOf = ({ name, machine }: AnnouncedTarget): JsonObject =>
   machine === undefined ? { kind: 'Node', name } : { apiVersion: machine.apiVersion, kind: 'Machine', namespace: machine.namespace, name };
 
 const newMaintenance: MachineAdapter['newMaintenance'] = (target, { namespace, name }, events, source) => {

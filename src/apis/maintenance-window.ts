@@ -159,7 +159,7 @@ export const maintenanceWindowStatus = (
     type: 'Valid',
     status: window.problem === undefined ? 'True' : 'False',
     reason: window.problem === undefined ? 'Valid' : 'NotReadable',
-    message: window.problem === undefined ? '' : `${window.problem}. Nothing begins in this window until that is mended`,
+    message: window.problem === undefined ? '' : `${window.problem}. Nothing begins in this window until that is fixed`,
   };
   const until = open === undefined ? next?.from : open.to;
   return {

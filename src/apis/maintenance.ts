@@ -6,8 +6,15 @@ import type { Report } from '../core/maintenance/report.ts';
 import { planAnnotation } from '../core/plan/plan.ts';
 import type { LabelSelector } from '../core/pod/selector.ts';
 import type { DrainPolicy, PodPick, Rung } from '../core/request/policy.ts';
-import { type History, type KindAdapter, type MaintenanceRequest, type Marks, noHistory, type Start } from '../core/request/request.ts';
-import type { Stage } from '../core/request/words.ts';
+import {
+  type History,
+  type KindAdapter,
+  type MaintenanceRequest,
+  type Marks,
+  noHistory,
+  type RequestedStart,
+} from '../core/request/request.ts';
+import type { MaintenanceStage } from '../core/request/words.ts';
 import { fewOf } from '../core/text.ts';
 import { readTime, secondsBetween, timeText } from '../core/time.ts';
 import { plainVmPolicy } from '../core/vm/policy.ts';
@@ -26,7 +33,7 @@ const mostBlockers = 20;
 /** A new estimate is worth a write when it differs by more than this many seconds. */
 const estimateStep = 3;
 
-const marks = (stage: Stage): Marks => {
+const marks = (stage: MaintenanceStage): Marks => {
   const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
   const draining = { key: 'drydock.dev/drain', effect: 'NoSchedule' };
   return {
@@ -82,7 +89,7 @@ const planOf = (raw: unknown): Pick<MaintenanceRequest, 'plan'> => {
   return plan === undefined ? {} : { plan };
 };
 
-const startOf = ({ notBefore, deadline, windows = 'Respect', expectedSeconds }: NonNullable<MaintenanceSpec['start']>): Start => {
+const startOf = ({ notBefore, deadline, windows = 'Respect', expectedSeconds }: NonNullable<MaintenanceSpec['start']>): RequestedStart => {
   const [from, by] = [readTime(notBefore), readTime(deadline)];
   return {
     windows,

@@ -2,7 +2,7 @@ import { percentOf } from '../core/drain/tally.ts';
 import { type JsonObject, own, sameJson } from '../core/json.ts';
 import type { Report } from '../core/maintenance/report.ts';
 import { type KindAdapter, type LeaseName, type MaintenanceRequest, type Marks, noHistory } from '../core/request/request.ts';
-import type { Failure, State } from '../core/request/words.ts';
+import type { MaintenanceFailure, MaintenanceState } from '../core/request/words.ts';
 import { fewOf } from '../core/text.ts';
 import { earliest, isBefore, secondsAfter, secondsBetween, timeText } from '../core/time.ts';
 import { readCommon } from './read.ts';
@@ -33,7 +33,7 @@ export type Generation = {
 /** A pod that has not moved for as long as one attempt of the replaced operator took is an error to it, in seconds. */
 const attemptSeconds = 30;
 
-const phases: Readonly<Record<Exclude<State, 'Failed'>, string>> = {
+const phases: Readonly<Record<Exclude<MaintenanceState, 'Failed'>, string>> = {
   Pending: 'Running',
   Announced: 'Running',
   Cordoned: 'Running',
@@ -43,7 +43,7 @@ const phases: Readonly<Record<Exclude<State, 'Failed'>, string>> = {
   Drained: 'Succeeded',
 };
 
-const states: Readonly<Record<string, State>> = { Running: 'Draining', Succeeded: 'Drained', Failed: 'Failed' };
+const states: Readonly<Record<string, MaintenanceState>> = { Running: 'Draining', Succeeded: 'Drained', Failed: 'Failed' };
 
 /** What the API server says of a pod in several budgets, whenever it is asked: it need not be. */
 const severalBudgets = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
@@ -95,7 +95,7 @@ const statusOf = (generation: Generation, report: Report, request: MaintenanceRe
 };
 
 /** The kind stores no cause; its texts are the contract. */
-const failureOf = ({ phase, lastError = '' }: NodeMaintenanceStatus): Failure | undefined => {
+const failureOf = ({ phase, lastError = '' }: NodeMaintenanceStatus): MaintenanceFailure | undefined => {
   if (phase !== 'Failed') return undefined;
   return /^nodes ".*" not found$/.test(lastError) ? 'NodeNotFound' : 'LeaseLost';
 };

@@ -1,4 +1,4 @@
-import { fail, type Meter, overload } from './failure.ts';
+import { type CostMeter, fail, overload } from './failure.ts';
 import { isInt, isUint } from './numbers.ts';
 import { durationOf, instantOf } from './times.ts';
 import { Duration, List, Uint, type Value } from './values.ts';
@@ -37,7 +37,7 @@ const double = (operator: Arithmetic, left: number, right: number): number => {
   }
 };
 
-const joined = (left: Value, right: Value, meter: Meter): Value => {
+const joined = (left: Value, right: Value, meter: CostMeter): Value => {
   if (typeof left === 'string' && typeof right === 'string') {
     meter.chargeText(left.length + right.length);
     return left + right;
@@ -64,7 +64,7 @@ const timed = (operator: Arithmetic, left: Value, right: Value): Value | undefin
 };
 
 /** What an operator makes of two values. Both are of one type: nothing is converted. */
-export const computed = (operator: Arithmetic, left: Value, right: Value, meter: Meter): Value => {
+export const computed = (operator: Arithmetic, left: Value, right: Value, meter: CostMeter): Value => {
   if (typeof left === 'bigint' && typeof right === 'bigint') {
     const result = whole(operator, left, right);
     return isInt(result) ? result : fail('integer overflow');

@@ -1,10 +1,10 @@
 import { fail, overload } from './failure.ts';
-import type { Scope } from './scope.ts';
+import type { EvaluationScope } from './scope.ts';
 import type { Expression } from './syntax.ts';
 import { EntryMapping, List, type Mapping, Optional, type Value } from './values.ts';
 
 /** A list, without what is optional and none. */
-export const listOf = ({ items }: Extract<Expression, { readonly kind: 'list' }>, scope: Scope): List =>
+export const listOf = ({ items }: Extract<Expression, { readonly kind: 'list' }>, scope: EvaluationScope): List =>
   List.of(
     items.flatMap(({ optional, value: item }): readonly Value[] => {
       const value = scope.valueOf(item, scope);
@@ -15,7 +15,7 @@ export const listOf = ({ items }: Extract<Expression, { readonly kind: 'list' }>
   );
 
 /** A map, without what is optional and none. */
-export const mapOf = ({ entries }: Extract<Expression, { readonly kind: 'map' }>, scope: Scope): Mapping => {
+export const mapOf = ({ entries }: Extract<Expression, { readonly kind: 'map' }>, scope: EvaluationScope): Mapping => {
   const mapping = new EntryMapping();
   for (const { optional, key: keyed, value: valued } of entries) {
     const [key, given] = [scope.valueOf(keyed, scope), scope.valueOf(valued, scope)];

@@ -1,6 +1,6 @@
 import { fail, overload } from './failure.ts';
 import { globals, methods } from './library.ts';
-import { authorizer, type Question, type Scope } from './scope.ts';
+import { type AuthorizerQuery, authorizer, type EvaluationScope } from './scope.ts';
 import type { Expression } from './syntax.ts';
 import { Optional, type Value } from './values.ts';
 
@@ -9,7 +9,7 @@ const word = (value: Value): string => (typeof value === 'string' ? value : over
 type Call = Extract<Expression, { readonly kind: 'call' }>;
 
 /** Calls a function. */
-export const called = ({ name, on, args }: Call, scope: Scope): Value => {
+export const called = ({ name, on, args }: Call, scope: EvaluationScope): Value => {
   if (on === undefined) {
     const global = globals.get(name) ?? fail(`undeclared reference to '${name}' (in container '')`);
     if (args.length < global.least || args.length > global.most) return overload();
@@ -30,7 +30,7 @@ export const called = ({ name, on, args }: Call, scope: Scope): Value => {
 };
 
 /** What takes the place of none is computed only where there is none. */
-const instead = (name: 'or' | 'orValue', on: Expression, other: Expression, scope: Scope): Value => {
+const instead = (name: 'or' | 'orValue', on: Expression, other: Expression, scope: EvaluationScope): Value => {
   const optional = scope.valueOf(on, scope);
   if (!(optional instanceof Optional)) return overload();
   if (optional.value !== undefined) return name === 'or' ? optional : optional.value;
@@ -39,7 +39,7 @@ const instead = (name: 'or' | 'orValue', on: Expression, other: Expression, scop
 };
 
 /** `authorizer.group(…).resource(…).check(…)`. Upstream: apiserver/pkg/cel/library/authz.go. */
-const questionOf = (expression: Expression, scope: Scope): Question => {
+const questionOf = (expression: Expression, scope: EvaluationScope): AuthorizerQuery => {
   if (expression.kind === 'name' && expression.name === 'authorizer') return {};
   if (expression.kind !== 'call' || expression.on === undefined) return overload();
   const [argument] = expression.args;

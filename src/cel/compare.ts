@@ -1,4 +1,4 @@
-import { type Meter, overload } from './failure.ts';
+import { type CostMeter, overload } from './failure.ts';
 import { Quantity } from './quantity.ts';
 import { Version } from './semver.ts';
 import { Duration, List, Mapping, Optional, Type, Uint, type Value } from './values.ts';
@@ -26,7 +26,7 @@ const bytesOrder = (one: Uint8Array, other: Uint8Array): number => {
 };
 
 /** The order of two values: negative where the first comes first, NaN where neither does. */
-export const compared = (one: Value, other: Value, meter: Meter): number => {
+export const compared = (one: Value, other: Value, meter: CostMeter): number => {
   const [left, right] = [numeric(one), numeric(other)];
   if (left !== undefined && right !== undefined) return Number.isNaN(left) || Number.isNaN(right) ? Number.NaN : numberOrder(left, right);
   if (typeof one === 'string' && typeof other === 'string') {
@@ -43,13 +43,13 @@ export const compared = (one: Value, other: Value, meter: Meter): number => {
   return overload();
 };
 
-const sameLists = (one: List, other: List, meter: Meter): boolean => {
+const sameLists = (one: List, other: List, meter: CostMeter): boolean => {
   if (one.size !== other.size) return false;
   for (let at = 0; at < one.size; at += 1) if (!same(one.at(at) ?? null, other.at(at) ?? null, meter)) return false;
   return true;
 };
 
-const sameMappings = (one: Mapping, other: Mapping, meter: Meter): boolean => {
+const sameMappings = (one: Mapping, other: Mapping, meter: CostMeter): boolean => {
   meter.charge(1 + one.size / 5);
   if (one.size !== other.size) return false;
   for (const key of one.keys()) {
@@ -59,11 +59,11 @@ const sameMappings = (one: Mapping, other: Mapping, meter: Meter): boolean => {
   return true;
 };
 
-const sameOptionals = (one: Optional, other: Optional, meter: Meter): boolean =>
+const sameOptionals = (one: Optional, other: Optional, meter: CostMeter): boolean =>
   one.value === undefined || other.value === undefined ? one.value === other.value : same(one.value, other.value, meter);
 
 /** Whether two values are equal. Values of different types are not; numbers are compared as numbers, whatever their types. */
-export const same = (one: Value, other: Value, meter: Meter): boolean => {
+export const same = (one: Value, other: Value, meter: CostMeter): boolean => {
   meter.charge(1);
   const [left, right] = [numeric(one), numeric(other)];
   if (left !== undefined && right !== undefined) return !Number.isNaN(left) && !Number.isNaN(right) && numberOrder(left, right) === 0;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { tests } from '@bufbuild/cel-spec/testdata/conformance.js';
 import { compute } from './evaluate.ts';
-import { Exhausted, Failed, Meter } from './failure.ts';
+import { CostMeter, Exhausted, Failed } from './failure.ts';
 import { parse } from './parse.ts';
 import { durationText, readDuration, readTimestamp } from './times.ts';
 import { Duration, EntryMapping, List, Mapping, Type, Uint, type Value } from './values.ts';
@@ -123,7 +123,7 @@ const outcome = ({ expr, bindings = {} }: Case): string => {
   let locals: Parameters<typeof compute>[3];
   for (const [name, { value }] of Object.entries(bindings)) locals = { name, value: read(value), outer: locals };
   try {
-    return spelled(compute(parsed.expression, {}, new Meter(1_000_000), locals));
+    return spelled(compute(parsed.expression, {}, new CostMeter(1_000_000), locals));
   } catch (error) {
     if (error instanceof Failed || error instanceof Exhausted) return 'error';
     throw error;

@@ -1,4 +1,4 @@
-import { fail, type Meter, overload } from './failure.ts';
+import { type CostMeter, fail, overload } from './failure.ts';
 import { isInt, isUint } from './numbers.ts';
 import { Quantity } from './quantity.ts';
 import { Version } from './semver.ts';
@@ -142,7 +142,7 @@ const typeName = (value: Value): string => {
 };
 
 /** The functions that convert. */
-export const conversions: Readonly<Record<string, (value: Value, meter: Meter) => Value>> = {
+export const conversions: Readonly<Record<string, (value: Value, meter: CostMeter) => Value>> = {
   dyn: value => value,
   type: value => new Type(typeName(value)),
   int: toInt,

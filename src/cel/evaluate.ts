@@ -4,11 +4,11 @@ import { listOf, mapOf } from './build.ts';
 import { called } from './calls.ts';
 import { same } from './compare.ts';
 import { typeNames, written } from './convert.ts';
-import { Exhausted, Failed, fail, Meter, overload } from './failure.ts';
+import { CostMeter, Exhausted, Failed, fail, overload } from './failure.ts';
 import { isInOrder } from './library.ts';
 import { each, mapped } from './loops.ts';
 import { Lazy, plainOf, valueOfBound } from './plain.ts';
-import { attempt, type Bindings, raised, type Scope, truth } from './scope.ts';
+import { attempt, type Bindings, type EvaluationScope, raised, truth } from './scope.ts';
 import type { Expression, Operator } from './syntax.ts';
 import { LazyMapping, List, Mapping, none, Optional, Type, type Value } from './values.ts';
 
@@ -18,19 +18,19 @@ export type Result = { readonly kind: 'value'; readonly value: Json } | { readon
  * `steps`: what one evaluation may cost. As many as Kubernetes gives an expression (apiserver/pkg/apis/cel, PerCallLimit). `pool`: what several may cost together; what
  * each has cost is taken from it.
  */
-export type Limits = { readonly steps?: number; readonly pool?: { left: number } };
+export type EvaluationLimits = { readonly steps?: number; readonly pool?: { left: number } };
 const usual = 1_000_000;
 
 /** Computes an expression with values of CEL. Throws `Failed` and `Exhausted`. */
-export const compute = (expression: Expression, bindings: Bindings, meter: Meter, locals?: Scope['locals']): Value =>
+export const compute = (expression: Expression, bindings: Bindings, meter: CostMeter, locals?: EvaluationScope['locals']): Value =>
   valueOf(expression, { bindings, meter, locals, valueOf });
 
 /**
  * Computes an expression. Never throws: what fails at run time, as a missing key does, is a value, and so is an expression that costs more
  * than the limits allow.
  */
-export const evaluate = (expression: Expression, bindings: Bindings, { steps = usual, pool }: Limits = {}): Result => {
-  const meter = new Meter(Math.min(steps, pool?.left ?? steps));
+export const evaluate = (expression: Expression, bindings: Bindings, { steps = usual, pool }: EvaluationLimits = {}): Result => {
+  const meter = new CostMeter(Math.min(steps, pool?.left ?? steps));
   try {
     return { kind: 'value', value: plainOf(compute(expression, bindings, meter), meter) };
   } catch (error) {
@@ -43,7 +43,7 @@ export const evaluate = (expression: Expression, bindings: Bindings, { steps = u
   }
 };
 
-const valueOf = (expression: Expression, scope: Scope): Value => {
+const valueOf = (expression: Expression, scope: EvaluationScope): Value => {
   scope.meter.charge(1);
   switch (expression.kind) {
     case 'literal':
@@ -79,7 +79,7 @@ const valueOf = (expression: Expression, scope: Scope): Value => {
   }
 };
 
-const named = (name: string, scope: Scope): Value => {
+const named = (name: string, scope: EvaluationScope): Value => {
   for (let { locals } = scope; locals !== undefined; locals = locals.outer) if (locals.name === name) return locals.value;
   const bound = Object.hasOwn(scope.bindings, name) ? scope.bindings[name] : undefined;
   if (bound instanceof Lazy) {
@@ -125,7 +125,7 @@ const isThere = (of: Value, name: string): boolean => {
 };
 
 /** `&&` and `||` forgive the failure of one side when the other decides. */
-const logical = (operator: '&&' | '||', left: Expression, right: Expression, scope: Scope): boolean => {
+const logical = (operator: '&&' | '||', left: Expression, right: Expression, scope: EvaluationScope): boolean => {
   const decisive = operator === '||';
   const first = attempt(left, scope);
   if (first === decisive) return decisive;
@@ -136,23 +136,23 @@ const logical = (operator: '&&' | '||', left: Expression, right: Expression, sco
   return truth(first) && truth(second);
 };
 
-const binary = ({ operator, left, right }: Extract<Expression, { readonly kind: 'binary' }>, scope: Scope): Value => {
+const binary = ({ operator, left, right }: Extract<Expression, { readonly kind: 'binary' }>, scope: EvaluationScope): Value => {
   if (operator === '&&' || operator === '||') return logical(operator, left, right, scope);
   return combined(operator, valueOf(left, scope), valueOf(right, scope), scope.meter);
 };
 
 /** Whether an optional value is compared with a plain one, which Kubernetes refuses when it compiles. */
-const isEqual = (left: Value, right: Value, meter: Meter): boolean =>
+const isEqual = (left: Value, right: Value, meter: CostMeter): boolean =>
   left instanceof Optional === right instanceof Optional ? same(left, right, meter) : overload();
 
-const isIn = (value: Value, of: Value, meter: Meter): boolean => {
+const isIn = (value: Value, of: Value, meter: CostMeter): boolean => {
   if (of instanceof Mapping) return of.has(value);
   if (!(of instanceof List)) return overload();
   for (const item of of) if (same(item, value, meter)) return true;
   return false;
 };
 
-const combined = (operator: Exclude<Operator, '&&' | '||'>, left: Value, right: Value, meter: Meter): Value => {
+const combined = (operator: Exclude<Operator, '&&' | '||'>, left: Value, right: Value, meter: CostMeter): Value => {
   switch (operator) {
     case '==':
       return isEqual(left, right, meter);

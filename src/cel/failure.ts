@@ -14,7 +14,7 @@ export const fail = (message: string): never => {
 };
 
 /** Counts what an evaluation costs: a step for each part that is computed, and more for work that grows with the size of a value. */
-export class Meter {
+export class CostMeter {
   readonly #budget: number;
   #left: number;
 

@@ -1,5 +1,5 @@
 import { written } from './convert.ts';
-import { fail, type Meter, overload } from './failure.ts';
+import { type CostMeter, fail, overload } from './failure.ts';
 import { List, Mapping, Type, Uint, type Value } from './values.ts';
 
 /** `'%s is %d'.format([…])`. Upstream: cel-go, ext/formatting_v2.go. */
@@ -8,7 +8,7 @@ const special = (value: number): string | undefined =>
   Number.isFinite(value) ? undefined : Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity';
 
 /** %s: every value has a text here; keys of maps are in the order of their texts. */
-const spelled = (value: Value, meter: Meter): string => {
+const spelled = (value: Value, meter: CostMeter): string => {
   meter.charge(4);
   if (value === null) return 'null';
   if (typeof value === 'number') return special(value) ?? written(value) ?? '';
@@ -26,7 +26,7 @@ const spelled = (value: Value, meter: Meter): string => {
 
 const integer = (value: Value): bigint | undefined => (typeof value === 'bigint' ? value : value instanceof Uint ? value.value : undefined);
 
-const hex = (value: Value, meter: Meter): string => {
+const hex = (value: Value, meter: CostMeter): string => {
   const number = integer(value);
   if (number !== undefined) return number.toString(16);
   const bytes = typeof value === 'string' ? new TextEncoder().encode(value) : value;
@@ -70,7 +70,7 @@ const octal = (value: Value): string =>
 const scientific = (value: number, precision: number): string =>
   special(value) ?? value.toExponential(precision).replace(/e([+-])(\d)$/, 'e$10$2');
 
-const clauses: Readonly<Record<string, (value: Value, precision: number, meter: Meter) => string>> = {
+const clauses: Readonly<Record<string, (value: Value, precision: number, meter: CostMeter) => string>> = {
   s: (value, _precision, meter) => spelled(value, meter),
   d: decimal,
   b: binary,
@@ -85,7 +85,7 @@ const clauses: Readonly<Record<string, (value: Value, precision: number, meter: 
 };
 
 /** Fills the clauses of a text with the elements of a list. */
-export const format = (text: string, args: Value | undefined, meter: Meter): string => {
+export const format = (text: string, args: Value | undefined, meter: CostMeter): string => {
   if (!(args instanceof List)) return overload();
   let next = 0;
   return text.replaceAll(/%(%|(?:\.(\d+))?([^]?))/gu, (_whole, percent: string, precision: string | undefined, name: string) => {

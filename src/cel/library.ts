@@ -1,6 +1,6 @@
 import { compared } from './compare.ts';
 import { conversions } from './convert.ts';
-import { fail, type Meter, overload } from './failure.ts';
+import { type CostMeter, fail, overload } from './failure.ts';
 import { listMethods, sets } from './lists.ts';
 import { Quantity } from './quantity.ts';
 import { matches } from './regexp.ts';
@@ -14,12 +14,12 @@ export type Fn = {
   readonly least: number;
   readonly most: number;
   /** What it is called on is the first argument. */
-  readonly call: (args: readonly Value[], meter: Meter) => Value;
+  readonly call: (args: readonly Value[], meter: CostMeter) => Value;
 };
 
 const fn = (least: number, most: number, call: Fn['call']): Fn => ({ least, most, call });
 
-const sizeOf = (value: Value | undefined, meter: Meter): bigint => {
+const sizeOf = (value: Value | undefined, meter: CostMeter): bigint => {
   if (typeof value === 'string') {
     meter.chargeText(value.length);
     return BigInt(stringSize(value));
@@ -135,7 +135,7 @@ export const methods: ReadonlyMap<string, Fn> = new Map<string, Fn>([
 ]);
 
 /** The order of two values as `<` and its kin see it; NaN is in none. */
-export const isInOrder = (operator: '<' | '<=' | '>' | '>=', left: Value, right: Value, meter: Meter): boolean => {
+export const isInOrder = (operator: '<' | '<=' | '>' | '>=', left: Value, right: Value, meter: CostMeter): boolean => {
   const order = compared(left, right, meter);
   if (operator === '<') return order < 0;
   if (operator === '<=') return order <= 0;

@@ -1,6 +1,6 @@
 import { computed } from './arithmetic.ts';
 import { compared, same } from './compare.ts';
-import { fail, type Meter, overload } from './failure.ts';
+import { type CostMeter, fail, overload } from './failure.ts';
 import { joinMethod } from './strings.ts';
 import { Duration, List, Optional, type Value } from './values.ts';
 
@@ -8,14 +8,14 @@ import { Duration, List, Optional, type Value } from './values.ts';
 
 const listOf = (value: Value | undefined): List => (value instanceof List ? value : overload());
 
-const extreme = (list: List, sign: 1 | -1, meter: Meter): Value => {
+const extreme = (list: List, sign: 1 | -1, meter: CostMeter): Value => {
   meter.charge(list.size);
   let found: Value | undefined;
   for (const item of list) if (found === undefined || sign * compared(item, found, meter) > 0) found = item;
   return found ?? fail(`${sign === 1 ? 'max' : 'min'} called on empty list`);
 };
 
-const sum = (list: List, meter: Meter): Value => {
+const sum = (list: List, meter: CostMeter): Value => {
   meter.charge(list.size);
   let total: Value | undefined;
   for (const item of list) {
@@ -25,7 +25,7 @@ const sum = (list: List, meter: Meter): Value => {
   return total ?? 0n;
 };
 
-const isSorted = (list: List, meter: Meter): boolean => {
+const isSorted = (list: List, meter: CostMeter): boolean => {
   meter.charge(list.size);
   let before: Value | undefined;
   for (const item of list) {
@@ -35,17 +35,17 @@ const isSorted = (list: List, meter: Meter): boolean => {
   return true;
 };
 
-const indexOf = (list: List, wanted: Value, meter: Meter): bigint => {
+const indexOf = (list: List, wanted: Value, meter: CostMeter): bigint => {
   for (let at = 0; at < list.size; at += 1) if (same(list.at(at) ?? null, wanted, meter)) return BigInt(at);
   return -1n;
 };
 
-const lastIndexOf = (list: List, wanted: Value, meter: Meter): bigint => {
+const lastIndexOf = (list: List, wanted: Value, meter: CostMeter): bigint => {
   for (let at = list.size - 1; at >= 0; at -= 1) if (same(list.at(at) ?? null, wanted, meter)) return BigInt(at);
   return -1n;
 };
 
-type Method = readonly [least: number, most: number, call: (list: List, args: readonly Value[], meter: Meter) => Value];
+type Method = readonly [least: number, most: number, call: (list: List, args: readonly Value[], meter: CostMeter) => Value];
 
 /** With how many arguments each can be called. */
 export const listMethods: Readonly<Record<string, Method>> = {
@@ -61,17 +61,17 @@ export const listMethods: Readonly<Record<string, Method>> = {
 };
 
 /** Sets are lists whose order and repetitions do not matter. Upstream: cel-go, ext/sets.go. */
-const within = (inner: List, outer: List, meter: Meter): boolean => {
+const within = (inner: List, outer: List, meter: CostMeter): boolean => {
   for (const item of inner) if (indexOf(outer, item, meter) === -1n) return false;
   return true;
 };
 
-const intersects = (one: List, other: List, meter: Meter): boolean => {
+const intersects = (one: List, other: List, meter: CostMeter): boolean => {
   for (const item of one) if (indexOf(other, item, meter) !== -1n) return true;
   return false;
 };
 
-export const sets: Readonly<Record<string, (args: readonly Value[], meter: Meter) => boolean>> = {
+export const sets: Readonly<Record<string, (args: readonly Value[], meter: CostMeter) => boolean>> = {
   'sets.contains': ([outer, inner], meter) => within(listOf(inner), listOf(outer), meter),
   'sets.equivalent': ([one, other], meter) => within(listOf(one), listOf(other), meter) && within(listOf(other), listOf(one), meter),
   'sets.intersects': ([one, other], meter) => intersects(listOf(one), listOf(other), meter),

@@ -1,10 +1,10 @@
 import { put } from './build.ts';
 import { Failed, overload } from './failure.ts';
-import { attempt, raised, type Scope, truth, within } from './scope.ts';
+import { attempt, type EvaluationScope, raised, truth, within } from './scope.ts';
 import type { Expression } from './syntax.ts';
 import { EntryMapping, List, Mapping, none, Optional, type Value } from './values.ts';
 
-export const mapped = ({ of, flat, variable, body }: Extract<Expression, { readonly kind: 'within' }>, scope: Scope): Value => {
+export const mapped = ({ of, flat, variable, body }: Extract<Expression, { readonly kind: 'within' }>, scope: EvaluationScope): Value => {
   const optional = scope.valueOf(of, scope);
   if (!(optional instanceof Optional)) return overload();
   if (optional.value === undefined) return none;
@@ -16,9 +16,9 @@ export const mapped = ({ of, flat, variable, body }: Extract<Expression, { reado
 type Each = Extract<Expression, { readonly kind: 'each' }>;
 
 /** A round of a macro: the key or index, the element, and the variables bound to them. */
-type Round = { readonly key: Value; readonly value: Value; readonly scope: Scope };
+type Round = { readonly key: Value; readonly value: Value; readonly scope: EvaluationScope };
 
-const rounds = function* ({ over, variables: [first, second] }: Each, scope: Scope): Generator<Round> {
+const rounds = function* ({ over, variables: [first, second] }: Each, scope: EvaluationScope): Generator<Round> {
   const range = scope.valueOf(over, scope);
   if (range instanceof List) {
     for (let index = 0; index < range.size; index += 1) {
@@ -37,7 +37,7 @@ const rounds = function* ({ over, variables: [first, second] }: Each, scope: Sco
   }
 };
 
-export const each = (expression: Each, scope: Scope): Value => {
+export const each = (expression: Each, scope: EvaluationScope): Value => {
   const { macro, body, filter } = expression;
   if (macro === 'all' || macro === 'exists') return decided(expression, scope);
   const mapping = new EntryMapping();
@@ -55,7 +55,7 @@ export const each = (expression: Each, scope: Scope): Value => {
 };
 
 /** Like && and ||: one element that decides makes up for others that fail. */
-const decided = (expression: Each, scope: Scope): boolean => {
+const decided = (expression: Each, scope: EvaluationScope): boolean => {
   const decisive = expression.macro === 'exists';
   let failed: Failed | undefined;
   for (const round of rounds(expression, scope)) {

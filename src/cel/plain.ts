@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../core/json.ts';
 import { written } from './convert.ts';
-import { fail, type Meter } from './failure.ts';
+import { type CostMeter, fail } from './failure.ts';
 import { fromJson } from './json.ts';
 import type { Expression } from './syntax.ts';
 import { List, Mapping, Optional, Type, Uint, type Value } from './values.ts';
@@ -39,7 +39,7 @@ export const valueOfBound = (bound: Exclude<Bound, Lazy>): Value | undefined => 
 
 const whole = (value: bigint): Json => (BigInt.asIntN(54, value) === value ? Number(value) : String(value));
 
-const members = (mapping: Mapping, meter: Meter): JsonObject => {
+const members = (mapping: Mapping, meter: CostMeter): JsonObject => {
   const object: Record<string, Json> = {};
   for (const key of mapping.keys()) {
     const name = typeof key === 'string' ? key : (written(key) ?? '');
@@ -53,7 +53,7 @@ const members = (mapping: Mapping, meter: Meter): JsonObject => {
  * A value as JSON, as protobuf has it: timestamps, durations, bytes and numbers that JavaScript has not are text. None is null.
  * A small value can be a huge text, because its parts can be the same one a thousand times: each is charged.
  */
-export const plainOf = (value: Value, meter: Meter): Json => {
+export const plainOf = (value: Value, meter: CostMeter): Json => {
   meter.charge(4);
   if (value === null || typeof value === 'boolean') return value;
   if (typeof value === 'string') {

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
-import { Failed, Meter } from './failure.ts';
+import { CostMeter, Failed } from './failure.ts';
 import { matches } from './regexp.ts';
 
 const own = (pattern: string, text: string): boolean | string => {
   try {
-    return matches(text, pattern, new Meter(10_000_000));
+    return matches(text, pattern, new CostMeter(10_000_000));
   } catch (error) {
     if (error instanceof Failed) return error.message;
     throw error;

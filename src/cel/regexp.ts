@@ -1,5 +1,5 @@
 import type { CharacterTest } from './character-class.ts';
-import { fail, type Meter } from './failure.ts';
+import { type CostMeter, fail } from './failure.ts';
 import { type Assertion, type Pattern, patternOf } from './pattern.ts';
 
 /**
@@ -111,7 +111,7 @@ class Front {
 }
 
 /** Whether a text has a part that matches. */
-export const matches = (text: string, source: string, meter: Meter): boolean => {
+export const matches = (text: string, source: string, meter: CostMeter): boolean => {
   if (source.length > longest) return fail('error parsing regexp: expression too large');
   // Each character can be a class of its own, which takes a while to make.
   meter.charge(5 * source.length);

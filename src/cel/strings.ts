@@ -1,4 +1,4 @@
-import { fail, type Meter, overload } from './failure.ts';
+import { type CostMeter, fail, overload } from './failure.ts';
 import { format } from './format.ts';
 import { List, type Value } from './values.ts';
 
@@ -51,14 +51,14 @@ const limitOf = (limit: Value | undefined): number => {
 };
 
 /** As many parts as the limit at most; the last one is the rest. */
-const split = (text: string, separator: string, limit: number, meter: Meter): readonly string[] => {
+const split = (text: string, separator: string, limit: number, meter: CostMeter): readonly string[] => {
   if (limit === 0) return [];
   const parts = separator === '' ? Array.from(text) : text.split(separator);
   meter.charge(parts.length);
   return parts.length <= limit ? parts : [...parts.slice(0, limit - 1), parts.slice(limit - 1).join(separator)];
 };
 
-const replace = (text: string, from: Value | undefined, to: Value | undefined, limit: Value | undefined, meter: Meter): string => {
+const replace = (text: string, from: Value | undefined, to: Value | undefined, limit: Value | undefined, meter: CostMeter): string => {
   const parts = split(text, textOf(from), Infinity, meter);
   const isBetween = textOf(from) === '';
   // Go also replaces the nothing before the first and behind the last character.
@@ -84,7 +84,7 @@ const trimmed = (text: string): string => {
   return rest.slice(0, end);
 };
 
-const join = (list: Value, separator: Value | undefined, meter: Meter): string => {
+const join = (list: Value, separator: Value | undefined, meter: CostMeter): string => {
   if (!(list instanceof List)) return overload();
   const [parts, between] = [Array.from(list, textOf), separator === undefined ? '' : textOf(separator)];
   meter.chargeText(parts.reduce((sum, part) => sum + part.length + between.length, 10 * parts.length));
@@ -110,7 +110,7 @@ export const quoted = (text: string): string => {
   return `${result}"`;
 };
 
-type Method = readonly [least: number, most: number, call: (text: string, args: readonly Value[], meter: Meter) => Value];
+type Method = readonly [least: number, most: number, call: (text: string, args: readonly Value[], meter: CostMeter) => Value];
 
 /** With how many arguments each can be called. */
 export const stringMethods: Readonly<Record<string, Method>> = {
@@ -131,4 +131,4 @@ export const stringMethods: Readonly<Record<string, Method>> = {
 };
 
 /** `list.join(…)`. */
-export const joinMethod = (list: Value, [separator]: readonly Value[], meter: Meter): Value => join(list, separator, meter);
+export const joinMethod = (list: Value, [separator]: readonly Value[], meter: CostMeter): Value => join(list, separator, meter);

@@ -30,11 +30,11 @@ and brings them back.`;
 
 const firstSteps = `
 First steps:
-  drydock drain NODE                      what kubectl drain does, faster, and it says what blocks; needs no operator
+  drydock drain NODE                      as kubectl drain, but faster, and names what blocks; needs no operator
 
   drydock install --apply                 the operator and its kinds, once (drydock operator runs it from here instead)
   drydock maintain NODE --reason disk     take a node out of service and keep it out
-  drydock status                          who holds what, what blocks it, what would help
+  drydock status                          who holds what, what blocks it, how to fix it
   drydock release NODE                    the node comes back as it was
 `;
 
@@ -66,7 +66,7 @@ const configFlags = (command: Command): Command =>
       '--monitoring-config <file>',
       'YAML file that names the Prometheus and Alertmanager servers that gates of plans may query; reloaded on change',
     )
-    .option('--notification-config <file>', 'YAML file that names who is notified of what happens; reloaded on change');
+    .option('--notification-config <file>', 'YAML file with the receivers of notifications; reloaded on change');
 
 const operatorCommand = (env: Env): Command => {
   const command = connectionFlags(new Command('operator'))
@@ -109,7 +109,7 @@ const operatorCommand = (env: Env): Command => {
 const crdsCommand = (): Command =>
   new Command('crds')
     .description('print the CustomResourceDefinitions of the served kinds, for kubectl apply -f -')
-    .argument('[group...]', `API groups, of older generations too; ${usualGroups.join(' and ')} when left out`)
+    .argument('[group...]', `API groups, also older ones (default: ${usualGroups.join(' and ')})`)
     .action((groups: readonly string[]) => crds(groups));
 
 const portFlag = ['--port <n>', 'local dashboard port (default: 8720, or any free port)'] as const;

@@ -7,7 +7,7 @@ import { readTime } from '../core/time.ts';
 export type CloudEventsRequest = { readonly headers: Readonly<Record<string, string | undefined>>; readonly body: string };
 
 /** Why a request was not taken, as one line for its sender, and the HTTP status that fits. */
-export type Refused = { readonly refused: string; readonly status: 400 | 413 | 415 };
+export type RejectedRequest = { readonly refused: string; readonly status: 400 | 413 | 415 };
 
 export type CloudEventsOptions = {
   /** Types of other senders, and what they mean here. They win over Drydock's own. */
@@ -23,9 +23,9 @@ const longestName = 1024;
 
 /** What is wrong with a request. Thrown only within this file. */
 class Fault extends Error {
-  readonly status: Refused['status'];
+  readonly status: RejectedRequest['status'];
 
-  constructor(message: string, status: Refused['status'] = 400) {
+  constructor(message: string, status: RejectedRequest['status'] = 400) {
     super(message);
     this.status = status;
   }
@@ -178,7 +178,10 @@ const eventsIn = (request: CloudEventsRequest, options: CloudEventsOptions): rea
  * instance id. `data` may have notBefore, notAfter, deadline (RFC 3339; the deadline is notBefore when left out), state, description, and an id
  * that stays the same when the same event is announced anew. All of a batch is taken or none of it.
  */
-export const readCloudEvents = (request: CloudEventsRequest, options: CloudEventsOptions = {}): readonly MachineEvent[] | Refused => {
+export const readCloudEvents = (
+  request: CloudEventsRequest,
+  options: CloudEventsOptions = {},
+): readonly MachineEvent[] | RejectedRequest => {
   try {
     return eventsIn(request, options);
   } catch (error) {

@@ -4,4 +4,4 @@ import type { TroubleReason } from '../core/machine/event.ts';
 export type Trouble = { readonly reason: TroubleReason; readonly message: string };
 
 /** What was asked for, or why there is no answer. */
-export type Told<T> = { readonly told: T; readonly trouble?: undefined } | { readonly told?: undefined; readonly trouble: Trouble };
+export type Fetched<T> = { readonly told: T; readonly trouble?: undefined } | { readonly told?: undefined; readonly trouble: Trouble };

@@ -30,7 +30,7 @@ import type { Stored } from './object.ts';
 import { bind } from './registry/bind.ts';
 import type { RegistryContext } from './registry/context.ts';
 import { finalize } from './registry/finalize.ts';
-import type { Change, Resource } from './store/store.ts';
+import type { Resource, StoreChange } from './store/store.ts';
 
 /** New ones for each life: some remember what they have seen. */
 const controllers = (nodeHealth: NodeHealthOptions): readonly Controller[] => [
@@ -157,7 +157,7 @@ export class ClusterRuntime {
     };
   }
 
-  #told(one: Change): void {
+  #told(one: StoreChange): void {
     this.#runner.touch(one);
     this.#scheduling.told(one);
     this.#kubelets.told(one);

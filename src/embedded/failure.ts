@@ -23,7 +23,7 @@ type Details = {
 export type Cause = { readonly reason?: string; readonly message: string; readonly field?: string };
 
 /** What is named in answers: a resource (`pods`) or, where Go has it so, a kind. */
-export type Named = { readonly group: string; readonly resource: string };
+export type GroupResource = { readonly group: string; readonly resource: string };
 
 const make = (code: number, reason: string | undefined, message: string, details?: Details): Failure => ({
   kind: 'Status',
@@ -36,16 +36,16 @@ const make = (code: number, reason: string | undefined, message: string, details
   code,
 });
 
-const qualified = ({ group, resource }: Named): string => (group === '' ? resource : `${resource}.${group}`);
+const qualified = ({ group, resource }: GroupResource): string => (group === '' ? resource : `${resource}.${group}`);
 
-const detailsOf = ({ group, resource }: Named, name: string, more: Details = {}): Details => ({
+const detailsOf = ({ group, resource }: GroupResource, name: string, more: Details = {}): Details => ({
   ...(name === '' ? {} : { name }),
   ...(group === '' ? {} : { group }),
   ...(resource === '' ? {} : { kind: resource }),
   ...more,
 });
 
-export const notFound = (what: Named, name: string): Failure =>
+export const notFound = (what: GroupResource, name: string): Failure =>
   make(404, 'NotFound', `${qualified(what)} "${name}" not found`, detailsOf(what, name));
 
 /** For paths of a served version that lead nowhere. */
@@ -54,11 +54,11 @@ export const noSuchResource = (): Failure => make(404, 'NotFound', 'the server c
 export const methodNotAllowed = (): Failure =>
   make(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
 
-export const alreadyExists = (what: Named, name: string): Failure =>
+export const alreadyExists = (what: GroupResource, name: string): Failure =>
   make(409, 'AlreadyExists', `${qualified(what)} "${name}" already exists`, detailsOf(what, name));
 
 /** A generated name that is taken: the client may try again (registry/rest CheckGeneratedNameError). */
-export const generatedNameTaken = (what: Named, name: string): Failure =>
+export const generatedNameTaken = (what: GroupResource, name: string): Failure =>
   make(
     409,
     'AlreadyExists',
@@ -66,7 +66,7 @@ export const generatedNameTaken = (what: Named, name: string): Failure =>
     detailsOf(what, name),
   );
 
-export const conflict = (what: Named, name: string, why: string, causes?: readonly Cause[]): Failure =>
+export const conflict = (what: GroupResource, name: string, why: string, causes?: readonly Cause[]): Failure =>
   make(
     409,
     'Conflict',
@@ -79,7 +79,7 @@ export const modifiedMeanwhile = 'the object has been modified; please apply you
 /** Server-side apply meets fields of other managers. */
 export const applyConflict = (message: string, causes: readonly Cause[]): Failure => make(409, 'Conflict', message, { causes });
 
-export const forbidden = (what: Named, name: string, why: string, causes?: readonly Cause[]): Failure =>
+export const forbidden = (what: GroupResource, name: string, why: string, causes?: readonly Cause[]): Failure =>
   make(
     403,
     'Forbidden',
@@ -93,7 +93,7 @@ export const forbiddenPath = (why: string): Failure => make(403, 'Forbidden', `f
 export const badRequest = (message: string): Failure => make(400, 'BadRequest', message);
 
 /** Fields that are wrong; `what` names the kind. */
-export const invalid = (what: Named, name: string, causes: readonly Cause[]): Failure => {
+export const invalid = (what: GroupResource, name: string, causes: readonly Cause[]): Failure => {
   const texts = [...new Set(causes.map(({ message, field }) => (field === undefined ? message : `${field}: ${message}`)))];
   const all = texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
   return make(422, 'Invalid', `${qualified(what)} "${name}" is invalid: ${all}`, detailsOf(what, name, { causes }));

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { parse as parseYaml } from 'yaml';
-import { type Asked, askedBy, type User } from './access/asked.ts';
+import { askedBy, type RequestAttributes, type User } from './access/asked.ts';
 import { authorize } from './access/authorize.ts';
 import type { ApiRequest, Body, Response, WatchEvent } from './api/message.ts';
 import { protobufType } from './api/protobuf-body.ts';
@@ -23,7 +23,7 @@ export type ServeOptions = {
 /** One request and what became of it. Times are milliseconds since 1970, of the machine, with the microseconds behind the point. */
 export type Heard = {
   readonly user: User;
-  readonly asked: Asked;
+  readonly asked: RequestAttributes;
   /** With the query. */
   readonly url: string;
   readonly userAgent: string;

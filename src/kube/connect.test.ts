@@ -11,7 +11,7 @@ import { VirtualClock } from '../support/virtual-clock.ts';
 import { type Connection, connect } from './connect.ts';
 import { ConnectionError } from './http/connection-error.ts';
 import { clientA, clientB, serverPair, testAuthority } from './testing/certificates.ts';
-import { FaultServer, json, type Response } from './testing/fault-server.ts';
+import { type FaultResponder, FaultServer, json } from './testing/fault-server.ts';
 
 const tls = { ...serverPair, ca: testAuthority, requestCert: true, rejectUnauthorized: false };
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -19,7 +19,7 @@ const authority = `certificate-authority-data: ${base64(testAuthority)}`;
 const get = { method: 'GET', path: '/api' } as const;
 
 /** The common name of the client's certificate, as the test server sees it. */
-const peers = (): { readonly names: string[]; readonly response: Response } => {
+const peers = (): { readonly names: string[]; readonly response: FaultResponder } => {
   const names: string[] = [];
   return {
     names,
@@ -31,7 +31,7 @@ const peers = (): { readonly names: string[]; readonly response: Response } => {
   };
 };
 
-const workplace = async (response: Response, secure = true) => {
+const workplace = async (response: FaultResponder, secure = true) => {
   const server = await FaultServer.start(response, secure ? tls : undefined);
   const home = await mkdtemp(join(tmpdir(), 'drydock-connect-'));
   const clock = new VirtualClock();

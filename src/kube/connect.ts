@@ -10,7 +10,7 @@ import type { Env } from './config/program.ts';
 import { proxyFor } from './config/proxy.ts';
 import { userCredentials } from './config/user-credentials.ts';
 import type { Credentials } from './http/credentials.ts';
-import { type Seen, Transport } from './http/transport.ts';
+import { type FinishedCall, Transport } from './http/transport.ts';
 import { reflectorWatcher } from './watch/reflector.ts';
 import type { OnDefect } from './watch/reflector-store.ts';
 
@@ -33,7 +33,7 @@ export type ConnectOptions = {
   /** Uniform in [0, 1). */
   readonly random?: () => number;
   /** Told of every finished call, for metrics. */
-  readonly onResponse?: (seen: Seen) => void;
+  readonly onResponse?: (seen: FinishedCall) => void;
   readonly onDefect?: OnDefect;
   /** Credential programs may ask the person at the terminal. */
   readonly interactive?: boolean;

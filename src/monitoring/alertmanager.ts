@@ -1,13 +1,17 @@
 import { isObject, type Json } from '../core/json.ts';
 import type { FiringAlert } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
-import type { Saying } from '../support/http-exchange.ts';
+import type { HttpResponse } from '../support/http-exchange.ts';
 import { failureOf, jsonOf, unusable } from './refusal.ts';
-import type { Asked, Source } from './source.ts';
+import type { Source, SourceResult } from './source.ts';
 
 /** Alertmanager's API v2 (https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml). */
 
-const get = async (source: Source, path: string, signal: AbortSignal): Promise<Asked<{ readonly said: Saying; readonly body: Json }>> => {
+const get = async (
+  source: Source,
+  path: string,
+  signal: AbortSignal,
+): Promise<SourceResult<{ readonly said: HttpResponse; readonly body: Json }>> => {
   const asked = await source.call({ method: 'GET', path, headers: {} }, signal);
   if ('failure' in asked) return asked;
   if (asked.value.status !== 200) return { failure: failureOf(source.title, asked.value) };
@@ -15,7 +19,7 @@ const get = async (source: Source, path: string, signal: AbortSignal): Promise<A
   return body === undefined ? foreign(source) : { value: { said: asked.value, body } };
 };
 
-const foreign = ({ title }: Source): ReturnType<typeof unusable> => unusable(`${title} does not answer as Alertmanager does`);
+const foreign = ({ title }: Source): ReturnType<typeof unusable> => unusable(`${title} does not respond like an Alertmanager`);
 
 /** None for one that is silenced or inhibited. */
 const alertIn = (alert: Json): readonly FiringAlert[] => {
@@ -26,7 +30,7 @@ const alertIn = (alert: Json): readonly FiringAlert[] => {
 };
 
 /** One that has just begun, or waits for its peers, knows of no alerts: that it names none says nothing. By its own clock. */
-const isSettled = async (source: Source, clock: Clock, signal: AbortSignal): Promise<Asked<true>> => {
+const isSettled = async (source: Source, clock: Clock, signal: AbortSignal): Promise<SourceResult<true>> => {
   const { title, config } = source;
   const asked = await get(source, '/api/v2/status', signal);
   if ('failure' in asked) return asked;
@@ -38,7 +42,7 @@ const isSettled = async (source: Source, clock: Clock, signal: AbortSignal): Pro
   const told = Date.parse(said.headers['date'] ?? '');
   const nowMs = Number.isNaN(told) ? clock.now().epochMilliseconds : told;
   if (nowMs - begun >= config.startupGraceMs) return { value: true };
-  const problem = `${title} has begun less than ${config.startupGraceMs / 1000} s ago, and may not have been told of all alerts`;
+  const problem = `${title} has begun less than ${config.startupGraceMs / 1000} s ago, and may not know all alerts yet`;
   return { failure: { result: 'failed', problem } };
 };
 
@@ -51,7 +55,7 @@ export const firingOf = async (
   matchers: readonly string[],
   clock: Clock,
   signal: AbortSignal,
-): Promise<Asked<readonly FiringAlert[]>> => {
+): Promise<SourceResult<readonly FiringAlert[]>> => {
   const query = new URLSearchParams({ active: 'true', silenced: 'false', inhibited: 'false' });
   for (const matcher of matchers) query.append('filter', matcher);
   const asked = await get(source, `/api/v2/alerts?${query.toString()}`, signal);

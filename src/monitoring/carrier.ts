@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Asking, type Exchange, type ExchangeOptions, exchangeOver, type Saying } from '../support/http-exchange.ts';
+import { type Exchange, type ExchangeOptions, exchangeOver, type HttpRequest, type HttpResponse } from '../support/http-exchange.ts';
 import type { HttpConfig } from './http-config.ts';
 
 /** Carries calls to one server, with what the files of its credentials and certificates say at that moment: these are replaced while the operator runs. */
@@ -39,7 +39,7 @@ const secretsOf = (config: HttpConfig): Secrets => {
 };
 
 /** What is no answer may be quoted, and a proxy may send back what it was sent. */
-const withoutSecrets = (said: Saying, authorization: string | undefined): Saying => {
+const withoutSecrets = (said: HttpResponse, authorization: string | undefined): HttpResponse => {
   const secret = authorization?.split(' ').at(-1) ?? '';
   return secret === '' || said.status === 200 ? said : { ...said, text: said.text.replaceAll(secret, '***') };
 };
@@ -55,7 +55,7 @@ export class Carrier {
   }
 
   /** The server's answer, whatever the status, without the credential where it is no success. Rejects with an UnreadableFile, and as an Exchange does; throws for certificates and keys that are none. */
-  async call(asking: Asking, signal: AbortSignal): Promise<Saying> {
+  async call(asking: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
     const secrets = secretsOf(this.#config);
     const { authorization } = secrets;
     const headers = { ...asking.headers, ...(authorization !== undefined && { authorization }) };

@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import type { Sample } from '../operator/ports.ts';
 import { failureOf, jsonOf, tidy, unusable } from './refusal.ts';
-import type { Asked, Source } from './source.ts';
+import type { Source, SourceResult } from './source.ts';
 
 /** Prometheus' HTTP API (https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries), which Thanos, Mimir and VictoriaMetrics serve too. */
 
@@ -30,9 +30,9 @@ const labelsOf = (metric: Json | undefined): Sample['labels'] =>
     ? Object.fromEntries(Object.entries(metric).flatMap(([label, value]) => (typeof value === 'string' ? [[label, value] as const] : [])))
     : {};
 
-const foreign = (title: string): ReturnType<typeof unusable> => unusable(`${title} does not answer as Prometheus does`);
+const foreign = (title: string): ReturnType<typeof unusable> => unusable(`${title} does not respond like a Prometheus`);
 
-const vectorOf = (title: string, series: readonly Json[]): Asked<readonly Sample[]> => {
+const vectorOf = (title: string, series: readonly Json[]): SourceResult<readonly Sample[]> => {
   if (series.length > mostSamples)
     return unusable(`the query has more than ${mostSamples} series: aggregate them, for example by sum or max`);
   const samples: Sample[] = [];
@@ -47,7 +47,7 @@ const vectorOf = (title: string, series: readonly Json[]): Asked<readonly Sample
   return { value: samples };
 };
 
-const resultOf = (title: string, { resultType, result }: JsonObject): Asked<readonly Sample[]> => {
+const resultOf = (title: string, { resultType, result }: JsonObject): SourceResult<readonly Sample[]> => {
   if (resultType === 'vector' && Array.isArray(result)) return vectorOf(title, result as readonly Json[]);
   if (resultType === 'scalar') {
     const value = pointOf(result);
@@ -63,7 +63,7 @@ const warningIn = ({ warnings }: JsonObject): string | undefined =>
   Array.isArray(warnings) && warnings.length > 0 ? tidy(warnings.map(String).join('; ')) : undefined;
 
 /** Evaluates a query now. Rejects with the signal's reason only. */
-export const samplesOf = async (source: Source, query: string, signal: AbortSignal): Promise<Asked<readonly Sample[]>> => {
+export const samplesOf = async (source: Source, query: string, signal: AbortSignal): Promise<SourceResult<readonly Sample[]>> => {
   const { title, config } = source;
   const form = { query, timeout: `${config.timeoutMs / 1000}s`, limit: String(mostSamples + 1) };
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -76,5 +76,5 @@ export const samplesOf = async (source: Source, query: string, signal: AbortSign
   if (!isObject(answer) || answer['status'] !== 'success' || !isObject(answer['data'])) return foreign(title);
   const result = resultOf(title, answer['data']);
   const warning = warningIn(answer);
-  return 'failure' in result || warning === undefined ? result : unusable(`${title} warns that its answer may lack something: ${warning}`);
+  return 'failure' in result || warning === undefined ? result : unusable(`${title} warns that its response may be incomplete: ${warning}`);
 };

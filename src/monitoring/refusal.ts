@@ -1,5 +1,5 @@
 import { isObject, type Json } from '../core/json.ts';
-import type { Saying } from '../support/http-exchange.ts';
+import type { HttpResponse } from '../support/http-exchange.ts';
 import type { SourceFailure } from './source.ts';
 
 /** Characters of a server's own words that are told. */
@@ -29,18 +29,18 @@ const wordsIn = (body: Json | undefined): string | undefined => {
 };
 
 /** What an answer that is no success means, for whoever wrote the question. */
-export const failureOf = (title: string, { status, text }: Saying): SourceFailure => {
+export const failureOf = (title: string, { status, text }: HttpResponse): SourceFailure => {
   if (status === 401 || status === 403)
     return { result: 'failed', problem: `${title} refuses the credentials of the operator (${status})` };
   if (status >= 300 && status < 400)
     return {
       result: 'failed',
-      problem: `${title} answers with a redirect (${status}), which is not followed: its url has to be the address itself`,
+      problem: `${title} responds with a redirect (${status}), which is not followed: use the target as its url`,
     };
   const words = wordsIn(jsonOf(text));
   if (words !== undefined && status >= 400 && status < 500 && status !== 404 && status !== 429)
     return { result: 'refused', problem: `${title} refuses the question: ${words}` };
-  return { result: 'failed', problem: `${title} answers ${status}${words === undefined ? '' : `: ${words}`}` };
+  return { result: 'failed', problem: `${title} responds with ${status}${words === undefined ? '' : `: ${words}`}` };
 };
 
 /** An answer of another form than the API has. */

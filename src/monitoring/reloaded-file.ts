@@ -50,7 +50,7 @@ export class ReloadedFile<T> {
       this.#problem = undefined;
     } catch (error) {
       if (!(error instanceof ConfigFileError)) throw error;
-      if (this.#problem === undefined) log.warn(`the file of ${flag} is wrong: ${consequence}`, { error: error.message });
+      if (this.#problem === undefined) log.warn(`failed to read the file of ${flag}: ${consequence}`, { error: error.message });
       this.#problem = error.message;
     }
   }

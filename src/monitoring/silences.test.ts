@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { type Answer, type Asked, serving } from '../clouds/testing/serving.ts';
+import { type Answer, type ServedRequest, serving } from '../clouds/testing/serving.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { AlertSilencer } from '../operator/ports.ts';
 import { type Log, silentLog } from '../support/log.ts';
@@ -31,7 +31,7 @@ class Alertmanager {
     this.clock = clock;
   }
 
-  readonly answer = ({ method, path, body }: Asked): Answer => {
+  readonly answer = ({ method, path, body }: ServedRequest): Answer => {
     if (this.status !== 200) return { status: this.status, text: '"down"' };
     if (method === 'GET')
       return { text: JSON.stringify([...this.silences.values()].map(one => ({ ...one, status: { state: this.#state(one) } }))) };
@@ -63,7 +63,7 @@ class Alertmanager {
 type Bench = {
   readonly alertmanager: Alertmanager;
   readonly clock: VirtualClock;
-  readonly asked: readonly Asked[];
+  readonly asked: readonly ServedRequest[];
   readonly logged: readonly string[];
   /** Another process, which knows nothing of what the one before has done. */
   readonly begin: () => AlertSilencer;
@@ -162,7 +162,7 @@ test('an Alertmanager that does not answer is told once, and asked again', async
     alertmanager.status = 200;
     await silencer.silence(names('n1'), signal);
     assert.deepEqual(alertmanager.inForce, ['n1']);
-    assert.deepEqual(logged, ['silences for held nodes cannot be kept', 'silences for held nodes are kept again']);
+    assert.deepEqual(logged, ['failed to update the silences for held nodes; retrying', 'silences for held nodes are updated again']);
   });
 });
 

@@ -4,7 +4,7 @@ import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { failureOf, jsonOf, unusable } from './refusal.ts';
 import type { SilenceConfig } from './silence-config.ts';
-import type { Asked, Source } from './source.ts';
+import type { Source, SourceResult } from './source.ts';
 
 /**
  * Silences of Alertmanager for nodes that are held (api/v2/openapi.yaml of github.com/prometheus/alertmanager). Each is a lease: it ends by itself soon, and is renewed as long as
@@ -75,8 +75,8 @@ export class NodeSilences {
   async keep(nodes: ReadonlySet<string>, signal: AbortSignal): Promise<number> {
     const failure = await this.#keep(nodes, signal);
     if (failure !== undefined && this.#isWell)
-      this.#log.warn('silences for held nodes cannot be kept', { source: this.#source.title, failure });
-    if (failure === undefined && !this.#isWell) this.#log.info('silences for held nodes are kept again', { source: this.#source.title });
+      this.#log.warn('failed to update the silences for held nodes; retrying', { source: this.#source.title, failure });
+    if (failure === undefined && !this.#isWell) this.#log.info('silences for held nodes are updated again', { source: this.#source.title });
     this.#isWell = failure === undefined;
     return Math.min(this.#config.leaseMs / 4, 60_000);
   }
@@ -87,7 +87,7 @@ export class NodeSilences {
     if ('failure' in listed) return listed.failure.problem;
     this.#notice(listed.value, nodes);
     const failures: string[] = [];
-    const note = (asked: Asked<unknown>): void => void ('failure' in asked && failures.push(asked.failure.problem));
+    const note = (asked: SourceResult<unknown>): void => void ('failure' in asked && failures.push(asked.failure.problem));
     const kept = new Set<string>();
     for (const silence of listed.value) {
       // One for each node is enough.
@@ -107,7 +107,7 @@ export class NodeSilences {
     for (const [node, { endsAt }] of this.#known) {
       if (there.has(node) || !nodes.has(node) || Temporal.Instant.compare(endsAt, now) <= 0) continue;
       this.#ended.add(node);
-      this.#log.info('somebody has ended the silence of a held node: it gets no other', { source: this.#source.title, node });
+      this.#log.info('somebody has ended the silence of a held node; not creating another', { source: this.#source.title, node });
     }
     for (const node of this.#ended) if (!nodes.has(node)) this.#ended.delete(node);
     this.#known.clear();
@@ -118,17 +118,17 @@ export class NodeSilences {
     return endsAt.epochMilliseconds - this.#clock.now().epochMilliseconds < this.#config.leaseMs / 2;
   }
 
-  async #list(signal: AbortSignal): Promise<Asked<readonly Silence[]>> {
+  async #list(signal: AbortSignal): Promise<SourceResult<readonly Silence[]>> {
     const asked = await this.#source.call({ method: 'GET', path: '/api/v2/silences', headers: {} }, signal);
     if ('failure' in asked) return asked;
     if (asked.value.status !== 200) return { failure: failureOf(this.#source.title, asked.value) };
     const body = jsonOf(asked.value.text);
-    if (!Array.isArray(body)) return unusable(`${this.#source.title} does not answer as Alertmanager does`);
+    if (!Array.isArray(body)) return unusable(`${this.#source.title} does not respond like an Alertmanager`);
     return { value: ownIn(body as readonly Json[], this.#config.cluster) };
   }
 
   /** Makes one, or makes it last longer: Alertmanager keeps one whose matchers and start stay as they are, and else ends it for another. */
-  async #post(node: string, before: Silence | undefined, signal: AbortSignal): Promise<Asked<true>> {
+  async #post(node: string, before: Silence | undefined, signal: AbortSignal): Promise<SourceResult<true>> {
     const now = this.#clock.now();
     const endsAt = now.add({ milliseconds: this.#config.leaseMs });
     const startsAt = before?.startsAt ?? now.toString();
@@ -150,7 +150,7 @@ export class NodeSilences {
     return { value: true };
   }
 
-  async #end({ id, node }: Silence, signal: AbortSignal): Promise<Asked<true>> {
+  async #end({ id, node }: Silence, signal: AbortSignal): Promise<SourceResult<true>> {
     const asked = await this.#source.call({ method: 'DELETE', path: `/api/v2/silence/${encodeURIComponent(id)}`, headers: {} }, signal);
     if ('failure' in asked) return asked;
     // It may have ended meanwhile.

@@ -1,7 +1,7 @@
 import type { Told } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';
-import { AnswerTooLarge, type Asking, type Saying } from '../support/http-exchange.ts';
+import { AnswerTooLarge, type HttpRequest, type HttpResponse } from '../support/http-exchange.ts';
 import type { Log } from '../support/log.ts';
 import { Carrier, UnreadableFile } from './carrier.ts';
 import type { SourceConfig } from './sources-file.ts';
@@ -20,7 +20,7 @@ export type SourceFailure = {
   readonly detail?: string;
 };
 
-export type Asked<T> = { readonly value: T } | { readonly failure: SourceFailure };
+export type SourceResult<T> = { readonly value: T } | { readonly failure: SourceFailure };
 
 /** Larger answers are refused. */
 const mostBytes = 8 * 1024 * 1024;
@@ -51,7 +51,7 @@ export class Source {
   }
 
   /** One call below its address, with its time limit: the answer, whatever the status, or why there was none. Rejects with the signal's reason only. */
-  async call(asking: Omit<Asking, 'url'> & { readonly path: string }, signal: AbortSignal): Promise<Asked<Saying>> {
+  async call(asking: Omit<HttpRequest, 'url'> & { readonly path: string }, signal: AbortSignal): Promise<SourceResult<HttpResponse>> {
     const { path, method, headers, body } = asking;
     using deadline = new Deadline(this.#clock, this.#config.timeoutMs, [signal]);
     const asked = { method, url: `${this.#config.url}${path}`, headers: { ...headers, accept: 'application/json' } };
@@ -64,17 +64,17 @@ export class Source {
   }
 
   /** The answer for whoever asked. Trouble is logged when it begins, and that it is over. */
-  settle<T>(asked: Asked<T>): Told<T> {
+  settle<T>(asked: SourceResult<T>): Told<T> {
     const { name, kind, url } = this.#config;
     if ('value' in asked) {
-      if (!this.#isWell) this.#log.info('a monitoring source answers again', { source: name, kind, url });
+      if (!this.#isWell) this.#log.info('a monitoring source responds again', { source: name, kind, url });
       this.#isWell = true;
       return { value: asked.value };
     }
     const { problem, detail = problem, result } = asked.failure;
     // What a plan asks for may be wrong all the time, and is told there.
     if (result !== 'refused' && result !== 'unusable') {
-      if (this.#isWell) this.#log.warn('a monitoring source fails', { source: name, kind, url, error: detail });
+      if (this.#isWell) this.#log.warn('failed to query a monitoring source', { source: name, kind, url, error: detail });
       this.#isWell = false;
     }
     return { problem };
@@ -87,12 +87,12 @@ export class Source {
 
   #silent(error: unknown, expired: boolean): SourceFailure {
     if (error instanceof AnswerTooLarge) {
-      const problem = `the answer of ${this.title} is larger than ${mostBytes / 1024 / 1024} MiB: ask for less`;
+      const problem = `the response of ${this.title} is larger than ${mostBytes / 1024 / 1024} MiB: query less`;
       return { result: 'unusable', problem };
     }
     const { code } = error as { readonly code?: string };
     // Messages of Node have addresses in them, which are no business of whoever sees a plan.
     const why = expired ? `nothing within ${this.#config.timeoutMs / 1000} s` : (code ?? 'the connection failed');
-    return { result: 'unreachable', problem: `${this.title} does not answer: ${why}`, detail: `${why}: ${messageOf(error)}` };
+    return { result: 'unreachable', problem: `${this.title} does not respond: ${why}`, detail: `${why}: ${messageOf(error)}` };
   }
 }

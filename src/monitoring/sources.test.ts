@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
-import { type Answer, type Asked, serving } from '../clouds/testing/serving.ts';
+import { type Answer, type ServedRequest, serving } from '../clouds/testing/serving.ts';
 import { clientA, clientB, serverPair, testAuthority } from '../kube/testing/certificates.ts';
 import type { Monitoring, Told } from '../operator/ports.ts';
 import { systemClock } from '../support/clock.ts';
@@ -28,10 +28,10 @@ type Bench = {
   readonly file: string;
   readonly counted: readonly string[];
   readonly logged: readonly string[];
-  readonly asked: readonly Asked[];
+  readonly asked: readonly ServedRequest[];
 };
 
-const bench = async (answer: (asked: Asked) => Answer, use: (bench: Bench) => Promise<void>, more = ''): Promise<void> => {
+const bench = async (answer: (asked: ServedRequest) => Answer, use: (bench: Bench) => Promise<void>, more = ''): Promise<void> => {
   await using server = await serving(answer);
   const file = join(folder, 'sources.yaml');
   const tokenFile = join(folder, 'token');
@@ -79,23 +79,23 @@ const answers: readonly (readonly [what: string, answer: Answer, says: RegExp, c
   ],
   ['a long refusal', json({ error: 'x'.repeat(10_000) }, 400), /^source default refuses the question: x{200}$/, 'refused'],
   ['lines', json({ error: 'one\n\u001b[31mtwo' }, 422), /^source default refuses the question: one \[31mtwo$/, 'refused'],
-  ['nobody there', { status: 404, text: '<html>' }, /^source default answers 404$/, 'failed'],
-  ['trouble', json({ error: 'query timed out' }, 503), /^source default answers 503: query timed out$/, 'failed'],
-  ['another page', { text: '<html>' }, /^source default does not answer as Prometheus does$/, 'unusable'],
-  ['another API', json({ status: 'success' }), /does not answer as Prometheus does/, 'unusable'],
-  ['an error with 200', json({ status: 'error', data: {} }), /does not answer as Prometheus does/, 'unusable'],
-  ['a vector of something', vector(7), /does not answer as Prometheus does/, 'unusable'],
-  ['a value that is no text', vector({ metric: {}, value: [1, 1] }), /does not answer as Prometheus does/, 'unusable'],
-  ['an empty value', vector({ metric: {}, value: [1, ''] }), /does not answer as Prometheus does/, 'unusable'],
-  ['a value in words', vector({ metric: {}, value: [1, '0x10'] }), /does not answer as Prometheus does/, 'unusable'],
+  ['nobody there', { status: 404, text: '<html>' }, /^source default responds with 404$/, 'failed'],
+  ['trouble', json({ error: 'query timed out' }, 503), /^source default responds with 503: query timed out$/, 'failed'],
+  ['another page', { text: '<html>' }, /^source default does not respond like a Prometheus$/, 'unusable'],
+  ['another API', json({ status: 'success' }), /does not respond like a Prometheus/, 'unusable'],
+  ['an error with 200', json({ status: 'error', data: {} }), /does not respond like a Prometheus/, 'unusable'],
+  ['a vector of something', vector(7), /does not respond like a Prometheus/, 'unusable'],
+  ['a value that is no text', vector({ metric: {}, value: [1, 1] }), /does not respond like a Prometheus/, 'unusable'],
+  ['an empty value', vector({ metric: {}, value: [1, ''] }), /does not respond like a Prometheus/, 'unusable'],
+  ['a value in words', vector({ metric: {}, value: [1, '0x10'] }), /does not respond like a Prometheus/, 'unusable'],
   ['histograms', vector({ metric: {}, histogram: [1, {}] }), /native histograms/, 'unusable'],
   [
     'warnings',
     json({ status: 'success', data: { resultType: 'scalar', result: [1, '1'] }, warnings: ['a store is away'] }),
-    /^source default warns that its answer may lack something: a store is away$/,
+    /^source default warns that its response may be incomplete: a store is away$/,
     'unusable',
   ],
-  ['more than anybody reads', { text: `"${'x'.repeat(9 * 1024 * 1024)}"` }, /is larger than 8 MiB: ask for less$/, 'unusable'],
+  ['more than anybody reads', { text: `"${'x'.repeat(9 * 1024 * 1024)}"` }, /is larger than 8 MiB: query less$/, 'unusable'],
 ];
 for (const [what, answer, says, result] of answers) {
   test(`${what} is told in one short line, and is no answer`, () =>
@@ -130,7 +130,7 @@ test('who does not answer is left after the time limit; who asks may leave at an
       const first = monitoring.samples('default', 'a', signal);
       await heard(1);
       await clock.advance(5000);
-      assert.equal(said(await first), 'source default does not answer: nothing within 5 s');
+      assert.equal(said(await first), 'source default does not respond: nothing within 5 s');
       assert.equal(logged.length, 1);
       const stop = new AbortController();
       const second = monitoring.samples('default', 'a', stop.signal);
@@ -149,13 +149,13 @@ test('trouble is logged when it begins and when it is over; what a plan has writ
       await ask();
       await ask();
       assert.equal(logged.length, 1);
-      assert.match(logged[0] ?? '', /^a monitoring source fails .*"source":"default","kind":"prometheus"/);
+      assert.match(logged[0] ?? '', /^failed to query a monitoring source .*"source":"default","kind":"prometheus"/);
       answer = json({ error: 'parse error' }, 400);
       await ask();
       answer = vector();
       await ask();
       await ask();
-      assert.match(logged[1] ?? '', /^a monitoring source answers again /);
+      assert.match(logged[1] ?? '', /^a monitoring source responds again /);
       assert.equal(logged.length, 2);
       unlinkSync(join(folder, 'token'));
       assert.match(
@@ -185,14 +185,14 @@ test('a source that is not known is told with those that are; the file is read a
         assert.match(String(await ask(name)), /^the sources of the operator are not known: sources in .*sources\.yaml is no list/);
       writeFileSync(file, 'poll_interval: 20s\nsources: [{kind: prometheus, name: main, url: "http://127.0.0.1:9"}]');
       clock.jump(10_000);
-      assert.match(String(await ask('main')), /does not answer: ECONNREFUSED/);
+      assert.match(String(await ask('main')), /does not respond: ECONNREFUSED/);
       assert.equal(monitoring.everyMs, 20_000);
       assert.deepEqual(
         logged.map(text => text.split(' {')[0]),
         [
-          'the file of --monitoring-config is wrong: no gate is told',
+          'failed to read the file of --monitoring-config: all gates that use a source are unknown',
           'the file of --monitoring-config can be read again',
-          'a monitoring source fails',
+          'failed to query a monitoring source',
         ],
       );
     },
@@ -221,7 +221,7 @@ const alerts: readonly (readonly [what: string, alerts: Answer, status: Answer, 
     'nothing, of one that has just begun',
     json([]),
     begun('2026-11-21T08:58:01Z'),
-    'source default has begun less than 120 s ago, and may not have been told of all alerts',
+    'source default has begun less than 120 s ago, and may not know all alerts yet',
   ],
   [
     'nothing, of one that waits for its peers',
@@ -229,10 +229,10 @@ const alerts: readonly (readonly [what: string, alerts: Answer, status: Answer, 
     begun('2026-11-20T08:00:00Z', { status: 'settling' }),
     'source default waits for its peers, and may not know of all alerts',
   ],
-  ['nothing, of one that says no time', json([]), begun(7), 'source default does not answer as Alertmanager does'],
-  ['nothing, of one that fails then', json([]), { status: 500 }, 'source default answers 500'],
-  ['no list', json({}), settled, 'source default does not answer as Alertmanager does'],
-  ['no JSON', { text: 'OK' }, settled, 'source default does not answer as Alertmanager does'],
+  ['nothing, of one that says no time', json([]), begun(7), 'source default does not respond like an Alertmanager'],
+  ['nothing, of one that fails then', json([]), { status: 500 }, 'source default responds with 500'],
+  ['no list', json({}), settled, 'source default does not respond like an Alertmanager'],
+  ['no JSON', { text: 'OK' }, settled, 'source default does not respond like an Alertmanager'],
   ['a refusal in a text', json('bad matcher format: x', 400), settled, 'source default refuses the question: bad matcher format: x'],
 ];
 for (const [what, listed, status, says] of alerts) {
@@ -281,13 +281,13 @@ test('TLS: the name of the certificate, the authority and the certificate of our
     own(clientB);
     assert.deepEqual(await ask('right'), []);
     assert.deepEqual(seen, ['client-a', 'client-b']);
-    assert.equal(await ask('wrong'), 'source wrong does not answer: ERR_TLS_CERT_ALTNAME_INVALID');
+    assert.equal(await ask('wrong'), 'source wrong does not respond: ERR_TLS_CERT_ALTNAME_INVALID');
     assert.deepEqual(await ask('any'), []);
     write('own.key', 'no key');
-    assert.match(String(await ask('right')), /^source right does not answer: ERR_[A-Z_]+$/);
+    assert.match(String(await ask('right')), /^source right does not respond: ERR_[A-Z_]+$/);
     write('ca.crt', clientA.cert);
     own(clientA);
-    assert.match(String(await ask('right')), /^source right does not answer: [A-Z_]+$/);
+    assert.match(String(await ask('right')), /^source right does not respond: [A-Z_]+$/);
   } finally {
     server.closeAllConnections();
     server.close();

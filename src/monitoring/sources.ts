@@ -5,7 +5,7 @@ import { firingOf } from './alertmanager.ts';
 import { samplesOf } from './prometheus.ts';
 import { ReloadedFile } from './reloaded-file.ts';
 import { NodeSilences } from './silences.ts';
-import { type Asked, type QueryResult, Source } from './source.ts';
+import { type QueryResult, Source, type SourceResult } from './source.ts';
 import { type MonitoringConfig, readMonitoringConfig, type SourceKind, usualEveryMs } from './sources-file.ts';
 
 /** Counts what gates have asked. */
@@ -30,7 +30,14 @@ class ConfiguredMonitoring implements Monitoring, AlertSilencer {
   constructor(file: string, tools: MonitoringTools) {
     const { clock, log } = tools;
     const flag = '--monitoring-config';
-    this.#file = new ReloadedFile({ file, flag, consequence: 'no gate is told', read: readMonitoringConfig, clock, log });
+    this.#file = new ReloadedFile({
+      file,
+      flag,
+      consequence: 'all gates that use a source are unknown',
+      read: readMonitoringConfig,
+      clock,
+      log,
+    });
     this.#tools = tools;
     this.#refresh();
   }
@@ -53,7 +60,12 @@ class ConfiguredMonitoring implements Monitoring, AlertSilencer {
     return Math.min(againMs, ...again);
   }
 
-  async #ask<T>(gate: 'promql' | 'alerts', kind: SourceKind, name: string, query: (source: Source) => Promise<Asked<T>>): Promise<Told<T>> {
+  async #ask<T>(
+    gate: 'promql' | 'alerts',
+    kind: SourceKind,
+    name: string,
+    query: (source: Source) => Promise<SourceResult<T>>,
+  ): Promise<Told<T>> {
     const problem = this.#refresh();
     if (problem !== undefined) return { problem: `the sources of the operator are not known: ${problem}` };
     const source = this.#sources.find(({ config }) => config.kind === kind && config.name === name);

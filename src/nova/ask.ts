@@ -1,17 +1,17 @@
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';
-import type { Asking, Exchange, Saying } from '../support/http-exchange.ts';
+import type { Exchange, HttpRequest, HttpResponse } from '../support/http-exchange.ts';
 import { type NovaResult, unreachable } from './failure.ts';
 
-export type Asker = { readonly exchange: Exchange; readonly clock: Clock };
+export type NovaTransport = { readonly exchange: Exchange; readonly clock: Clock };
 
 /** One call with a time limit in milliseconds: its answer, whatever the status, or that there was none. Rejects with the signal's reason only. */
 export const ask = async (
-  { exchange, clock }: Asker,
-  asking: Asking,
+  { exchange, clock }: NovaTransport,
+  asking: HttpRequest,
   limitMs: number,
   signal: AbortSignal,
-): Promise<NovaResult<Saying>> => {
+): Promise<NovaResult<HttpResponse>> => {
   using deadline = new Deadline(clock, limitMs, [signal]);
   try {
     return { value: await exchange(asking, deadline.signal) };

@@ -1,8 +1,8 @@
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import { instantAt } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
-import type { Exchange, Saying } from '../support/http-exchange.ts';
-import { type Asker, ask } from './ask.ts';
+import type { Exchange, HttpResponse } from '../support/http-exchange.ts';
+import { ask, type NovaTransport } from './ask.ts';
 import type { NovaConfig } from './config/config.ts';
 import { failed, failureOf, jsonOf, type NovaResult } from './failure.ts';
 import { computeEndpoint, Identity } from './identity.ts';
@@ -37,7 +37,7 @@ const minorOf = (text: unknown): number | undefined => {
 
 /** Speaks to one Nova as one user: tokens, endpoint and microversion are its own business. */
 export class NovaClient {
-  readonly #asker: Asker;
+  readonly #asker: NovaTransport;
   readonly #config: NovaConfig;
   readonly #identity: Identity;
   #target: Target | undefined;
@@ -87,7 +87,7 @@ export class NovaClient {
     return status >= 200 && status < 300 ? { value: text === '' ? undefined : jsonOf(text) } : { failure: failureOf(sent.value) };
   }
 
-  async #send(request: NovaRequest, url: string, minor: number | undefined, signal: AbortSignal): Promise<NovaResult<Saying>> {
+  async #send(request: NovaRequest, url: string, minor: number | undefined, signal: AbortSignal): Promise<NovaResult<HttpResponse>> {
     for (let again = false; ; again = true) {
       const session = await this.#identity.session(signal);
       if (session.failure !== undefined) return session;
@@ -108,7 +108,7 @@ export class NovaClient {
   }
 
   /** Nova's own times are compared with each other only. */
-  #hear({ headers }: Saying): void {
+  #hear({ headers }: HttpResponse): void {
     const told = Date.parse(headers['date'] ?? '');
     if (Number.isNaN(told)) return;
     const ahead = told - this.#asker.clock.now().epochMilliseconds;

@@ -1,5 +1,5 @@
 import { isObject, type Json } from '../core/json.ts';
-import type { Saying } from '../support/http-exchange.ts';
+import type { HttpResponse } from '../support/http-exchange.ts';
 
 /** Why a call came to nothing, classified once. */
 export type NovaFailure = {
@@ -58,7 +58,7 @@ export const jsonOf = (text: string): Json | undefined => {
 };
 
 /** What an answer that is no success means. */
-export const failureOf = ({ status, text }: Saying): NovaFailure => {
+export const failureOf = ({ status, text }: HttpResponse): NovaFailure => {
   const message = wordsIn(jsonOf(text))?.replaceAll(/\s+/g, ' ').trim() ?? `the server answered ${status}`;
   return { kind: kinds[status] ?? (status >= 500 ? 'trouble' : 'refused'), message, status };
 };

@@ -1,5 +1,12 @@
 import type { Marker } from '../core/hypervisor/mark.ts';
-import { type ComputeService, hasFailed, hasSucceeded, isUnderWay, type Migration, type Server } from '../core/hypervisor/server.ts';
+import {
+  type ComputeService,
+  hasFailed,
+  hasSucceeded,
+  isUnderWay,
+  type NovaServer,
+  type ServerMigration,
+} from '../core/hypervisor/server.ts';
 import type { HostDecision, HostSnapshot, MigrationLimits, NovaRefusal } from '../core/hypervisor/snapshot.ts';
 import { since } from '../core/hypervisor/track.ts';
 import { isBefore } from '../core/time.ts';
@@ -18,10 +25,10 @@ export type HostTask = {
 };
 
 /** What holds for all hosts. */
-export type Terms = {
+export type HostTerms = {
   readonly marker: Marker;
   readonly limits: MigrationLimits;
-  /** What failed before this process was told of the wish does not count. */
+  /** What failed before this process received the desired state does not count. */
   readonly isAnew: boolean;
 };
 
@@ -40,7 +47,7 @@ export class HostState {
   #flights = 0;
   readonly #desiredSince: Temporal.Instant;
   readonly #book = new MigrationBook();
-  readonly #known = new Map<string, Server>();
+  readonly #known = new Map<string, NovaServer>();
   readonly #reasons = new Map<number, string>();
   readonly #questions = new Map<number, number>();
 
@@ -101,7 +108,7 @@ export class HostState {
   }
 
   /** Reads what Nova says of the host: two calls (more where there are pages), and for single servers two more at the most. */
-  async look(nova: Nova, task: HostTask, terms: Terms, signal: AbortSignal): Promise<NovaResult<HostSnapshot>> {
+  async look(nova: Nova, task: HostTask, terms: HostTerms, signal: AbortSignal): Promise<NovaResult<HostSnapshot>> {
     const servers = await nova.serversOn(task.host, signal);
     if (servers.failure !== undefined) return servers;
     const migrations = await this.#book.read(nova, task.host, signal);
@@ -137,7 +144,7 @@ export class HostState {
   }
 
   /** Servers that have left, or are leaving; those of which nothing more can come are asked for once. */
-  async #elsewhere(nova: Nova, base: Base, signal: AbortSignal): Promise<NovaResult<readonly Server[]>> {
+  async #elsewhere(nova: Nova, base: Base, signal: AbortSignal): Promise<NovaResult<readonly NovaServer[]>> {
     const here = new Set(base.servers.map(({ id }) => id));
     const from = since(base);
     const leaving = base.migrations
@@ -146,7 +153,7 @@ export class HostState {
           one.source === base.host && !here.has(one.server) && (isUnderWay(one) || (hasSucceeded(one) && !isBefore(one.created, from))),
       )
       .sort((one, other) => one.id - other.id);
-    const found: Server[] = [];
+    const found: NovaServer[] = [];
     for (const [id, record] of new Map(leaving.map(one => [one.server, one]))) {
       const known = this.#known.get(id);
       if (known !== undefined && hasSucceeded(record))
@@ -168,7 +175,7 @@ export class HostState {
   async #explain(nova: Nova, { servers, migrations, host }: Base, signal: AbortSignal): Promise<void> {
     for (const { id } of servers) {
       const own = migrations.filter(one => one.server === id && one.source === host && hasFailed(one) && one.status !== 'cancelled');
-      const last = own.reduce<Migration | undefined>((best, one) => (best === undefined || one.id > best.id ? one : best), undefined);
+      const last = own.reduce<ServerMigration | undefined>((best, one) => (best === undefined || one.id > best.id ? one : best), undefined);
       if (last === undefined || this.#reasons.has(last.id)) continue;
       const questions = this.#questions.get(last.id) ?? 0;
       if (questions >= mostQuestions) continue;

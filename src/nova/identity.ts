@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import { readTime, secondsAfter, secondsBetween } from '../core/time.ts';
-import { type Asker, ask } from './ask.ts';
-import type { Login, Named, NovaConfig } from './config/config.ts';
+import { ask, type NovaTransport } from './ask.ts';
+import type { Login, NameOrId, NovaConfig } from './config/config.ts';
 import { failed, failureOf, jsonOf, type NovaResult } from './failure.ts';
 
 /** What Keystone gives for a login. */
@@ -13,7 +13,7 @@ export type Session = {
   readonly catalog: readonly JsonObject[];
 };
 
-const withDomain = (named: Named, domain: Named | undefined): JsonObject => ({ ...named, ...(domain && { domain: { ...domain } }) });
+const withDomain = (named: NameOrId, domain: NameOrId | undefined): JsonObject => ({ ...named, ...(domain && { domain: { ...domain } }) });
 
 const bodyOf = (login: Login): Json => {
   if (login.kind === 'password') {
@@ -44,12 +44,12 @@ const loginTimeoutMs = 30_000;
 
 /** Logs in, and again before the token ends. Several that ask at once wait for one login. */
 export class Identity {
-  readonly #asker: Asker;
+  readonly #asker: NovaTransport;
   readonly #config: NovaConfig;
   #session: Session | undefined;
   #login: Promise<NovaResult<Session>> | undefined;
 
-  constructor(asker: Asker, config: NovaConfig) {
+  constructor(asker: NovaTransport, config: NovaConfig) {
     this.#asker = asker;
     this.#config = config;
   }

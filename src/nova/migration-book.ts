@@ -1,4 +1,4 @@
-import { isUnderWay, type Migration } from '../core/hypervisor/server.ts';
+import { isUnderWay, type ServerMigration } from '../core/hypervisor/server.ts';
 import { isBefore, secondsAfter } from '../core/time.ts';
 import { failed, type NovaResult } from './failure.ts';
 import type { Nova } from './nova.ts';
@@ -10,12 +10,12 @@ const overlapSeconds = 15;
 
 /** The records of migrations from and to a host, kept up to date with as little reading as Nova allows. */
 export class MigrationBook {
-  readonly #records = new Map<number, Migration>();
+  readonly #records = new Map<number, ServerMigration>();
   #wholeAt: Temporal.Instant | undefined;
   #readAt: Temporal.Instant | undefined;
 
   /** All records, after one call (more where they have pages). */
-  async read(nova: Nova, host: string, signal: AbortSignal): Promise<NovaResult<readonly Migration[]>> {
+  async read(nova: Nova, host: string, signal: AbortSignal): Promise<NovaResult<readonly ServerMigration[]>> {
     const now = nova.now();
     const isOld = this.#wholeAt === undefined || isBefore(secondsAfter(this.#wholeAt, wholeSeconds), now);
     // Whether a server that was on its way to here has been deleted shows in its record only: it is not there any more.

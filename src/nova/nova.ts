@@ -1,5 +1,5 @@
 import type { HypervisorIdentity } from '../core/hypervisor/match.ts';
-import type { ComputeService, Migration, Server } from '../core/hypervisor/server.ts';
+import type { ComputeService, NovaServer, ServerMigration } from '../core/hypervisor/server.ts';
 import type { HostCall } from '../core/hypervisor/snapshot.ts';
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import type { Clock } from '../support/clock.ts';
@@ -22,15 +22,15 @@ export type Nova = {
   services(signal: AbortSignal): Promise<NovaResult<readonly ComputeService[]>>;
   hypervisors(signal: AbortSignal): Promise<NovaResult<readonly HypervisorIdentity[]>>;
   /** The servers of all projects on a host. One call a page. */
-  serversOn(host: string, signal: AbortSignal): Promise<NovaResult<readonly Server[]>>;
+  serversOn(host: string, signal: AbortSignal): Promise<NovaResult<readonly NovaServer[]>>;
   /** undefined: it is deleted. */
-  server(id: string, signal: AbortSignal): Promise<NovaResult<Server | undefined>>;
+  server(id: string, signal: AbortSignal): Promise<NovaResult<NovaServer | undefined>>;
   /** From a host and to it; only those that changed since, where Nova can tell them. One call a page. */
-  migrations(host: string, since: Temporal.Instant | undefined, signal: AbortSignal): Promise<NovaResult<readonly Migration[]>>;
+  migrations(host: string, since: Temporal.Instant | undefined, signal: AbortSignal): Promise<NovaResult<readonly ServerMigration[]>>;
   /** Percent of a live migration that is under way; undefined where it is not told. One call. */
   progress(server: string, signal: AbortSignal): Promise<number | undefined>;
   /** Why a migration failed. Two calls. */
-  reason(migration: Migration, signal: AbortSignal): Promise<string | undefined>;
+  reason(migration: ServerMigration, signal: AbortSignal): Promise<string | undefined>;
   /** Does it. `service` is the UUID of the host's service. */
   perform(call: HostCall, service: string, signal: AbortSignal): Promise<NovaResult<unknown>>;
 };
@@ -76,13 +76,13 @@ const readMigrations = async (
   host: string,
   since: Temporal.Instant | undefined,
   signal: AbortSignal,
-): Promise<NovaResult<readonly Migration[]>> => {
+): Promise<NovaResult<readonly ServerMigration[]>> => {
   const query = new URLSearchParams({ host });
   if (since !== undefined && (client.minor ?? 0) >= minorOfPages) query.set('changes-since', since.toString({ smallestUnit: 'second' }));
   return projected(await listAll(client, '/os-migrations', `?${query.toString()}`, 'migrations', signal), migrationOf);
 };
 
-const readServer = async (client: NovaClient, id: string, signal: AbortSignal): Promise<NovaResult<Server | undefined>> => {
+const readServer = async (client: NovaClient, id: string, signal: AbortSignal): Promise<NovaResult<NovaServer | undefined>> => {
   const { value, failure } = await client.call({ method: 'GET', path: `/servers/${id}` }, signal);
   if (failure !== undefined) return failure.kind === 'missing' ? { value: undefined } : { failure };
   return { value: isObject(value) && isObject(value['server']) ? serverOf(value['server']) : undefined };

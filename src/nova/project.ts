@@ -1,5 +1,5 @@
 import type { HypervisorIdentity } from '../core/hypervisor/match.ts';
-import type { ComputeService, Migration, Server } from '../core/hypervisor/server.ts';
+import type { ComputeService, NovaServer, ServerMigration } from '../core/hypervisor/server.ts';
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import { readTime } from '../core/time.ts';
 
@@ -19,7 +19,7 @@ const isVolumeBacked = (raw: JsonObject): boolean => {
   return raw['image'] === '' && Array.isArray(attached) && attached.length > 0;
 };
 
-export const serverOf = (raw: JsonObject): Server | undefined => {
+export const serverOf = (raw: JsonObject): NovaServer | undefined => {
   const id = text(raw['id']);
   if (id === undefined) return undefined;
   const taskState = text(raw['OS-EXT-STS:task_state']);
@@ -58,7 +58,7 @@ export const hypervisorOf = (raw: JsonObject): HypervisorIdentity | undefined =>
   return host === undefined ? undefined : { host, ...(hostname !== undefined && { hostname }), ...(id !== undefined && { id }) };
 };
 
-export const migrationOf = (raw: JsonObject): Migration | undefined => {
+export const migrationOf = (raw: JsonObject): ServerMigration | undefined => {
   const { id } = raw;
   const server = text(raw['instance_uuid']) ?? text(raw['server_uuid']);
   const created = time(raw['created_at']);

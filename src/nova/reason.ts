@@ -1,4 +1,4 @@
-import type { Migration } from '../core/hypervisor/server.ts';
+import type { ServerMigration } from '../core/hypervisor/server.ts';
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import { readTime, secondsAfter } from '../core/time.ts';
 import type { NovaClient } from './client.ts';
@@ -11,7 +11,7 @@ const objects = (body: Json | undefined, ...path: readonly string[]): readonly J
 
 const kinds: ReadonlySet<unknown> = new Set(['live-migration', 'migrate']);
 
-const beganBefore = (action: JsonObject, { updated }: Migration): boolean => {
+const beganBefore = (action: JsonObject, { updated }: ServerMigration): boolean => {
   const { start_time: told } = action;
   const start = typeof told === 'string' ? readTime(`${told}Z`) : undefined;
   return start === undefined || Temporal.Instant.compare(start, secondsAfter(updated, 2)) <= 0;
@@ -29,7 +29,7 @@ const wordsOf = (event: JsonObject): string | undefined => {
  * Why Nova gave a migration up, in its own words: from the actions of the server, for the server itself says nothing (its `fault` stays empty).
  * Two calls. Undefined where Nova does not say, or cannot be asked now.
  */
-export const reasonOf = async (client: NovaClient, migration: Migration, signal: AbortSignal): Promise<string | undefined> => {
+export const reasonOf = async (client: NovaClient, migration: ServerMigration, signal: AbortSignal): Promise<string | undefined> => {
   const path = `/servers/${migration.server}/os-instance-actions`;
   const actions = await client.call({ method: 'GET', path }, signal);
   const action = objects(actions.value, 'instanceActions').find(one => kinds.has(one['action']) && beganBefore(one, migration));

@@ -11,7 +11,7 @@ export const controllers = [
   'Watch',
   'Process',
 ] as const;
-export type Controller = (typeof controllers)[number];
+export type ControllerName = (typeof controllers)[number];
 
 /** Defects that have been logged are remembered up to this many; an object that comes back again and again fills no log. */
 const remembered = 1000;
@@ -31,7 +31,7 @@ export class Defects {
   }
 
   /** Answers what to say in the status of the object. Never throws. */
-  tell(controller: Controller, object: string, error: unknown): string {
+  tell(controller: ControllerName, object: string, error: unknown): string {
     const text = (error instanceof Error ? error.message : String(error)).slice(0, longest);
     this.#meter.panicked(controller);
     const key = `${controller} ${object} ${text}`;
@@ -44,7 +44,7 @@ export class Defects {
   }
 
   /** What `work` answers; `otherwise` when it throws, which is told. */
-  guard<T>(controller: Controller, object: () => string, work: () => T, otherwise: T): T {
+  guard<T>(controller: ControllerName, object: () => string, work: () => T, otherwise: T): T {
     try {
       return work();
     } catch (error) {

@@ -147,8 +147,8 @@ export type Overview = {
 export interface Hypervisors {
   /** unknown: it has not been found out yet. none: the node is no hypervisor. */
   of(nodeName: string): HostView | 'unknown' | 'none';
-  /** It is to be empty, or nobody wants that any more. Told at every look at the node; the same wish again changes nothing. */
-  want(nodeName: string, wish: DesiredHostState | undefined): void;
+  /** It is to be empty, or nobody wants that any more. Told at every look at the node; the same state again changes nothing. */
+  want(nodeName: string, desired: DesiredHostState | undefined): void;
 }
 
 /** One series of an instant query, now. Its value is as Prometheus has it: infinities and no number at all (NaN) too. */

@@ -69,7 +69,7 @@ test('work begins when it is told to: what comes until then is one run', async (
   assert.deepEqual([begun, begin.length], [['a'], 0]);
 });
 
-test('many wishes for one key before its turn are one run', async () => {
+test('many additions of one key before its turn are one run', async () => {
   const { queue, begun } = bench();
   for (let n = 0; n < 5; n += 1) queue.add('a');
   assert.deepEqual(begun, [], 'work begins in a later turn');

@@ -1,6 +1,6 @@
 import { secondsAfter } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
-import type { Controller, Defects } from './defects.ts';
+import type { ControllerName, Defects } from './defects.ts';
 
 /** The first and the longest pause after work on a key has thrown, in seconds; each is twice the one before. */
 const pause = { first: 1, longest: 300 };
@@ -9,7 +9,7 @@ type QueueOptions = {
   readonly clock: Clock;
   readonly defects: Defects;
   /** What the keys are names of. */
-  readonly controller: Controller;
+  readonly controller: ControllerName;
   readonly work: (key: string) => Promise<void>;
   /** The lower, the sooner. */
   readonly rank: (key: string) => number;
@@ -24,7 +24,7 @@ type QueueOptions = {
 };
 
 /**
- * Runs work by key: one key once at a time, many keys at once, many wishes for one key folded into one run. Work that throws is told and tried again, ever more
+ * Runs work by key: one key once at a time, many keys at once, many additions of one key folded into one run. Work that throws is told and tried again, ever more
  * slowly; nothing leaves the queue.
  */
 export class WorkQueue {

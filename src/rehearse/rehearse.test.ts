@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { JsonObject } from '../core/json.ts';
 import { freshPod } from '../embedded/testing/bench.ts';
 import { budget, shop } from '../embedded/testing/drill.ts';
-import type { Forecast } from './report/forecast.ts';
+import type { RehearsalForecast } from './report/forecast.ts';
 import { forecastPicture } from './report/picture.ts';
 import { forecastText } from './report/words.ts';
 import { copied, foresee, labelledNodes, nodes } from './testing/copied.ts';
@@ -18,7 +18,7 @@ const web = (replicas: number, cpu = '100m', more: JsonObject = {}): JsonObject 
     template: { metadata: { labels: { app: 'web' } }, spec: { ...(asking(cpu)['spec'] as JsonObject), ...more } },
   });
 
-const wholeOf = (seen: Forecast, cause: string): readonly string[] =>
+const wholeOf = (seen: RehearsalForecast, cause: string): readonly string[] =>
   seen.blockers.filter(one => one.cause === cause).map(({ node, what = '' }) => `${node} ${what}`);
 
 test('a drain that nothing is in the way of: it finishes, and says when, in which order, and how low workloads get', async () => {
@@ -49,15 +49,15 @@ test('a drain that nothing is in the way of: it finishes, and says when, in whic
   assert.match(text, /^n1 is drained in 1\ds \(9 of 10 times within 1\ds\); begun now, at 2026-01-01T00:/);
   assert.match(
     text,
-    /pods take to end was seen too seldom to tell, and is guessed \(--stop-time\), for Deployment shop\/web, StatefulSet shop\/db$/m,
+    /pods take to end was not seen often enough, and is guessed \(--stop-time\), for Deployment shop\/web, StatefulSet shop\/db$/m,
   );
   const learned = (stops: number): string => forecastText({ ...seen, learned: { ...seen.learned, stops } });
   assert.match(
     learned(2),
-    /seen too seldom to tell, and is guessed \(--stop-time\), for Deployment shop\/web, /,
+    /not seen often enough, and is guessed \(--stop-time\), for Deployment shop\/web, /,
     'two tell nothing of anybody',
   );
-  assert.match(learned(3), /seen too seldom to tell, and is taken from others, for Deployment shop\/web, /);
+  assert.match(learned(3), /not seen often enough, and is taken from others, for Deployment shop\/web, /);
   assert.equal(forecastText(await foresee(copy, ['n1'], { seeds: 1 })), text, 'the same copy gives the same foresight');
 });
 

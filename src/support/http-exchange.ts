@@ -2,7 +2,7 @@ import { type IncomingMessage, Agent as PlainAgent, request as plainRequest } fr
 import { Agent, request as tlsRequest } from 'node:https';
 
 /** One call over HTTP. The body is text by the time it is sent. */
-export type Asking = {
+export type HttpRequest = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -10,10 +10,14 @@ export type Asking = {
 };
 
 /** Names of headers are in small letters. */
-export type Saying = { readonly status: number; readonly headers: Readonly<Record<string, string | undefined>>; readonly text: string };
+export type HttpResponse = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly text: string;
+};
 
 /** Carries one call to a server and its answer back, whatever the status; redirects are answers. Rejects when there was no answer, and with the signal's reason. */
-export type Exchange = (asking: Asking, signal: AbortSignal) => Promise<Saying>;
+export type Exchange = (asking: HttpRequest, signal: AbortSignal) => Promise<HttpResponse>;
 
 export type ExchangeOptions = {
   /** PEM: the authorities to trust, in place of the system's. */
@@ -45,10 +49,10 @@ export class AnswerTooLarge extends Error {
 type Limits = Required<Pick<ExchangeOptions, 'mostBytes' | 'headOnly'>>;
 
 /** Reads an answer, as much of it as is wanted. Rejects with an AnswerTooLarge. */
-const sayingOf = (response: IncomingMessage, { mostBytes, headOnly }: Limits): Promise<Saying> =>
+const sayingOf = (response: IncomingMessage, { mostBytes, headOnly }: Limits): Promise<HttpResponse> =>
   new Promise((resolve, reject) => {
     const { statusCode: status = 0 } = response;
-    const headers = response.headers as Saying['headers'];
+    const headers = response.headers as HttpResponse['headers'];
     if (headOnly) {
       response.on('error', () => {}).destroy();
       return resolve({ status, headers, text: '' });

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { pino, stdSerializers } from 'pino';
-import type { Fields, Log } from './log.ts';
+import type { Log, LogFields } from './log.ts';
 
 /** How lines look: json for collectors, text for people. */
 export type LogFormat = 'json' | 'text';
@@ -45,7 +45,7 @@ export const pinoLog = (options: {
   );
   const at =
     (method: 'debug' | 'info' | 'warn' | 'error') =>
-    (message: string, fields: Fields = {}) =>
+    (message: string, fields: LogFields = {}) =>
       logger[method](fields, message);
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 };

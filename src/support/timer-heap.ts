@@ -1,16 +1,17 @@
 /** Something to be done at a time. */
-export type Entry = { readonly at: number; readonly order: number; readonly task: () => void; off: boolean };
+export type ScheduledTask = { readonly at: number; readonly order: number; readonly task: () => void; off: boolean };
 
-const isBefore = (one: Entry, other: Entry): boolean => one.at < other.at || (one.at === other.at && one.order < other.order);
+const isBefore = (one: ScheduledTask, other: ScheduledTask): boolean =>
+  one.at < other.at || (one.at === other.at && one.order < other.order);
 
 /** What is to be done, the earliest first, and of the same time the one that was entered first: a binary heap. */
 export class TimerHeap {
-  readonly #heap: Entry[] = [];
+  readonly #heap: ScheduledTask[] = [];
   #entered = 0;
 
   /** The answer takes it off the agenda. */
   enter(at: number, task: () => void): () => void {
-    const entry: Entry = { at, order: this.#entered, task, off: false };
+    const entry: ScheduledTask = { at, order: this.#entered, task, off: false };
     this.#entered += 1;
     this.#heap.push(entry);
     this.#rise(this.#heap.length - 1);
@@ -21,7 +22,7 @@ export class TimerHeap {
   }
 
   /** Takes the first entry that is due by then. */
-  take(by: number): Entry | undefined {
+  take(by: number): ScheduledTask | undefined {
     for (let first = this.#heap[0]; first !== undefined && first.at <= by; first = this.#heap[0]) {
       this.#drop();
       if (!first.off) return first;

@@ -4,7 +4,7 @@ import { credentials, token } from './link.ts';
 import { type Message, MessageReader } from './model/sse.ts';
 
 /** `locked`: the token is missing or not the right one. `refused`: the server does not serve this page here. */
-export type Connection =
+export type ConnectionState =
   | { readonly kind: 'connecting' | 'live' | 'locked' }
   | { readonly kind: 'reconnecting' | 'refused'; readonly message: string };
 
@@ -49,7 +49,7 @@ class Patience {
 
 /** Follows the scene for as long as the dashboard is open, through every kind of failure. */
 export class Follower {
-  readonly state: Signal<Connection> = signal({ kind: 'connecting' });
+  readonly state: Signal<ConnectionState> = signal({ kind: 'connecting' });
   readonly #told: Told;
   #lastId = '';
   #failures = 0;

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { type FleetView, isView, readView, viewText } from './model/address.ts';
-import { type Group, groupsOf } from './model/fleet.ts';
+import { type CellGroup, groupsOf } from './model/fleet.ts';
 import { condensed, search, store } from './page.ts';
 
 /** Which part of the fleet this page shows. */
@@ -33,16 +33,16 @@ const awaited = computed(
   () => new Set(store.machines.value.flatMap(({ node, waitingFor }) => (node !== undefined && waitingFor !== undefined ? [node] : []))),
 );
 
-const last: { groups: readonly Group[] } = { groups: [] };
+const last: { groups: readonly CellGroup[] } = { groups: [] };
 
-const groups = computed((): readonly Group[] => {
+const groups = computed((): readonly CellGroup[] => {
   const { grouping } = view.value;
   last.groups = groupsOf(store.nodes.value, { grouping, awaited: awaited.value, search: search.value }, last.groups);
   return last.groups;
 });
 
 /** What is in view: all groups, or the one that fills it. */
-export const shown = computed((): readonly Group[] => {
+export const shown = computed((): readonly CellGroup[] => {
   const { zoom } = view.value;
   return zoom === undefined ? groups.value : groups.value.filter(({ name }) => name === zoom);
 });

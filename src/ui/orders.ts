@@ -12,7 +12,7 @@ import type {
 import { credentials } from './link.ts';
 
 /** What became of an order: words for people, either way. */
-export type Said = { readonly done: boolean; readonly message: string };
+export type OrderResult = { readonly done: boolean; readonly message: string };
 
 const messageIn = (body: unknown): string => {
   const message = (body as { readonly message?: unknown } | null)?.message;
@@ -24,7 +24,7 @@ const unreachable = (error: unknown): string =>
 
 type Order = MaintainOrder | ReleaseOrder | ApprovalOrder | PlanOrder | PlanApprovalOrder | HostOrder;
 
-const send = async (path: string, order: Order): Promise<Said> => {
+const send = async (path: string, order: Order): Promise<OrderResult> => {
   try {
     const headers = { ...credentials(), 'content-type': 'application/json' };
     const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(order) });
@@ -34,19 +34,19 @@ const send = async (path: string, order: Order): Promise<Said> => {
   }
 };
 
-export const maintain = (order: MaintainOrder): Promise<Said> => send('/api/maintain', order);
+export const maintain = (order: MaintainOrder): Promise<OrderResult> => send('/api/maintain', order);
 
-export const release = ({ store, namespace, name }: ReleaseOrder): Promise<Said> =>
+export const release = ({ store, namespace, name }: ReleaseOrder): Promise<OrderResult> =>
   send('/api/release', { store, name, ...(namespace !== undefined && { namespace }) });
 
-export const approve = ({ key }: ApprovalOrder): Promise<Said> => send('/api/approve', { key });
+export const approve = ({ key }: ApprovalOrder): Promise<OrderResult> => send('/api/approve', { key });
 
-export const steerPlan = (order: PlanOrder): Promise<Said> => send('/api/steer-plan', order);
+export const steerPlan = (order: PlanOrder): Promise<OrderResult> => send('/api/steer-plan', order);
 
-export const approvePlan = (order: PlanApprovalOrder): Promise<Said> => send('/api/approve-plan', order);
+export const approvePlan = (order: PlanApprovalOrder): Promise<OrderResult> => send('/api/approve-plan', order);
 
 /** Only a simulated cloud does as it is told. */
-export const announce = (order: HostOrder): Promise<Said> => send('/api/announce', order);
+export const announce = (order: HostOrder): Promise<OrderResult> => send('/api/announce', order);
 
 /** What a drain would be; a string says why that cannot be told. */
 export const outlook = async ({ node, force, deleteEmptyDirData }: Omit<MaintainOrder, 'reason'>): Promise<DrainPreview | string> => {

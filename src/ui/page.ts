@@ -2,18 +2,18 @@ import { computed, signal } from '@preact/signals';
 import type { HoldView, MachineView, PlanApprovalView, PlanView } from '../web/dashboard/scene.ts';
 import { Follower } from './connection.ts';
 import { expectFlight } from './flights.ts';
-import { Store } from './model/store.ts';
-import type { Said } from './orders.ts';
+import { DashboardStore } from './model/store.ts';
+import type { OrderResult } from './orders.ts';
 
 /** What is open on this page, and what it knows. */
 
-export const store = new Store(Date.now, expectFlight);
+export const store = new DashboardStore(Date.now, expectFlight);
 export const follower = new Follower({ replace: scene => store.replace(scene), apply: delta => store.apply(delta) });
 
 /** The node whose details are open. */
 export const selected = signal<string | undefined>(undefined);
 
-export type Asking =
+export type OpenDialog =
   | { readonly kind: 'maintain'; readonly node: string }
   | { readonly kind: 'release'; readonly node: string; readonly hold: HoldView }
   | { readonly kind: 'approve'; readonly node: string; readonly machine: MachineView }
@@ -21,10 +21,10 @@ export type Asking =
   | { readonly kind: 'approve-plan'; readonly plan: PlanView; readonly approval: PlanApprovalView };
 
 /** The dialog that is open. */
-export const asking = signal<Asking | undefined>(undefined);
+export const asking = signal<OpenDialog | undefined>(undefined);
 
 /** What became of the last order. */
-export const notice = signal<Said | undefined>(undefined);
+export const notice = signal<OrderResult | undefined>(undefined);
 
 /** What is looked for among the nodes. */
 export const search = signal('');
@@ -43,7 +43,7 @@ export const mayAct = computed(() => store.facts.value?.access === 'link');
 const noticeMs = 8000;
 const hiding = { timer: 0 };
 
-export const say = (said: Said): void => {
+export const say = (said: OrderResult): void => {
   notice.value = said;
   clearTimeout(hiding.timer);
   hiding.timer = setTimeout(() => {

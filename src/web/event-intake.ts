@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { MachineEvent } from '../core/machine/event.ts';
-import { type KeyPair, type Listening, listening } from './server.ts';
+import type { KeyPair } from '../support/key-pair.ts';
+import { type Listening, listening } from './server.ts';
 
 /** What has become of events that were received. */
 export type Received =

@@ -56,7 +56,7 @@ test('answers count for a while, so that a scrape every few seconds costs nothin
   api.broken = true;
   assert.deepEqual(await guard.check('Bearer good', '/metrics'), {
     status: 503,
-    text: 'the API server could not be asked: connection refused',
+    text: 'the request to the API server failed: connection refused',
   });
   api.broken = false;
   assert.equal(await guard.check('Bearer good', '/metrics'), 'allowed', 'trouble is not remembered');

@@ -5,9 +5,9 @@ import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 
 /** Why a request is not answered. */
-export type Refused = { readonly status: 401 | 403 | 503; readonly text: string };
+export type DeniedRequest = { readonly status: 401 | 403 | 503; readonly text: string };
 
-type CachedReview = { readonly response: 'allowed' | Refused; readonly untilMs: number };
+type CachedReview = { readonly response: 'allowed' | DeniedRequest; readonly untilMs: number };
 
 /** Milliseconds for which an answer counts, as controller-runtime's metrics server keeps them; tokens that are remembered; reviews at the same time. */
 const allowedForMs = 60_000;
@@ -33,7 +33,7 @@ export class Guard {
   }
 
   /** Never rejects. */
-  async check(authorization: string | undefined, path: string): Promise<'allowed' | Refused> {
+  async check(authorization: string | undefined, path: string): Promise<'allowed' | DeniedRequest> {
     const token = bearer(authorization);
     if (token === undefined) return { status: 401, text: 'send the token of a service account as Authorization: Bearer <token>' };
     const key = createHash('sha256').update(`${path}\n${token}`).digest('base64');
@@ -46,13 +46,13 @@ export class Guard {
       this.#remember(key, response);
       return response;
     } catch (error) {
-      return { status: 503, text: `the API server could not be asked: ${error instanceof Error ? error.message : String(error)}` };
+      return { status: 503, text: `the request to the API server failed: ${error instanceof Error ? error.message : String(error)}` };
     } finally {
       this.#asking -= 1;
     }
   }
 
-  #remember(key: string, response: 'allowed' | Refused): void {
+  #remember(key: string, response: 'allowed' | DeniedRequest): void {
     if (response !== 'allowed' && response.status === 503) return;
     const [oldest] = this.#known.keys();
     if (this.#known.size >= remembered && oldest !== undefined) this.#known.delete(oldest);
@@ -60,7 +60,7 @@ export class Guard {
     this.#known.set(key, { response, untilMs: this.#nowMs() + (response === 'allowed' ? allowedForMs : refusedForMs) });
   }
 
-  async #ask(token: string, path: string): Promise<'allowed' | Refused> {
+  async #ask(token: string, path: string): Promise<'allowed' | DeniedRequest> {
     const who = await this.#review('TokenReview', { token });
     if ('text' in who) return who;
     const { user } = who.status;
@@ -82,9 +82,9 @@ export class Guard {
     };
   }
 
-  async #review(kind: ReviewKind, spec: JsonObject): Promise<Refused | { readonly status: JsonObject }> {
+  async #review(kind: ReviewKind, spec: JsonObject): Promise<DeniedRequest | { readonly status: JsonObject }> {
     const status = reviewed(await this.#api.call(reviewCall(kind, spec)));
-    return typeof status === 'string' ? { status: 503, text: `the API server could not be asked: ${status}` } : { status };
+    return typeof status === 'string' ? { status: 503, text: `the request to the API server failed: ${status}` } : { status };
   }
 
   #nowMs(): number {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { type Blocker, needsHelp } from '../core/drain/blocker.ts';
 import type { EvictionOutcome } from '../core/drain/eviction-outcome.ts';
-import type { State } from '../core/request/words.ts';
+import type { MaintenanceState } from '../core/request/words.ts';
 import type { Overview } from '../operator/ports.ts';
 import { metrics } from './metrics.ts';
 
@@ -177,7 +177,7 @@ const outcomes: Readonly<Record<EvictionOutcome['kind'], true>> = {
   notMigratable: true,
   throttled: true,
 };
-const states: Readonly<Record<State, true>> = {
+const states: Readonly<Record<MaintenanceState, true>> = {
   Announced: true,
   Cordoned: true,
   Detaching: true,

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { KeyPair } from '../support/key-pair.ts';
 import type { Guard } from './guard.ts';
 
 /** What is served under one path. */
@@ -22,9 +23,6 @@ const answer = (response: ServerResponse, status: number, type: string, text: st
   response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
   response.end(text);
 };
-
-/** A certificate and its key, in PEM. */
-export type KeyPair = { readonly cert: string; readonly key: string };
 
 const serve = async (page: Page | undefined, method: string | undefined, response: ServerResponse): Promise<void> => {
   if (page === undefined) return answer(response, 404, 'text/plain', 'not found\n');

@@ -295,10 +295,10 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     const [port = 0] = await freePorts(1);
     await callWebhookAt(api, port);
     const operator = await startOperator({ flags: ['--leader-elect', `--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'] });
-    const wish = maintenance(name, { drain: { ladder: [{ afterSeconds: 1, action: 'Delete' }] } });
+    const object = maintenance(name, { drain: { ladder: [{ afterSeconds: 1, action: 'Delete' }] } });
     const collection = '/apis/drydock.dev/v1alpha1/maintenances';
-    await until('the webhook to be trusted', async () => (await api.call('POST', `${collection}?dryRun=All`, wish)).status === 201);
-    await create(api, wish);
+    await until('the webhook to be trusted', async () => (await api.call('POST', `${collection}?dryRun=All`, object)).status === 201);
+    await create(api, object);
     await until(
       'the budget to be overruled and the volume to be waited for',
       async () => {
@@ -341,14 +341,14 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     await until('its pod to run', async () => (await podsOn(api, name)).some(({ status }) => status.phase === 'Running'));
     const mark = controlPlane.audit.mark();
 
-    const wish = join(controlPlane.folder, 'wish.json');
-    writeFileSync(wish, JSON.stringify(maintenance(name)));
-    const created = await controlPlane.kubectl(['create', '-f', wish], { user: 'editor' });
+    const file = join(controlPlane.folder, 'maintenance.json');
+    writeFileSync(file, JSON.stringify(maintenance(name)));
+    const created = await controlPlane.kubectl(['create', '-f', file], { user: 'editor' });
     assert.equal(created.code, 0, created.stderr);
     const seen = await as('viewer', 'status');
     assert.equal(seen.code, 0, seen.stderr);
     assert.match(seen.stdout, /deploy-4/);
-    const deleted = await controlPlane.kubectl(['delete', '-f', wish], { user: 'editor' });
+    const deleted = await controlPlane.kubectl(['delete', '-f', file], { user: 'editor' });
     assert.equal(deleted.code, 0, deleted.stderr);
     const drained = await as('drainer', 'drain', name, '--ignore-daemonsets', '--timeout=30s');
     assert.equal(drained.code, 0, drained.stdout + drained.stderr);
@@ -359,7 +359,7 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     );
 
     for (const user of ['viewer', 'drainer']) {
-      const refused = await controlPlane.kubectl(['create', '-f', wish], { user });
+      const refused = await controlPlane.kubectl(['create', '-f', file], { user });
       assert.match(refused.stderr, /cannot create resource "maintenances"/);
     }
     const evict = await controlPlane.kubectl(['auth', 'can-i', 'create', 'pods/eviction', '-A'], { user: 'editor' });

@@ -68,7 +68,7 @@ export type Call = {
   readonly next?: (status: number, message: string) => Call;
 };
 
-type World = { readonly pods: readonly Pod[]; readonly requests: readonly Request[]; readonly evictions: readonly Eviction[] };
+type ControllerInputs = { readonly pods: readonly Pod[]; readonly requests: readonly Request[]; readonly evictions: readonly Eviction[] };
 type Words = readonly [failed: readonly [status: string, reason: string], evicted: readonly [status: string, reason: string]];
 
 const waiting: Words = [
@@ -250,7 +250,7 @@ const evictorCalls = (eviction: Eviction, pod: Pod | undefined, now: Temporal.In
 };
 
 /** What both controllers do at this moment. */
-export const controllersAct = ({ pods, requests, evictions }: World, now: Temporal.Instant): readonly Call[] => {
+export const controllersAct = ({ pods, requests, evictions }: ControllerInputs, now: Temporal.Instant): readonly Call[] => {
   const byUid = new Map(pods.map(pod => [pod.metadata.uid, pod]));
   const targetOf = ({ spec }: Request | Eviction): string => spec.target.pod.uid;
   return [

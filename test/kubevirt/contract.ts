@@ -47,7 +47,7 @@ const said = (reply: Reply): { readonly code: number; readonly message: string }
 const refusal = (why: string): { readonly code: number; readonly message: string } => ({ code: 429, message: `${interceptor}${why}` });
 
 /** What one case works with: VMs in a namespace of its own, on n1. */
-class Stage {
+class KubeVirtHarness {
   readonly site: Site;
   readonly namespace: string;
 
@@ -126,7 +126,7 @@ class Stage {
 
 const taint = (api: Api, taints: readonly object[] | null): Promise<unknown> => api.patch(nodePath('n1'), { spec: { taints } });
 
-const evictionsAndEvacuation = async (stage: Stage): Promise<void> => {
+const evictionsAndEvacuation = async (stage: KubeVirtHarness): Promise<void> => {
   const [vmi] = await stage.make(['a'], { migration: '6s', memory: '128Mi' });
   const { api, vms } = stage.site;
   const [launcher] = await vms.launchers(stage.namespace, 'a');
@@ -222,7 +222,7 @@ const evictionsAndEvacuation = async (stage: Stage): Promise<void> => {
 };
 
 const strategy = async (
-  stage: Stage,
+  stage: KubeVirtHarness,
   options: { readonly evictionStrategy: EvictionStrategy; readonly migratable: boolean },
   wanted: { readonly answer: ReturnType<typeof said>; readonly mark?: string },
 ): Promise<void> => {
@@ -239,7 +239,10 @@ const strategy = async (
 };
 
 /** The numbers of unfinished and of active migrations, whenever they change, until all VMs have moved. */
-const followed = async (stage: Stage, names: readonly string[]): Promise<readonly (readonly [unfinished: number, active: number])[]> => {
+const followed = async (
+  stage: KubeVirtHarness,
+  names: readonly string[],
+): Promise<readonly (readonly [unfinished: number, active: number])[]> => {
   const seen: (readonly [number, number])[] = [];
   await stage.until(
     'all to move',
@@ -254,7 +257,7 @@ const followed = async (stage: Stage, names: readonly string[]): Promise<readonl
   return seen;
 };
 
-const limits = async (stage: Stage, count: number, cluster: number, outbound: number): Promise<void> => {
+const limits = async (stage: KubeVirtHarness, count: number, cluster: number, outbound: number): Promise<void> => {
   await stage.site.vms.configure({ migrations: { parallelMigrationsPerCluster: cluster, parallelOutboundMigrationsPerNode: outbound } });
   // The parts hear of it a moment later.
   await stage.site.pass(2000);
@@ -270,7 +273,7 @@ const limits = async (stage: Stage, count: number, cluster: number, outbound: nu
 };
 
 /** How KubeVirt always works from version 1.9 on: what is marked has its migration at once, and the migrations wait for each other. */
-const queued = async (stage: Stage): Promise<void> => {
+const queued = async (stage: KubeVirtHarness): Promise<void> => {
   const { vms, pass } = stage.site;
   await vms.configure({ developerConfiguration: { featureGates: ['MigrationPriorityQueue'] } });
   await pass(2000);
@@ -287,7 +290,7 @@ const queued = async (stage: Stage): Promise<void> => {
   }
 };
 
-const cancelled = async (stage: Stage): Promise<void> => {
+const cancelled = async (stage: KubeVirtHarness): Promise<void> => {
   const { api, vms, pass } = stage.site;
   await vms.configure({ migrations: { parallelMigrationsPerCluster: 1, parallelOutboundMigrationsPerNode: 1 } });
   await pass(2000);
@@ -346,7 +349,7 @@ const cancelled = async (stage: Stage): Promise<void> => {
   assert.deepEqual([...new Set(phases)].sort(), ['Failed', 'Running']);
 };
 
-const acceptance = async (stage: Stage): Promise<void> => {
+const acceptance = async (stage: KubeVirtHarness): Promise<void> => {
   await stage.make(['a']);
   const path = `/apis/subresources.kubevirt.io/v1/namespaces/${stage.namespace}/virtualmachineinstances/a/evacuate/cancel`;
   const { api } = stage.site;
@@ -362,7 +365,7 @@ const timeOf = ({ status }: Vmim, phase: string): string =>
   status?.phaseTransitionTimestamps?.find(one => one.phase === phase)?.phaseTransitionTimestamp ?? '';
 
 /** Who may call an evacuation off: the API server asks for another word than the path has. */
-const roles = async (stage: Stage): Promise<void> => {
+const roles = async (stage: KubeVirtHarness): Promise<void> => {
   const { api, as, vms } = stage.site;
   await stage.make(['a']);
   const allow = async (user: keyof typeof callers, resource: string): Promise<void> => {
@@ -393,7 +396,7 @@ const roles = async (stage: Stage): Promise<void> => {
 };
 
 /** The pause after a failure, by the times of the migrations themselves. */
-const backoff = async (stage: Stage): Promise<void> => {
+const backoff = async (stage: KubeVirtHarness): Promise<void> => {
   await stage.make(['f'], { migration: 'fail' });
   await stage.evictVm('f');
   await stage.until('the first to fail', async () => (await stage.migrations('f')).some(one => phaseOf(one) === 'Failed') && true);
@@ -415,7 +418,7 @@ const backoff = async (stage: Stage): Promise<void> => {
   assert.ok(pause >= 19 && pause <= 60, `${pause} s`);
 };
 
-const stuck = async (stage: Stage): Promise<void> => {
+const stuck = async (stage: KubeVirtHarness): Promise<void> => {
   const { api, pass } = stage.site;
   await stage.make(['k'], { migration: '1s' });
   for (const node of nodes) await cordon(api, node);
@@ -434,7 +437,7 @@ const stuck = async (stage: Stage): Promise<void> => {
   await stage.until('k to be on n2', async () => (await stage.node('k')) === 'n2' && true, 90);
 };
 
-const manual = async (stage: Stage): Promise<void> => {
+const manual = async (stage: KubeVirtHarness): Promise<void> => {
   await stage.make(['m'], { migration: '8s' });
   const source = await stage.source('m');
   assert.equal((await stage.migrate('mine', 'm')).status, 201);
@@ -459,7 +462,7 @@ const manual = async (stage: Stage): Promise<void> => {
   assert.equal(await stage.mark('m'), undefined);
 };
 
-const tainted = async (stage: Stage): Promise<void> => {
+const tainted = async (stage: KubeVirtHarness): Promise<void> => {
   await stage.make(['t'], { migration: '2s' });
   await taint(stage.site.api, [drainTaint]);
   await stage.first('t', 10);
@@ -467,7 +470,7 @@ const tainted = async (stage: Stage): Promise<void> => {
   await stage.moved('t');
 };
 
-const machines = async (stage: Stage): Promise<void> => {
+const machines = async (stage: KubeVirtHarness): Promise<void> => {
   const { api, vms } = stage.site;
   await create(api, namespace(stage.namespace));
   const common = { namespace: stage.namespace, on: 'n1', migration: '2s' } as const;
@@ -487,7 +490,7 @@ const machines = async (stage: Stage): Promise<void> => {
   assert.notEqual((await stage.until('stopping to be back', () => back('stopping'))).metadata.uid, stopping?.metadata.uid);
 };
 
-const partsAway = async (stage: Stage): Promise<void> => {
+const partsAway = async (stage: KubeVirtHarness): Promise<void> => {
   const { part, pass } = stage.site;
   await stage.make(['x'], { migration: '2s' });
   const source = await stage.source('x');
@@ -513,7 +516,7 @@ const partsAway = async (stage: Stage): Promise<void> => {
 
 const isNoMigration = 'VMI s is configured with an eviction strategy but is not live-migratable';
 
-const cases: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
+const cases: Readonly<Record<string, (stage: KubeVirtHarness) => Promise<void>>> = {
   'an eviction marks the VM, a migration moves it, the source pod stays until it is evicted': evictionsAndEvacuation,
   'LiveMigrate, not migratable: refused, not marked': stage =>
     strategy(stage, { evictionStrategy: 'LiveMigrate', migratable: false }, { answer: refusal(isNoMigration) }),
@@ -550,5 +553,5 @@ export const contract = (site: () => Site): void => {
     await vms.clear();
     for (const node of nodes) await cordon(api, node, false);
   });
-  for (const [index, [name, run]] of Object.entries(cases).entries()) test(name, () => run(new Stage(site(), `case-${index}`)));
+  for (const [index, [name, run]] of Object.entries(cases).entries()) test(name, () => run(new KubeVirtHarness(site(), `case-${index}`)));
 };

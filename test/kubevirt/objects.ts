@@ -26,7 +26,7 @@ export type EvictionStrategy = 'LiveMigrate' | 'LiveMigrateIfPossible' | 'Extern
 export const steering = { migration: 'drydock.test/migration', migratable: 'drydock.test/migratable' } as const;
 
 /** How a migration goes: for so long, until it fails, or never to an end. */
-type Course = `${number}s` | 'fail' | 'hang';
+type MigrationScript = `${number}s` | 'fail' | 'hang';
 
 export type VmOptions = {
   readonly namespace?: string;
@@ -39,7 +39,7 @@ export type VmOptions = {
   readonly memory?: string;
   /** The one of the KubeVirt CR when left out. */
   readonly evictionStrategy?: EvictionStrategy;
-  readonly migration?: Course;
+  readonly migration?: MigrationScript;
   readonly migratable?: boolean;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
-import { Hand, type Setting, type Survey, type Surveyed } from './crew.ts';
 import type { Mutant } from './schemata.ts';
+import { type Setting, type Survey, type Surveyed, WorkerProcess } from './worker-process.ts';
 
 /** What became of a fault. `unreached`: no test comes by it. */
 type Outcome = 'killed' | 'hangs' | 'dies' | 'survives' | 'unreached';
@@ -44,7 +44,7 @@ class Hunter {
   readonly #setting: Setting;
   readonly #survey: Survey;
   readonly #patience: number;
-  #hand: Hand | undefined;
+  #hand: WorkerProcess | undefined;
 
   constructor(setting: Setting, survey: Survey, patience: number) {
     this.#patience = patience;
@@ -75,9 +75,9 @@ class Hunter {
   }
 
   /** Undefined where the tests cannot even be loaded with the fault. */
-  async #ready(awake: string): Promise<Hand | undefined> {
+  async #ready(awake: string): Promise<WorkerProcess | undefined> {
     if (this.#hand !== undefined) return this.#hand;
-    const hand = new Hand({ ...this.#setting, ...(awake !== '' && { awake }) });
+    const hand = new WorkerProcess({ ...this.#setting, ...(awake !== '' && { awake }) });
     const loaded = await hand.ready();
     const missing = Object.keys(hand.leftOut).some(file => !(file in this.#survey.leftOut));
     if (!loaded || missing) {
@@ -94,7 +94,7 @@ const sum = (cases: readonly Surveyed[]): number => cases.reduce((all, { ms }) =
 
 /** The tests without a fault. */
 export const surveyOf = async (setting: Setting): Promise<Survey> => {
-  const hand = new Hand(setting);
+  const hand = new WorkerProcess(setting);
   try {
     if (!(await hand.ready())) throw new Error('the tests cannot be loaded with faults planted');
     return await hand.survey();

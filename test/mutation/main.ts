@@ -3,10 +3,10 @@ import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { changedSince, defaultBase, filesAt, isPlantable, sampleOf } from './choose.ts';
-import type { Survey } from './crew.ts';
 import { hunt, type Result, surveyOf } from './hunt.ts';
 import { type Accepted, figuresOf, foldersOf, isKilled, outdated, survivorsOf } from './report.ts';
 import { type Mutant, mutantsOf } from './schemata.ts';
+import type { Survey } from './worker-process.ts';
 
 const usage = `npm run mutate -- [--base REF | --all | PLACE…] [--sample N [--seed S]] [--near]
 Plants single faults in core and operator, and tells which of them no unit test notices.

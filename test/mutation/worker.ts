@@ -3,9 +3,9 @@ import { pathToFileURL } from 'node:url';
 import fc from 'fast-check';
 import '../instants.ts';
 import { inFile, kept } from './bench.ts';
-import type { Answer, Order, Setting, Survey } from './crew.ts';
 import { plantAll } from './hooks.ts';
 import { soil } from './planted.ts';
+import type { Answer, Order, Setting, Survey } from './worker-process.ts';
 
 /** A process that loads the tests once, and runs those it is told to with one fault awake. Its parent ends it when a fault lets it hang. */
 

@@ -93,13 +93,13 @@ export const staticPod = (node: RealNode, name: string, namespace: string): void
 };
 
 /** When what happened to a pod's process happened, by its own words. */
-export type Life = { readonly started?: number; readonly SIGTERM?: number; readonly ended?: number };
+export type ProcessTimes = { readonly started?: number; readonly SIGTERM?: number; readonly ended?: number };
 
-export const lifeIn = (log: string): Life =>
+export const lifeIn = (log: string): ProcessTimes =>
   Object.fromEntries([...log.matchAll(/^(\S+Z) (started|SIGTERM|ended)$/gm)].map(([, at = '', what = '']) => [what, Date.parse(at)]));
 
 /** Follows the log of a pod through its kubelet, until the process is gone. */
-export const lifeOf = async (api: Api, namespace: string, name: string): Promise<Life> => {
+export const lifeOf = async (api: Api, namespace: string, name: string): Promise<ProcessTimes> => {
   const { status, body } = await api.call('GET', `${podPath(namespace, name)}/log?follow=true`);
   if (status !== 200) throw new Error(`no log of ${name}: ${status} ${JSON.stringify(body)}`);
   return lifeIn(String(body));

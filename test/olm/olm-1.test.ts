@@ -182,14 +182,14 @@ describe('OLM 1 on a real control plane', { skip: leftOut || external, timeout: 
     const [port = 0] = await freePorts(1);
     await callWebhookAt(api, port);
     const operator = await startOperator({ flags: ['--leader-elect', `--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'] });
-    const wish = maintenance('n1');
+    const object = maintenance('n1');
     const path = '/apis/drydock.dev/v1alpha1/maintenances?dryRun=All';
-    await until('the webhook to be trusted', async () => (await api.call('POST', path, wish)).status === 201);
+    await until('the webhook to be trusted', async () => (await api.call('POST', path, object)).status === 201);
     // Nothing in this control plane keeps the endpoints of Services.
     assert.deepEqual(await installedFindings(controlPlane), [
-      `FAIL webhook no replica answers the webhook (Service ${home}/drydock-webhook): every create of a maintenance is refused`,
+      `FAIL webhook no replica serves the webhook (Service ${home}/drydock-webhook): every create of a maintenance is refused`,
     ]);
-    await create(api, wish);
+    await create(api, object);
     await untilMaintenance(api, 'n1', 'Drained');
     await remove(api, maintenancePath('n1'));
     await operator.running.stop();

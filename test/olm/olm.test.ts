@@ -74,7 +74,7 @@ describe('OLM on a real control plane', { skip: leftOut || external, timeout: 30
         'nodemaintenances.nodemaintenance.medik8s.io',
       ].map(name => `WARN kinds CustomResourceDefinition ${name} is of another version than this command (${version})`),
       // Nothing in this control plane keeps the endpoints of Services.
-      `FAIL webhook no replica answers the webhook (Service ${home}/drydock-service): every create of a maintenance is refused`,
+      `FAIL webhook no replica serves the webhook (Service ${home}/drydock-service): every create of a maintenance is refused`,
     ]);
   });
 

@@ -285,7 +285,7 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
       await untilPlan(api, 'quiet', 'quiet again', ({ waitingFor, run: now }) => waitingFor === 'StageSoak' && now?.stage === 'two');
       assert.match(await run('plan', 'promote', 'quiet', '--full'), /run 1 of plan quiet: it goes through all its stages without/);
       assert.equal((await harness.drydock('plan', 'status', 'quiet', '-w')).code, 0);
-      assert.match((await wrong('plan', 'promote', 'quiet')).stderr, /waits for no quiet time and no approval: it is Complete/);
+      assert.match((await wrong('plan', 'promote', 'quiet')).stderr, /waits for no soak time and no approval: it is Complete/);
     });
 
     test('an approval that has expired is given anew', async () => {

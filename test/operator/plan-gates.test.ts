@@ -56,7 +56,7 @@ describe('gates of a MaintenancePlan', { skip, concurrency: 4, timeout: 120_000 
     await create(api, plan('object', 'object', { gates: [objectGate('ceph', { onFalse: 'Halt' })] as never }));
     await untilTold(
       'object',
-      /^GateUnknown: gate ceph cannot be told: Drydock may not read configmaps storage\/health: give its service account/,
+      /^GateUnknown: gate ceph is unknown: Drydock may not read configmaps storage\/health: give its service account/,
     );
     const rules = [{ apiGroups: [''], resources: ['configmaps'], resourceNames: ['health'], verbs: ['get', 'list', 'watch'] }];
     const rbac = { apiVersion: 'rbac.authorization.k8s.io/v1' };
@@ -77,7 +77,7 @@ describe('gates of a MaintenancePlan', { skip, concurrency: 4, timeout: 120_000 
     await untilPlan(api, 'object', 'open again', ({ gates }) => gates?.[0]?.value === 'True');
     assert.equal((await untilPlan(api, 'object', 'still halted', () => true)).phase, 'Halted');
     const { code, stdout, stderr } = await harness.drydock('plan', 'retry', 'object', '--failed');
-    assert.deepEqual([code, stdout], [0, 'gate ceph is set aside: the plan goes on when it is true\n'], stderr);
+    assert.deepEqual([code, stdout], [0, 'gate ceph is cleared: the plan continues when the gate is true\n'], stderr);
     const done = await untilPlan(api, 'object', 'complete', ({ phase }) => phase === 'Complete');
     assert.deepEqual([done.nodes?.done, done.haltedBy], [3, undefined]);
   });
@@ -102,7 +102,7 @@ describe('gates of a MaintenancePlan', { skip, concurrency: 4, timeout: 120_000 
     await create(api, plan('metrics', 'metrics', { gates: [{ name: 'errors', promql: { query: 'errors', expression: 'value < 0.01' } }] }));
     await untilTold(
       'metrics',
-      /^GateUnknown: gate errors cannot be told: the operator knows no source of metrics and alerts: .*--monitoring-config/,
+      /^GateUnknown: gate errors is unknown: the operator knows no source of metrics and alerts: .*--monitoring-config/,
     );
     await api.delete(planPath('metrics'));
   });

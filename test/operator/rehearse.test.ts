@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
-import type { Forecast } from '../../src/rehearse/report/forecast.ts';
+import type { RehearsalForecast } from '../../src/rehearse/report/forecast.ts';
 import { create, podsReady } from '../control-plane/cluster.ts';
 import { budget, deployment, namespace, pod } from '../control-plane/manifests.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
@@ -42,10 +42,10 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
     if (skip === false) await harness.stop();
   });
 
-  const foreseen = (output: string): Forecast => JSON.parse(output) as Forecast;
+  const foreseen = (output: string): RehearsalForecast => JSON.parse(output) as RehearsalForecast;
 
   /** Cause and pod of what a rehearsal names, and of what a Maintenance names. */
-  const foretold = (blockers: Forecast['blockers'] = []): readonly string[] =>
+  const foretold = (blockers: RehearsalForecast['blockers'] = []): readonly string[] =>
     blockers.map(({ cause, what = '' }) => `${cause} ${what}`).sort();
   const told = ({ blockers = [] }: MaintenanceStatus): readonly string[] =>
     blockers.map(({ cause, pod: about }) => `${cause} ${about?.namespace ?? ''}/${about?.name ?? ''}`).sort();
@@ -122,7 +122,7 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
     await podsReady(api, 'r-back', 3);
     const file = join(folder, 'node-maintenance.yaml');
     writeFileSync(file, JSON.stringify(seed('r-3')));
-    const rehearsed = async (...args: readonly string[]): Promise<Forecast> => {
+    const rehearsed = async (...args: readonly string[]): Promise<RehearsalForecast> => {
       const { code, stdout, stderr } = await harness.drydock('rehearse', ...args, '-o', 'json', '--seeds', '1');
       assert.equal(code, 1, stderr);
       return foreseen(stdout);

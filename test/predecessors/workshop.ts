@@ -95,7 +95,7 @@ const flagsOf = ({ spec }: Deployment): readonly string[] => {
 };
 
 /** Which Deployment stands for the older operator, and who plays it. */
-export type Cast = { readonly namespace: string; readonly name: string; readonly operator: OldOperator };
+export type OperatorDeployment = { readonly namespace: string; readonly name: string; readonly operator: OldOperator };
 
 /** Runs an operator for as long as its Deployment has replicas: with the arguments and the environment that its pods would have. */
 export class Kubelet {
@@ -103,7 +103,7 @@ export class Kubelet {
   readonly #done = new AbortController();
   readonly #start: ReturnType<typeof operatorsOn>;
   #working: Promise<void> = Promise.resolve();
-  #cast: Cast | undefined;
+  #cast: OperatorDeployment | undefined;
   #oldRuns = false;
   #drydock: OperatorProcess | undefined;
   #failure: unknown;
@@ -119,7 +119,7 @@ export class Kubelet {
     });
   }
 
-  play(cast: Cast): void {
+  play(cast: OperatorDeployment): void {
     this.#cast = cast;
   }
 

@@ -2,8 +2,8 @@ import { at, objects, part, type Stored, text } from '../../src/embedded/object.
 import { conditionsSaid, drainTaints, idOf, isHeld, taintsOf } from './audit/marks.ts';
 import { nodeOf, stageOf } from './audit/records.ts';
 import { leaseNamespace, operatorNamespace } from './process.ts';
-import type { Stage } from './stage.ts';
-import { maintenances } from './story.ts';
+import type { SimulatedCluster } from './simulated-cluster.ts';
+import { maintenanceResources } from './story.ts';
 
 /** What is still to come, in words; undefined when everything has come to its end. */
 
@@ -20,13 +20,13 @@ const failedWell = (object: Stored): boolean => {
 
 const wordsOf: Readonly<Record<string, string>> = { Announce: 'Announced', Cordon: 'Cordoned', Drain: 'Drained' };
 
-const isFinished = ({ cluster }: Stage, resource: string, object: Stored): boolean => {
+const isFinished = ({ cluster }: SimulatedCluster, resource: string, object: Stored): boolean => {
   const phase = text(object, 'status', 'phase');
   const isThere = cluster.registry.store.get('nodes', '', nodeOf(object)) !== undefined;
   if (object.metadata.deletionTimestamp !== undefined) return false;
-  if (resource !== maintenances.Maintenance) {
+  if (resource !== maintenanceResources.Maintenance) {
     if (isThere) return phase === 'Succeeded';
-    return resource === maintenances.alpha ? phase === 'Running' : phase === 'Failed';
+    return resource === maintenanceResources.alpha ? phase === 'Running' : phase === 'Failed';
   }
   if (!isThere) return phase === 'Failed' && text(object, 'status', 'failure') === 'NodeNotFound';
   return phase === wordsOf[stageOf(object)] || (phase === 'Failed' && failedWell(object));
@@ -58,9 +58,9 @@ const lasting = new Set([
 const isOver = (one: Stored): boolean => ['Succeeded', 'Cancelled', 'Notified'].includes(text(one, 'status', 'phase'));
 
 /** Everything that is asked for has come as far as it can. */
-export const unfinished = (stage: Stage): string | undefined => {
+export const unfinished = (stage: SimulatedCluster): string | undefined => {
   const { store } = stage.cluster.registry;
-  for (const resource of Object.values(maintenances)) {
+  for (const resource of Object.values(maintenanceResources)) {
     const open = store.list(resource).find(object => !isFinished(stage, resource, object));
     if (open !== undefined) {
       const kept = JSON.stringify({ metadata: open.metadata, spec: part(open, 'spec'), status: part(open, 'status') });
@@ -88,9 +88,9 @@ const leftOn = (node: Stored): string | undefined => {
 };
 
 /** Everything has been released. */
-export const endOf = (stage: Stage): string | undefined => {
+export const endOf = (stage: SimulatedCluster): string | undefined => {
   const { store } = stage.cluster.registry;
-  for (const resource of [maintenancePlans, ...Object.values(maintenances), machineMaintenances]) {
+  for (const resource of [maintenancePlans, ...Object.values(maintenanceResources), machineMaintenances]) {
     const [left] = store.list(resource);
     if (left !== undefined) return `${resource} ${left.metadata.name} is still there: ${JSON.stringify(left)}`;
   }

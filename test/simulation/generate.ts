@@ -11,15 +11,15 @@ import {
   type End,
   type Kind,
   type MachinesPlan,
-  type Moment,
   type NodePlan,
-  type PlanWish,
   type RespondersPlan,
   type Span,
   type Story,
+  type StoryMaintenance,
+  type StoryPlan,
   type WatchFaults,
+  type WhenInStory,
   type WindowPlan,
-  type Wish,
   type Workload,
 } from './story.ts';
 import { budgetsFor, vmsOf, workloadsOf } from './workloads.ts';
@@ -110,7 +110,7 @@ const specOf = (dice: Dice, kind: Kind, node: string, faultyMs: number): JsonObj
       }
     : { nodeName: node, reason: 'simulated' };
 
-const wishesOf = (dice: Dice, nodes: readonly NodePlan[], faultyMs: number): readonly Wish[] =>
+const maintenancesOf = (dice: Dice, nodes: readonly NodePlan[], faultyMs: number): readonly StoryMaintenance[] =>
   dice.times(dice.whole(4, 9), index => {
     const kind = dice.of<Kind>(['Maintenance', 'Maintenance', 'Maintenance', 'medik8s', 'kubevirt', 'alpha']);
     // Now and then one for a node that is not there.
@@ -146,7 +146,7 @@ const windowsOf = (dice: Dice, faultyMs: number): readonly WindowPlan[] =>
       })
     : [];
 
-const momentOf = (dice: Dice, faultyMs: number): Moment =>
+const momentOf = (dice: Dice, faultyMs: number): WhenInStory =>
   dice.is(35) ? { atMs: dice.share() * faultyMs } : { call: dice.whole(20, 500), side: dice.of(['before', 'after']) };
 
 const deedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
@@ -260,7 +260,7 @@ const planConcurrency = (dice: Dice): JsonObject => ({
 });
 
 /** Somebody changes the plan while it runs: its work, its limits, or whether it goes on. */
-const planEditsOf = (dice: Dice, faultyMs: number): PlanWish['edits'] => {
+const planEditsOf = (dice: Dice, faultyMs: number): StoryPlan['edits'] => {
   if (!dice.is(40)) return [];
   const other = { containers: [{ name: 'work', image: 'example.test/work:2' }] };
   const atMs = dice.share() * faultyMs;
@@ -278,7 +278,7 @@ const planEditsOf = (dice: Dice, faultyMs: number): PlanWish['edits'] => {
 };
 
 /** One of three stories has plans, of dice of their own: the rest is the same with them and without. */
-const plansOf = (dice: Dice, faultyMs: number): readonly PlanWish[] =>
+const plansOf = (dice: Dice, faultyMs: number): readonly StoryPlan[] =>
   dice.is(33)
     ? dice.times(dice.whole(1, 2), index => ({
         name: `plan-${index}`,
@@ -320,7 +320,7 @@ export const generate = (seed: number): Story => {
     responders,
     plans: plansOf(new Dice(seed * 2 + 2_000_003), faultyMs),
     windows: windowsOf(dice, faultyMs),
-    wishes: wishesOf(dice, nodes, faultyMs),
+    maintenances: maintenancesOf(dice, nodes, faultyMs),
     deeds: [...deedsOf(dice, faultyMs), ...oddDeedsOf(new Dice(seed * 2 + 3_000_003), faultyMs)],
     ends: endsOf(dice, faultyMs),
     outages: outagesOf(dice, faultyMs),

@@ -5,7 +5,7 @@ import type { StreamRequest, StreamResponse, Streams } from '../../src/kube/http
 import type { Api, ApiCall, ApiResponse } from '../../src/operator/ports.ts';
 import type { Clock } from '../../src/support/clock.ts';
 import type { Caller } from './caller.ts';
-import { never, type World } from './world.ts';
+import { never, type SimulationContext } from './simulation-context.ts';
 
 /** The line between one process and the API server: slow, and it breaks. */
 
@@ -36,12 +36,12 @@ const oldestCacheMs = 20_000;
 const newline = Buffer.from('\n');
 
 export class Line implements Api, Streams {
-  readonly #world: World;
+  readonly #world: SimulationContext;
   readonly #caller: Caller;
   readonly #clock: Clock;
   readonly #flows = new Set<Flow>();
 
-  constructor(world: World, caller: Caller, clock: Clock) {
+  constructor(world: SimulationContext, caller: Caller, clock: Clock) {
     this.#world = world;
     this.#caller = caller;
     this.#clock = clock;

@@ -1,7 +1,7 @@
 import { seeded } from '../../src/embedded/seeded.ts';
 import { oddObject } from './odd-objects.ts';
 import { oddNamespace } from './odd-parts.ts';
-import type { Stage } from './stage.ts';
+import type { SimulatedCluster } from './simulated-cluster.ts';
 
 /** Somebody makes an object that is odd, in the middle of a story. */
 
@@ -30,7 +30,7 @@ const resourceOf = (path: string): string => {
 };
 
 /** Makes one, whichever the API server takes. */
-export const makeOdd = ({ cluster, writes, odds }: Stage, seed: number): void => {
+export const makeOdd = ({ cluster, writes, odds }: SimulatedCluster, seed: number): void => {
   const chance = seeded(seed);
   for (let turn = 0; turn < tries; turn += 1) {
     const [path, { metadata, status, ...rest }] = oddObject(chance, Math.floor(chance() * 40), 0);
@@ -46,7 +46,7 @@ export const makeOdd = ({ cluster, writes, odds }: Stage, seed: number): void =>
 };
 
 /** Somebody takes all of them away, whatever their finalizers and kubelets say. */
-export const removeOdd = ({ cluster, writes, odds }: Stage): void => {
+export const removeOdd = ({ cluster, writes, odds }: SimulatedCluster): void => {
   for (const { resource, object } of odds) {
     const { namespace = '', name, uid } = object.metadata;
     const found = cluster.registry.store.get(resource, namespace, name);

@@ -8,7 +8,7 @@ import { isObject } from '../../src/core/json.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
 import { ReflectorStore } from '../../src/kube/watch/reflector-store.ts';
 import type { Watcher } from '../../src/operator/ports.ts';
-import { Cluster } from '../../src/operator/testing/cluster.ts';
+import { FakeCluster } from '../../src/operator/testing/fake-cluster.ts';
 import { Lines, Notebook, response, settle, Tallies } from '../../src/operator/testing/fakes.ts';
 import { VirtualClock } from '../../src/support/virtual-clock.ts';
 import { Observer } from '../../src/web/dashboard/watch/observer.ts';
@@ -19,7 +19,7 @@ import { machineApis } from './odd-platforms.ts';
 const count = Number(process.env['DRYDOCK_ODD_OBJECTS'] ?? 6000);
 
 /** As the reflector does it: what a watch cannot read, or a handler throws at, is told, and the watch goes on. */
-const throughStore = (cluster: Cluster, told: (what: string) => void): Watcher => ({
+const throughStore = (cluster: FakeCluster, told: (what: string) => void): Watcher => ({
   watch: (collection, project, sink, signal) => {
     const store = new ReflectorStore(collection.path, project, sink, {
       log: new Lines(),
@@ -46,14 +46,14 @@ const throughStore = (cluster: Cluster, told: (what: string) => void): Watcher =
 });
 
 /** The machine APIs that the small cluster does not know of itself. */
-const withMachineApis = (cluster: Cluster): void => {
+const withMachineApis = (cluster: FakeCluster): void => {
   cluster.intercept = ({ path }) => {
     const plurals = machineApis[path];
     return plurals === undefined ? undefined : response(200, { resources: plurals.map(name => ({ name })) });
   };
 };
 
-type Fed = { readonly cluster: Cluster; readonly clock: VirtualClock; readonly log: Lines; readonly watcher: Watcher };
+type Fed = { readonly cluster: FakeCluster; readonly clock: VirtualClock; readonly log: Lines; readonly watcher: Watcher };
 
 const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
 
@@ -117,7 +117,7 @@ const feed = async ({ cluster, clock }: Fed, seed: number, objects: number, wron
 
 /** Operator and dashboard, fed with odd objects; returns what was reported of throws, and the largest statuses that were written. */
 const fed = async (seed: number, objects: number, wrongTypes: number) => {
-  const [cluster, meter] = [new Cluster(), new Tallies()];
+  const [cluster, meter] = [new FakeCluster(), new Tallies()];
   withMachineApis(cluster);
   const unread: string[] = [];
   const place = { cluster, clock: new VirtualClock(), log: new Lines(), watcher: throughStore(cluster, what => unread.push(what)) };

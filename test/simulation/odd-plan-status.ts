@@ -3,7 +3,7 @@ import { nodeStates, preparingStates, verdictWords } from '../../src/core/plan/i
 import { planPhases } from '../../src/core/plan/plan.ts';
 import { hookStates } from '../../src/core/plan/pods/hook.ts';
 import { rehearsalStates } from '../../src/core/plan/rehearsal/rehearsal.ts';
-import { uidOf } from '../../src/operator/testing/cluster.ts';
+import { uidOf } from '../../src/operator/testing/fake-cluster.ts';
 import { type Chance, type Draw, many, maybe, pick } from './odd-values.ts';
 
 /** What plans and their records say of what was done, with the ends of every type in it. */

@@ -5,12 +5,12 @@ import { Dice } from './dice.ts';
 import { makeOdd, removeOdd } from './odd-deed.ts';
 import { leaseNamespace, operatorNamespace } from './process.ts';
 import type { SimClock } from './sim-clock.ts';
-import { nodeDraft, readyCondition, type Stage } from './stage.ts';
-import { type DeedKind, maintenances, type Story } from './story.ts';
+import { nodeDraft, readyCondition, type SimulatedCluster } from './simulated-cluster.ts';
+import { type DeedKind, maintenanceResources, type Story } from './story.ts';
 
 /** What people do: to nodes, maintenances, pods and leases, and always at the wrong time. */
 
-type Doing = { readonly stage: Stage; readonly story: Story; readonly clock: SimClock; readonly dice: Dice };
+type Doing = { readonly stage: SimulatedCluster; readonly story: Story; readonly clock: SimClock; readonly dice: Dice };
 
 const label = 'remediation.medik8s.io/exclude-from-remediation';
 const parent = 'drydock.dev/machine-maintenance';
@@ -23,8 +23,8 @@ const oneOf = ({ dice }: Doing, all: readonly Stored[]): Stored | undefined => a
 /** Never the haven. */
 const nodesOf = (doing: Doing): readonly Stored[] => listOf(doing, 'nodes').filter(({ metadata }) => metadata.name !== 'n0');
 
-const allWishes = (doing: Doing): readonly { readonly resource: string; readonly object: Stored }[] =>
-  Object.values(maintenances).flatMap(resource => listOf(doing, resource).map(object => ({ resource, object })));
+const allMaintenances = (doing: Doing): readonly { readonly resource: string; readonly object: Stored }[] =>
+  Object.values(maintenanceResources).flatMap(resource => listOf(doing, resource).map(object => ({ resource, object })));
 
 const changeNode = (doing: Doing, node: Stored | undefined, change: (node: Stored) => JsonObject): void => {
   if (node !== undefined) doing.stage.writes.update('nodes', { ...node, ...change(node) });
@@ -89,7 +89,7 @@ const stealLease = (doing: Doing): void => {
 
 /** Without those that belong to a machine: they are its machine's business, and nothing would ever set them right again. */
 const ownMaintenances = (doing: Doing): readonly Stored[] =>
-  listOf(doing, maintenances.Maintenance).filter(one => one.metadata.annotations?.[parent] === undefined);
+  listOf(doing, maintenanceResources.Maintenance).filter(one => one.metadata.annotations?.[parent] === undefined);
 
 const changePolicy = (doing: Doing): void => {
   const found = oneOf(doing, ownMaintenances(doing));
@@ -101,7 +101,7 @@ const changePolicy = (doing: Doing): void => {
     deleteEmptyDirData: dice.is(50),
     ignorePods: dice.is(50) ? [] : [{ ownerKinds: ['StatefulSet'] }],
   };
-  doing.stage.writes.update(maintenances.Maintenance, { ...found, spec: { ...part(found, 'spec'), drain } });
+  doing.stage.writes.update(maintenanceResources.Maintenance, { ...found, spec: { ...part(found, 'spec'), drain } });
 };
 
 const changeBudget = (doing: Doing): void => {
@@ -119,7 +119,7 @@ const scale = (doing: Doing): void => {
 
 /** A finalizer taken off by hand: the object is gone, and nobody was asked. */
 const force = (doing: Doing): void => {
-  const { resource, object } = allWishes(doing)[Math.floor(doing.dice.share() * allWishes(doing).length)] ?? {};
+  const { resource, object } = allMaintenances(doing)[Math.floor(doing.dice.share() * allMaintenances(doing).length)] ?? {};
   if (resource === undefined || object === undefined) return;
   const { namespace = '', name } = object.metadata;
   doing.stage.writes.remove(resource, namespace, name);
@@ -165,8 +165,8 @@ const deeds: Readonly<Record<DeedKind, (doing: Doing) => void>> = {
     changeNode(doing, oneOf(doing, nodesOf(doing)), ({ metadata }) => ({
       metadata: { ...metadata, labels: { ...metadata.labels, [`people/${doing.dice.whole(0, 1e6)}`]: 'x' } },
     })),
-  deleteWish: doing => {
-    const all = allWishes(doing);
+  deleteMaintenance: doing => {
+    const all = allMaintenances(doing);
     const found = all[Math.floor(doing.dice.share() * all.length)];
     if (found !== undefined) remove(doing, found.resource, found.object);
   },
@@ -180,7 +180,8 @@ const deeds: Readonly<Record<DeedKind, (doing: Doing) => void>> = {
   changeStage: doing => {
     const found = oneOf(doing, ownMaintenances(doing));
     const stage = doing.dice.of(['Announce', 'Cordon', 'Drain']);
-    if (found !== undefined) doing.stage.writes.update(maintenances.Maintenance, { ...found, spec: { ...part(found, 'spec'), stage } });
+    if (found !== undefined)
+      doing.stage.writes.update(maintenanceResources.Maintenance, { ...found, spec: { ...part(found, 'spec'), stage } });
   },
   changeBudget,
   scale,
@@ -212,12 +213,12 @@ const removeStrandedVms = (doing: Doing): void => {
 };
 
 const relax = (doing: Doing): void => {
-  for (const found of listOf(doing, maintenances.Maintenance)) {
+  for (const found of listOf(doing, maintenanceResources.Maintenance)) {
     if (found.metadata.annotations?.[parent] !== undefined) continue;
     const virtualMachines = { notMigratable: 'Wait', notMigrated: 'Evict' };
     const more = { force: true, deleteEmptyDirData: true, ignoreDaemonSets: true, awaitPods: [], virtualMachines };
     const drain = { ...part(found, 'spec', 'drain'), ...more };
-    doing.stage.writes.update(maintenances.Maintenance, { ...found, spec: { ...part(found, 'spec'), drain } });
+    doing.stage.writes.update(maintenanceResources.Maintenance, { ...found, spec: { ...part(found, 'spec'), drain } });
   }
 };
 

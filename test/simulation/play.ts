@@ -9,9 +9,9 @@ import { warmUpMs } from './generate.ts';
 import { act, help, sweep } from './people.ts';
 import { Process } from './process.ts';
 import { SimClock } from './sim-clock.ts';
-import { type Stage, setUp } from './stage.ts';
-import { countOf, type End, type Moment, maintenances, type Story } from './story.ts';
-import { type Asked, never, type Warp, type World } from './world.ts';
+import { type SimulatedCluster, setUp } from './simulated-cluster.ts';
+import { type Asked, never, type SimulationContext, type Warp } from './simulation-context.ts';
+import { countOf, type End, maintenanceResources, type Story, type WhenInStory } from './story.ts';
 
 /** What came of a story. */
 export type Outcome = {
@@ -40,8 +40,8 @@ class Play {
   readonly #story: Story;
   readonly #clock = new SimClock();
   readonly #audit = new Audit(this.#clock);
-  readonly #stage: Stage;
-  readonly #world: World;
+  readonly #stage: SimulatedCluster;
+  readonly #world: SimulationContext;
   readonly #triggers = new Map<string, (() => void)[]>();
   readonly #versions: { readonly at: number; readonly version: number }[] = [];
   readonly #lies = new Set<string>();
@@ -129,13 +129,13 @@ class Play {
     const { writes, cluster } = this.#stage;
     // As long as the cloud is asked, what it announces comes again.
     const machines = ['machineeventsources.drydock.dev', 'machinemaintenances.machinemaintenance.managed.openshift.io'];
-    const resources = [maintenancePlans, ...machines, ...Object.values(maintenances)];
+    const resources = [maintenancePlans, ...machines, ...Object.values(maintenanceResources)];
     for (const resource of resources) {
       for (const { metadata } of cluster.registry.store.list(resource)) writes.remove(resource, metadata.namespace ?? '', metadata.name);
     }
   }
 
-  #at(when: Moment, task: () => void): void {
+  #at(when: WhenInStory, task: () => void): void {
     const run = (): void => {
       if (this.#calmSince === Number.POSITIVE_INFINITY) task();
     };
@@ -147,7 +147,7 @@ class Play {
   }
 
   #schedule(): void {
-    const { deeds, ends, wishes, plans, windows, clockSteps } = this.#story;
+    const { deeds, ends, maintenances, plans, windows, clockSteps } = this.#story;
     const about = { stage: this.#stage, story: this.#story, clock: this.#clock };
     for (const { kind, pick, when } of deeds) {
       this.#at(when, () => {
@@ -156,9 +156,10 @@ class Play {
       });
     }
     for (const end of ends) this.#at(end.when, () => this.#endProcess(end));
-    for (const { kind, name, spec, atMs, deleteAtMs } of wishes) {
-      this.#at({ atMs }, () => void this.#stage.make(maintenances[kind], { metadata: { name }, spec }));
-      if (deleteAtMs !== undefined) this.#at({ atMs: deleteAtMs }, () => void this.#stage.writes.remove(maintenances[kind], '', name));
+    for (const { kind, name, spec, atMs, deleteAtMs } of maintenances) {
+      this.#at({ atMs }, () => void this.#stage.make(maintenanceResources[kind], { metadata: { name }, spec }));
+      if (deleteAtMs !== undefined)
+        this.#at({ atMs: deleteAtMs }, () => void this.#stage.writes.remove(maintenanceResources[kind], '', name));
     }
     for (const { name, spec, atMs, deleteAtMs, edits } of plans) {
       this.#at({ atMs }, () => void this.#stage.make(maintenancePlans, { metadata: { name }, spec }));

@@ -7,7 +7,7 @@ import type { Log } from '../../src/support/log.ts';
 import type { Caller } from './caller.ts';
 import { Line } from './line.ts';
 import { MortalClock } from './mortal-clock.ts';
-import type { World } from './world.ts';
+import type { SimulationContext } from './simulation-context.ts';
 
 export const leaseNamespace = 'medik8s-leases';
 export const operatorNamespace = 'drydock-system';
@@ -17,14 +17,14 @@ const text = (error: unknown): string => (error instanceof Error ? (error.stack 
 /** One process of the operator, from its start to its end: whatever it has begun dies with it. */
 export class Process {
   readonly id: number;
-  readonly #world: World;
+  readonly #world: SimulationContext;
   readonly #clock: MortalClock;
   readonly #stop = new AbortController();
   readonly #line: Line;
   #alive = true;
   #leads = true;
 
-  constructor(world: World, id: number) {
+  constructor(world: SimulationContext, id: number) {
     this.id = id;
     this.#world = world;
     this.#clock = new MortalClock(world.clock, () => this.#alive);

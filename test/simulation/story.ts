@@ -13,9 +13,9 @@ export type Story = {
   readonly machines: MachinesPlan | undefined;
   /** Some workloads name responders, and the API server serves EvictionRequests. */
   readonly responders: RespondersPlan | undefined;
-  readonly plans: readonly PlanWish[];
+  readonly plans: readonly StoryPlan[];
   readonly windows: readonly WindowPlan[];
-  readonly wishes: readonly Wish[];
+  readonly maintenances: readonly StoryMaintenance[];
   readonly deeds: readonly Deed[];
   readonly ends: readonly End[];
   readonly outages: readonly Span[];
@@ -71,7 +71,7 @@ export type Announcement = {
 };
 
 /** A MaintenancePlan that somebody makes. */
-export type PlanWish = {
+export type StoryPlan = {
   readonly name: string;
   readonly spec: JsonObject;
   readonly atMs: number;
@@ -85,7 +85,7 @@ export type WindowPlan = { readonly name: string; readonly spec: JsonObject; rea
 export type Kind = 'Maintenance' | 'medik8s' | 'kubevirt' | 'alpha';
 
 /** One maintenance that somebody asks for. */
-export type Wish = {
+export type StoryMaintenance = {
   readonly kind: Kind;
   readonly name: string;
   readonly node: string;
@@ -101,7 +101,7 @@ export const deedKinds = [
   'removeLabel',
   'foreignTaint',
   'foreignLabel',
-  'deleteWish',
+  'deleteMaintenance',
   'deletePod',
   'deleteLease',
   'stealLease',
@@ -118,14 +118,14 @@ export const deedKinds = [
 export type DeedKind = (typeof deedKinds)[number] | 'odd';
 
 /** What a person does, at a time or at the worst moment: just before, or after, the server does one of the operator's calls. */
-export type Deed = { readonly kind: DeedKind; readonly pick: number; readonly when: Moment };
+export type Deed = { readonly kind: DeedKind; readonly pick: number; readonly when: WhenInStory };
 
-export type Moment = { readonly atMs: number } | { readonly call: number; readonly side: 'before' | 'after' };
+export type WhenInStory = { readonly atMs: number } | { readonly call: number; readonly side: 'before' | 'after' };
 
 /** How a process of the operator ends: killed, told to stop, or without its lease while the next one begins. */
 export type End = {
   readonly how: 'killed' | 'stopped' | 'fenced';
-  readonly when: Moment;
+  readonly when: WhenInStory;
   /** Until the next one begins. */
   readonly pauseMs: number;
   /** A process without its lease lives on for so long. */
@@ -165,7 +165,7 @@ export type WatchFaults = {
  */
 export const staleMsOf = ({ watches }: Story): number => (watches.hangs ? 840_000 : 90_000);
 
-export const maintenances = {
+export const maintenanceResources = {
   Maintenance: 'maintenances.drydock.dev',
   medik8s: 'nodemaintenances.nodemaintenance.medik8s.io',
   kubevirt: 'nodemaintenances.nodemaintenance.kubevirt.io',
@@ -173,4 +173,4 @@ export const maintenances = {
 } as const satisfies Record<Kind, string>;
 
 /** How many maintenances it has, those of machines included. */
-export const countOf = ({ wishes, machines }: Story): number => wishes.length + (machines?.announcements.length ?? 0);
+export const countOf = ({ maintenances, machines }: Story): number => maintenances.length + (machines?.announcements.length ?? 0);

@@ -2,11 +2,11 @@ import { isObject, type JsonObject } from '../../src/core/json.ts';
 import { at, objects, part, type Stored, text } from '../../src/embedded/object.ts';
 import type { ApiCall, ApiResponse } from '../../src/operator/ports.ts';
 import { recordKey } from './audit/marks.ts';
-import type { Warp, World } from './world.ts';
+import type { SimulationContext, Warp } from './simulation-context.ts';
 
 /** Operators that are worse than the real one, each in one way: what the audit has to find out. */
 
-type Change = (call: ApiCall, world: World) => ApiCall | undefined;
+type Change = (call: ApiCall, world: SimulationContext) => ApiCall | undefined;
 
 /** Every call goes through `change`; undefined: as it was. */
 const changing =
@@ -33,7 +33,7 @@ const withStatus = (call: ApiCall, more: JsonObject): ApiCall => ({
 
 const isPlanStatus = ({ method, path }: ApiCall): boolean => method === 'PATCH' && /\/maintenanceplans\/[^/]+\/status$/.test(path);
 
-const list = (world: World, resource: string): readonly Stored[] => world.cluster.registry.store.list(resource);
+const list = (world: SimulationContext, resource: string): readonly Stored[] => world.cluster.registry.store.list(resource);
 
 /** Its pods go whatever their budgets say: the budgets are told to allow it first. */
 const pastBudgets: Warp = (api, world) => ({
@@ -50,7 +50,7 @@ const pastBudgets: Warp = (api, world) => ({
 
 /** Sends one more call after each that `when` picks. */
 const adding =
-  (when: (call: ApiCall) => boolean, more: (call: ApiCall, world: World) => ApiCall | undefined): Warp =>
+  (when: (call: ApiCall) => boolean, more: (call: ApiCall, world: SimulationContext) => ApiCall | undefined): Warp =>
   (api, world) => ({
     call: async (call, signal): Promise<ApiResponse> => {
       const answer = await api.call(call, signal);
@@ -66,7 +66,7 @@ const evictionOf = ({ metadata: { namespace = '', name, uid } }: Stored): ApiCal
   body: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { namespace, name }, deleteOptions: { preconditions: { uid } } },
 });
 
-const podOn = (world: World, node: string, picks: (pod: Stored) => boolean): ApiCall | undefined => {
+const podOn = (world: SimulationContext, node: string, picks: (pod: Stored) => boolean): ApiCall | undefined => {
   const pod = world.cluster.registry.store.indexed('pods', 'spec.nodeName', node).find(picks);
   return pod && evictionOf(pod);
 };

@@ -1,7 +1,7 @@
 import type { Clock } from '../../support/clock.ts';
+import type { KeyPair } from '../../support/key-pair.ts';
 import type { Log } from '../../support/log.ts';
 import { textOf } from '../live.ts';
-import type { KeyPair } from '../server.ts';
 import type { CertificateSet } from './plan.ts';
 import { bundleOf } from './self-made.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 import type * as X509 from '@peculiar/x509';
-import type { KeyPair } from '../server.ts';
+import type { KeyPair } from '../../support/key-pair.ts';
 
 /** Makes certificates: an authority of our own, and what it signs for the webhook's server. ECDSA on P-256. */
 

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { KeyPair } from '../server.ts';
+import type { KeyPair } from '../../support/key-pair.ts';
 
 /** Certificates that somebody else puts into the container: cert-manager, OLM, or a Secret mounted by hand. */
 

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import type { KeyPair } from '../server.ts';
+import type { KeyPair } from '../../support/key-pair.ts';
 import { backdatedHours } from './make.ts';
 
 /** When which certificate of the self-made set is due. */

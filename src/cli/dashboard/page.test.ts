@@ -9,7 +9,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { administrator, type Serving, serve } from '../../embedded/serve.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Scene } from '../../web/dashboard/scene.ts';
-import { type Place, place } from '../../web/dashboard/testing/place.ts';
+import { type DashboardHarness, place } from '../../web/dashboard/testing/place.ts';
 
 /** The commands that open the dashboard, as people run them, on an API server that asks who they are. */
 
@@ -82,7 +82,7 @@ const maintain = async (page: URL, node: string): Promise<readonly [status: numb
 };
 
 describe('the page of a command', { timeout: 60_000 }, () => {
-  let at: Place;
+  let at: DashboardHarness;
   let serving: Serving;
   let folder: string;
   let authority: string;

@@ -4,13 +4,13 @@ import { plainOutput } from '../shared/output.ts';
 import { version } from '../shared/version.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { type Check, checks, type Finding } from './checks.ts';
-import { type Facts, gatherFacts } from './facts.ts';
+import { gatherFacts, type InstallationFacts } from './facts.ts';
 
 export type CheckFlags = ConnectionFlags & { readonly output: 'text' | 'json' };
 
 type Checked = { readonly name: string; readonly well?: string; readonly findings: readonly Finding[] };
 
-const checked = (facts: Facts, { name, well, findings }: Check): Checked => {
+const checked = (facts: InstallationFacts, { name, well, findings }: Check): Checked => {
   const found = findings(facts);
   return { name, ...(found.length === 0 && { well: well(facts) }), findings: found };
 };
@@ -25,7 +25,7 @@ const linesOf = ({ name, well, findings }: Checked): readonly string[] => {
 };
 
 /** What all the checks say of a cluster. */
-export const checkAll = (facts: Facts): readonly Checked[] => checks.map(check => checked(facts, check));
+export const checkAll = (facts: InstallationFacts): readonly Checked[] => checks.map(check => checked(facts, check));
 
 /** `drydock check`: reads the cluster and says what is missing or wrong, and what to do. Throws when an Error is found; changes nothing. */
 export const check = async (flags: CheckFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> => {

@@ -5,7 +5,7 @@ import { manifests } from '../install/install-manifests.ts';
 import { usualNamespace, usualParts } from '../install/install-parts.ts';
 import { checkAll } from './check.ts';
 import { covers, missingRights } from './covers.ts';
-import type { Facts, FlowSchema, Workload } from './facts.ts';
+import type { FlowSchema, InstallationFacts, InstalledWorkload } from './facts.ts';
 
 const wanted = manifests({ parts: new Set([...usualParts, 'machine-api']), groups: [], namespace: usualNamespace });
 
@@ -16,8 +16,8 @@ const stored = (manifest: Manifest): Manifest => {
   return { ...manifest, webhooks: webhooks.map(one => ({ ...one, clientConfig: { ...one.clientConfig, caBundle: 'LS0t' } })) };
 };
 
-const operator: Workload = {
-  ...(wanted.find(({ kind }) => kind === 'Deployment') as unknown as Workload),
+const operator: InstalledWorkload = {
+  ...(wanted.find(({ kind }) => kind === 'Deployment') as unknown as InstalledWorkload),
   status: { readyReplicas: 2 },
 };
 
@@ -37,7 +37,7 @@ const ours = schema('drydock', 1000, 'workload-high', {
 });
 
 /** An installation without a fault. */
-const well: Facts = {
+const well: InstallationFacts = {
   version: '0.1.0',
   release: { version: 'v1.37.2', minor: 37 },
   serverAhead: 0.4,
@@ -53,13 +53,13 @@ const well: Facts = {
 };
 
 /** `name severity: message` of all that is found. */
-const said = (facts: Partial<Facts>): readonly string[] =>
+const said = (facts: Partial<InstallationFacts>): readonly string[] =>
   checkAll({ ...well, ...facts }).flatMap(({ name, findings }) =>
     findings.map(({ severity, message }) => `${name} ${severity}: ${message}`),
   );
 
 /** Without, or with another one in its place. */
-const foundBut = (name: string, change: (here: Manifest) => Manifest | undefined, kind?: string): Partial<Facts> => {
+const foundBut = (name: string, change: (here: Manifest) => Manifest | undefined, kind?: string): Partial<InstallationFacts> => {
   const found = new Map(well.found);
   let changed = 0;
   for (const [manifest, here] of well.found) {
@@ -73,7 +73,7 @@ const foundBut = (name: string, change: (here: Manifest) => Manifest | undefined
   return { found };
 };
 
-const workload = (name: string, image: string, over: Partial<Workload['spec']> = {}, kind = 'Deployment'): Workload => ({
+const workload = (name: string, image: string, over: Partial<InstalledWorkload['spec']> = {}, kind = 'Deployment'): InstalledWorkload => ({
   kind,
   metadata: { namespace: 'others', name },
   spec: { replicas: 1, template: { spec: { containers: [{ image }] } }, ...over },
@@ -87,7 +87,7 @@ test('of an installation without a fault every check says what is well', () => {
       `kinds: ${wanted.filter(({ kind }) => kind === 'CustomResourceDefinition').length} CustomResourceDefinitions are of this version`,
       'operator: drydock-system/drydock runs, and one replica leads',
       'one operator: no other operator acts on the same objects',
-      'webhook: it has a certificate, and 2 replicas answer',
+      'webhook: it has a certificate, and 2 replicas serve it',
       'rights: the roles are those of this version',
       `admission policies: ${wanted.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy').length} ValidatingAdmissionPolicies are of this version`,
       'clocks: this machine and the API server agree about the time',
@@ -101,7 +101,7 @@ const withSpec =
   (here: Manifest): Manifest => ({ ...here, spec: { ...(here['spec'] as object), ...change } });
 
 describe('what is wrong is found, by itself', () => {
-  const rows: readonly (readonly [what: string, Partial<Facts>, ...said: string[]])[] = [
+  const rows: readonly (readonly [what: string, Partial<InstallationFacts>, ...said: string[]])[] = [
     [
       'a kind is missing',
       foundBut('maintenances.drydock.dev', () => undefined),
@@ -112,11 +112,7 @@ describe('what is wrong is found, by itself', () => {
       foundBut('maintenances.drydock.dev', withSpec({ versions: [] })),
       'kinds Warning: CustomResourceDefinition maintenances.drydock.dev is of another version than this command (0.1.0)',
     ],
-    [
-      'there is no operator',
-      { workloads: [] },
-      'operator Error: no operator is installed: maintenances are stored, and nobody acts on them',
-    ],
+    ['there is no operator', { workloads: [] }, 'operator Error: no operator is installed: maintenances are stored, but not carried out'],
     [
       'none of its replicas is ready',
       { workloads: [{ ...operator, status: {} }] },
@@ -149,7 +145,7 @@ describe('what is wrong is found, by itself', () => {
     [
       'the webhook is not installed',
       foundBut('drydock', () => undefined, 'ValidatingWebhookConfiguration'),
-      'webhook Warning: the webhook is not installed: what is wrong with an object is said in its status only',
+      'webhook Warning: the webhook is not installed: errors of an object are reported only in its status',
     ],
     [
       'the webhook has no certificate',
@@ -159,7 +155,7 @@ describe('what is wrong is found, by itself', () => {
     [
       'nobody answers the webhook',
       { webhookReplicas: 0 },
-      'webhook Error: no replica answers the webhook (Service drydock-system/drydock-webhook): every create of a maintenance is refused',
+      'webhook Error: no replica serves the webhook (Service drydock-system/drydock-webhook): every create of a maintenance is refused',
     ],
     [
       'a role is missing',

@@ -1,7 +1,7 @@
 import { leaseTimes } from '../../kube/leader/leader.ts';
 import type { Manifest } from '../install/install-files.ts';
 import { covers, missingRights, type Rule } from './covers.ts';
-import { type Facts, type FlowSchema, isOperator, type Workload } from './facts.ts';
+import { type FlowSchema, type InstallationFacts, type InstalledWorkload, isOperator } from './facts.ts';
 import { reinstall } from './remedies.ts';
 
 /** Something that is missing or wrong. An Error keeps maintenances from working, or makes them unsafe; a Warning will, some day. */
@@ -10,18 +10,19 @@ export type Finding = { readonly severity: 'Error' | 'Warning'; readonly message
 /** One thing that is looked at. `well` says that nothing is wrong with it. */
 export type Check = {
   readonly name: string;
-  readonly well: (facts: Facts) => string;
-  readonly findings: (facts: Facts) => readonly Finding[];
+  readonly well: (facts: InstallationFacts) => string;
+  readonly findings: (facts: InstallationFacts) => readonly Finding[];
 };
 
 const nameOf = ({ kind, metadata }: Manifest): string =>
   `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
 
-const wantedOf = ({ wanted }: Facts, ...kinds: readonly string[]): readonly Manifest[] => wanted.filter(({ kind }) => kinds.includes(kind));
+const wantedOf = ({ wanted }: InstallationFacts, ...kinds: readonly string[]): readonly Manifest[] =>
+  wanted.filter(({ kind }) => kinds.includes(kind));
 
-const operators = ({ workloads }: Facts): readonly Workload[] => workloads.filter(isOperator);
+const operators = ({ workloads }: InstallationFacts): readonly InstalledWorkload[] => workloads.filter(isOperator);
 
-const imageOf = ({ spec }: Workload): string => spec.template.spec.containers[0]?.image ?? '';
+const imageOf = ({ spec }: InstalledWorkload): string => spec.template.spec.containers[0]?.image ?? '';
 
 const kinds: Check = {
   name: 'kinds',
@@ -43,7 +44,7 @@ const versionIn = (image: string): string | undefined => /:v?(\d+\.\d+\.\d+[^@]*
 
 const silentAfter = 60;
 
-const operatorFindings = (facts: Facts, operator: Workload): readonly Finding[] => {
+const operatorFindings = (facts: InstallationFacts, operator: InstalledWorkload): readonly Finding[] => {
   const { namespace, name } = operator.metadata;
   const image = imageOf(operator);
   const version = versionIn(image);
@@ -82,7 +83,7 @@ const operator: Check = {
       return [
         {
           severity: 'Error',
-          message: 'no operator is installed: maintenances are stored, and nobody acts on them',
+          message: 'no operator is installed: maintenances are stored, but not carried out',
           remedy: 'drydock install --image IMAGE --apply',
         },
       ];
@@ -108,7 +109,7 @@ const operator: Check = {
 /** Operators that act on the same objects, by a part of the name of their image. */
 const others = ['node-maintenance-operator', 'machine-maintenance-operator'];
 
-const isRunning = ({ kind, spec }: Workload): boolean => kind === 'DaemonSet' || (spec.replicas ?? 1) > 0;
+const isRunning = ({ kind, spec }: InstalledWorkload): boolean => kind === 'DaemonSet' || (spec.replicas ?? 1) > 0;
 
 const alone: Check = {
   name: 'one operator',
@@ -143,7 +144,7 @@ type WebhookConfiguration = {
 
 const webhook: Check = {
   name: 'webhook',
-  well: facts => `it has a certificate, and ${facts.webhookReplicas ?? 0} replicas answer`,
+  well: facts => `it has a certificate, and ${facts.webhookReplicas ?? 0} replicas serve it`,
   findings: facts => {
     const [wanted] = wantedOf(facts, 'ValidatingWebhookConfiguration');
     const here = wanted && (facts.found.get(wanted) as WebhookConfiguration | undefined);
@@ -151,7 +152,7 @@ const webhook: Check = {
       return [
         {
           severity: 'Warning',
-          message: 'the webhook is not installed: what is wrong with an object is said in its status only',
+          message: 'the webhook is not installed: errors of an object are reported only in its status',
           remedy: reinstall(facts),
         },
       ];
@@ -171,7 +172,7 @@ const webhook: Check = {
         ? [
             {
               severity: 'Error',
-              message: `no replica answers the webhook (Service ${facts.namespace}/${facts.webhookService}): every create of a maintenance is refused`,
+              message: `no replica serves the webhook (Service ${facts.namespace}/${facts.webhookService}): every create of a maintenance is refused`,
               remedy: logs,
             } as const,
           ]
@@ -184,7 +185,7 @@ type Binding = { readonly subjects?: readonly object[]; readonly roleRef?: objec
 
 const rulesOf = (manifest: Manifest): readonly Rule[] => (manifest['rules'] as readonly Rule[] | undefined) ?? [];
 
-const roleFindings = (facts: Facts, wanted: Manifest): readonly Finding[] => {
+const roleFindings = (facts: InstallationFacts, wanted: Manifest): readonly Finding[] => {
   const here = facts.found.get(wanted);
   if (here === undefined) return [{ severity: 'Error', message: `${nameOf(wanted)} is missing`, remedy: reinstall(facts) }];
   const missing = missingRights(rulesOf(here), rulesOf(wanted));
@@ -193,7 +194,7 @@ const roleFindings = (facts: Facts, wanted: Manifest): readonly Finding[] => {
   return [{ severity: 'Error', message: `${nameOf(wanted)} lacks rights: ${few}`, remedy: reinstall(facts) }];
 };
 
-const bindingFindings = (facts: Facts, wanted: Manifest): readonly Finding[] => {
+const bindingFindings = (facts: InstallationFacts, wanted: Manifest): readonly Finding[] => {
   const here = facts.found.get(wanted);
   const { subjects = [], roleRef } = wanted as Binding;
   const bound = (here as Binding | undefined)?.subjects ?? [];
@@ -264,7 +265,7 @@ const isAbout = (schema: FlowSchema, namespace: string): boolean =>
   ) === true;
 
 /** The level of the API server's own queues in which the operator's calls are: that of the matching schema with the lowest precedence. */
-const levelOf = ({ flowSchemas, namespace }: Facts): string | undefined =>
+const levelOf = ({ flowSchemas, namespace }: InstallationFacts): string | undefined =>
   flowSchemas
     .filter(schema => isAbout(schema, namespace))
     .toSorted((one, other) => (one.spec.matchingPrecedence ?? 1000) - (other.spec.matchingPrecedence ?? 1000))[0]?.spec

@@ -4,7 +4,7 @@ import { readTime } from '../../core/time.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
-import { type Generation, isMadeByOlm } from '../install/install-by-olm.ts';
+import { isMadeByOlm, type OlmVersion } from '../install/install-by-olm.ts';
 import type { Manifest } from '../install/install-files.ts';
 import { fitted } from '../install/install-fit.ts';
 import { Locator, servedOf } from '../install/install-locate.ts';
@@ -14,7 +14,7 @@ import { leaderLease } from '../shared/kinds.ts';
 import { releaseOf } from '../shared/server-release.ts';
 
 /** A Deployment or a DaemonSet, as far as it matters here. */
-export type Workload = {
+export type InstalledWorkload = {
   readonly kind: string;
   readonly metadata: { readonly namespace: string; readonly name: string; readonly labels?: Readonly<Record<string, string>> };
   readonly spec: {
@@ -53,7 +53,7 @@ type Lease = { readonly spec?: { readonly holderIdentity?: string; readonly rene
 type Slice = { readonly endpoints?: null | readonly { readonly conditions?: { readonly ready?: boolean } }[] };
 
 /** What the checks go by. What could not be read is missing, and named in `unread`. */
-export type Facts = {
+export type InstallationFacts = {
   readonly version: string;
   readonly release: KubernetesRelease;
   /** Seconds by which the clock of the API server is ahead of this machine's; whole seconds, so a second more or less says nothing. */
@@ -61,12 +61,12 @@ export type Facts = {
   /** The operator's namespace; where it would be installed when there is none. */
   readonly namespace: string;
   /** The OLM that has installed the operator. */
-  readonly olm?: Generation;
+  readonly olm?: OlmVersion;
   /** All that this version installs, for this release, but what OLM makes under names of its own. */
   readonly wanted: readonly Manifest[];
   /** The object in the cluster for each that is wanted; missing where there is none. */
   readonly found: ReadonlyMap<Manifest, Manifest>;
-  readonly workloads: readonly Workload[];
+  readonly workloads: readonly InstalledWorkload[];
   readonly flowSchemas: readonly FlowSchema[];
   /** Seconds since the leader last renewed its lease, by the clock of the API server. */
   readonly leaderSilentFor?: number;
@@ -77,11 +77,11 @@ export type Facts = {
   readonly unread: readonly string[];
 };
 
-export const isOperator = ({ kind, metadata }: Workload): boolean =>
+export const isOperator = ({ kind, metadata }: InstalledWorkload): boolean =>
   kind === 'Deployment' && metadata.labels?.['app.kubernetes.io/name'] === 'drydock';
 
 /** By the marks that it leaves on the Deployment. */
-const olmOf = (operator: Workload | undefined): Generation | undefined => {
+const olmOf = (operator: InstalledWorkload | undefined): OlmVersion | undefined => {
   const { labels = {} } = operator?.metadata ?? {};
   if ('olm.owner' in labels) return 'olm';
   return labels['olm.operatorframework.io/owner-kind'] === 'ClusterExtension' ? 'olm-1' : undefined;
@@ -119,7 +119,7 @@ const partsHere = async (api: Api): Promise<ReadonlySet<Part>> => {
   return parts;
 };
 
-const findAll = async (api: Api, reader: Reader, wanted: readonly Manifest[]): Promise<Facts['found']> => {
+const findAll = async (api: Api, reader: Reader, wanted: readonly Manifest[]): Promise<InstallationFacts['found']> => {
   const locator = new Locator(api);
   const found = new Map<Manifest, Manifest>();
   for (const manifest of wanted) {
@@ -137,10 +137,10 @@ const serverTime = async (api: Api, clock: Clock): Promise<{ readonly server: Te
   return { server: Temporal.Instant.fromEpochMilliseconds(milliseconds), ahead: (milliseconds - clock.now().epochMilliseconds) / 1000 };
 };
 
-const workloadsOf = async (reader: Reader): Promise<readonly Workload[]> => {
+const workloadsOf = async (reader: Reader): Promise<readonly InstalledWorkload[]> => {
   const lists = await Promise.all(
     (['Deployment', 'DaemonSet'] as const).map(async kind =>
-      (await reader.list<Workload>(`/apis/apps/v1/${kind.toLowerCase()}s`)).map(one => ({ ...one, kind })),
+      (await reader.list<InstalledWorkload>(`/apis/apps/v1/${kind.toLowerCase()}s`)).map(one => ({ ...one, kind })),
     ),
   );
   return lists.flat();
@@ -158,15 +158,20 @@ type WebhookConfiguration = Manifest & {
 };
 
 /** OLM 0 makes a configuration of each webhook, under a name of its own: all of them in place of ours. */
-const webhooksOfOlm = async (reader: Reader, operator: Workload | undefined): Promise<readonly object[]> => {
+const webhooksOfOlm = async (reader: Reader, operator: InstalledWorkload | undefined): Promise<readonly object[]> => {
   const all = await reader.list<WebhookConfiguration>('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations');
   const owner = operator?.metadata.labels?.['olm.owner'];
   return all.filter(({ metadata }) => metadata.labels?.['olm.owner'] === owner).flatMap(({ webhooks = [] }) => webhooks);
 };
 
-type Installed = Pick<Facts, 'namespace' | 'wanted' | 'found' | 'webhookService' | 'olm'>;
+type Installed = Pick<InstallationFacts, 'namespace' | 'wanted' | 'found' | 'webhookService' | 'olm'>;
 
-const installedOf = async (api: Api, reader: Reader, release: KubernetesRelease, operator: Workload | undefined): Promise<Installed> => {
+const installedOf = async (
+  api: Api,
+  reader: Reader,
+  release: KubernetesRelease,
+  operator: InstalledWorkload | undefined,
+): Promise<Installed> => {
   const namespace = operator?.metadata.namespace ?? usualNamespace;
   const all = fitted(manifests({ parts: await partsHere(api), groups: [], namespace }), release).all;
   const olm = olmOf(operator);
@@ -181,7 +186,7 @@ const installedOf = async (api: Api, reader: Reader, release: KubernetesRelease,
 };
 
 /** Reads all of it; nothing is written. Throws when the API server does not answer. */
-export const gatherFacts = async (api: Api, clock: Clock, version: string): Promise<Facts> => {
+export const gatherFacts = async (api: Api, clock: Clock, version: string): Promise<InstallationFacts> => {
   const reader = new Reader(api);
   const release = await releaseOf(api);
   const time = await serverTime(api, clock);

@@ -18,7 +18,7 @@ import { plainOutput } from '../shared/output.ts';
 import { version } from '../shared/version.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { checkAll } from './check.ts';
-import { type Facts, gatherFacts, isOperator } from './facts.ts';
+import { gatherFacts, type InstallationFacts, isOperator } from './facts.ts';
 
 export type SupportBundleFlags = ConnectionFlags;
 
@@ -120,7 +120,7 @@ kubectl delete clusterrolebinding drydock-metrics-once
 `;
 
 /** The operator's metrics by way of the API server, where they need no token. */
-const metricsOf = async (api: Api, bundle: Bundle, { workloads, namespace }: Facts): Promise<void> => {
+const metricsOf = async (api: Api, bundle: Bundle, { workloads, namespace }: InstallationFacts): Promise<void> => {
   const args = workloads.find(one => isOperator(one) && one.metadata.namespace === namespace)?.spec.template.spec.containers[0]?.args ?? [];
   const port = /:(\d+)$/.exec(args.find(arg => arg.startsWith('--metrics-bind-address=')) ?? ':8080')?.[1] ?? '8080';
   const all = (await listAll(api, `/api/v1/namespaces/${namespace}/pods`, {

@@ -4,7 +4,7 @@ import { usualNamespace } from './install-parts.ts';
 /** What OLM makes itself, under names of its own, of the ClusterServiceVersion that `npm run release` writes. */
 
 /** The generations of OLM: OLM 1 refuses webhooks, and takes only what may be installed for all namespaces. */
-export type Generation = 'olm' | 'olm-1';
+export type OlmVersion = 'olm' | 'olm-1';
 
 /** A binding of a role to the operator. */
 export type Binding = Manifest & {
@@ -24,7 +24,7 @@ const isWebhook = ({ kind, metadata }: Manifest): boolean =>
   kind === 'ValidatingWebhookConfiguration' || (kind === 'Service' && metadata.name === 'drydock-webhook');
 
 /** Whether OLM makes this one of the manifests of the CSV. */
-export const isMadeByOlm = (all: readonly Manifest[], one: Manifest, generation: Generation, namespace = usualNamespace): boolean => {
+export const isMadeByOlm = (all: readonly Manifest[], one: Manifest, generation: OlmVersion, namespace = usualNamespace): boolean => {
   const { kind, metadata } = one;
   if (['Deployment', 'ServiceAccount', 'ClusterRoleBinding'].includes(kind)) return true;
   if (kind === 'ClusterRole') return isBoundBy(all, one, binding => binding.kind === 'ClusterRoleBinding');

@@ -100,7 +100,7 @@ const serving = async (applier: Applier, crds: readonly Manifest[], tell: (crd: 
   }
 };
 
-/** The wish with the parts for kinds that this cluster serves; said, because they are rights. */
+/** The options with the parts for kinds that this cluster serves; said, because they are rights. */
 const fitting = async (connection: Connection, installOptions: InstallOptions): Promise<InstallOptions> => {
   const parts = new Set(installOptions.parts);
   for (const { part, serves } of partsByKinds) {

@@ -3,7 +3,7 @@ import type { MaintenanceStatus } from '../../apis/schema/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { creation, maintenanceObject, notServed } from '../../core/request/maintenance-input.ts';
 import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
-import type { Stage } from '../../core/request/words.ts';
+import type { MaintenanceStage } from '../../core/request/words.ts';
 import { fewOf } from '../../core/text.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { ApiError, refusedError } from '../shared/api-error.ts';
@@ -32,9 +32,9 @@ export type MaintainFlags = ConnectionFlags & {
   readonly wait?: boolean;
 };
 
-const stages: readonly Stage[] = ['Announce', 'Cordon', 'Drain'];
+const stages: readonly MaintenanceStage[] = ['Announce', 'Cordon', 'Drain'];
 
-const isStage = (text: string): text is Stage => (stages as readonly string[]).includes(text);
+const isStage = (text: string): text is MaintenanceStage => (stages as readonly string[]).includes(text);
 
 /** The object that these flags ask for. Throws a UsageError that names the flag and what it takes. */
 export const maintenanceFor = (node: string, flags: MaintainFlags): JsonObject => {

@@ -15,7 +15,7 @@ const maintainCommand = (env: Env): Command =>
       .description('take a node out of service: create a Maintenance for the operator to carry out')
       .argument('<node>', 'name of the node')
       .option('--reason <text>', 'reason, for people')
-      .option('--requester <name>', 'who asks, as a domain-prefixed name')
+      .option('--requester <name>', 'name of the requester, domain-prefixed')
       .option('--name <name>', "name of the object (default: the node's)")
       .addOption(new Option('--stage <stage>', 'how far to go: Announce, Cordon or Drain').default('Drain')),
   )
@@ -33,7 +33,7 @@ const releaseCommand = (env: Env): Command =>
 
 const statusCommand = (env: Env): Command =>
   connectionFlags(new Command('status'))
-    .description('show which node is held by whom, what blocks it, since when, and how to fix it')
+    .description('show which nodes are held and by whom, what blocks them, since when, and how to fix it')
     .argument('[node]', 'only this node')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'wide', 'json', 'yaml']).default('table'))
     .action(async (node: string | undefined, flags: StatusFlags) => (await import('./status.ts')).status(node, flags, env));

@@ -2,10 +2,11 @@ import { hostname } from 'node:os';
 import { makeAuthority, makeServing } from '../../admission/certificates/make.ts';
 import type { Api } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
+import type { KeyPair } from '../../support/key-pair.ts';
 import type { Log } from '../../support/log.ts';
 import { Guard } from '../../web/guard.ts';
 import type { Metrics } from '../../web/metrics.ts';
-import { type Address, type KeyPair, listen, listenSecurely, type Page } from '../../web/server.ts';
+import { type Address, listen, listenSecurely, type Page } from '../../web/server.ts';
 import { UsageError } from '../shared/fail.ts';
 import { showMounted } from './mounted-certificate.ts';
 

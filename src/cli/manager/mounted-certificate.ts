@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { mountedPair } from '../../admission/certificates/mounted.ts';
 import { systemClock } from '../../support/clock.ts';
+import type { KeyPair } from '../../support/key-pair.ts';
 import type { Log } from '../../support/log.ts';
-import type { KeyPair } from '../../web/server.ts';
 import { UsageError } from '../shared/fail.ts';
 
 /** A mounted Secret is swapped by the kubelet, within a minute. */

@@ -51,7 +51,7 @@ export const webhookFlags = (command: Command): Command =>
     .option('--webhook-configuration-name <name>', 'ValidatingWebhookConfiguration to inject the caBundle into', 'drydock')
     .option(
       '--shutdown-delay-duration <duration>',
-      `time to go on answering the webhook after SIGTERM, until API servers ask other replicas. Default: in a pod ${usualDelay}, elsewhere 0s`,
+      `time to keep serving the webhook after SIGTERM, until API servers use other replicas (default: ${usualDelay} in a pod, else 0s)`,
     )
     .option('--webhook-extra-name <name...>', 'further host names or IP addresses for the self-managed certificate');
 

@@ -38,7 +38,7 @@ const switches = {
     done: 'aborted',
     note: ({ status }) => {
       const many = status?.inFlight?.length ?? 0;
-      return many === 0 ? undefined : `${many} in flight: nodes that no work was done on are given back, the others are finished`;
+      return many === 0 ? undefined : `${many} in flight: nodes whose work has not begun are released, the others are finished`;
     },
   },
 } as const satisfies Readonly<Record<string, Switch>>;
@@ -78,7 +78,7 @@ const beginRun = async (api: Api, name: string, change: (plan: PlanObject) => Js
 type RunBegun = { readonly before: PlanObject; readonly run: string | undefined };
 
 const noteIfPaused = ({ spec }: PlanObject, name: string): void => {
-  if (spec.paused === true) plainOutput.note(`plan ${name} is paused; it goes on with: drydock plan resume ${name}`);
+  if (spec.paused === true) plainOutput.note(`plan ${name} is paused; continue it with: drydock plan resume ${name}`);
 };
 
 /** `drydock plan rerun NAME`: a new run; a plan that is aborted or undone is so no more. Throws an ApiError with what the server said. */
@@ -94,7 +94,7 @@ export const undo = (name: string, flags: ConnectionFlags, env: Env): Promise<vo
   withCluster(flags, env, async api => {
     const { before, run } = await beginRun(api, name, ({ spec }) => {
       if (spec.rollback === undefined)
-        throw new UsageError(`plan ${name} has no spec.rollback, which says what takes its work back: drydock plan undo needs it`);
+        throw new UsageError(`plan ${name} has no spec.rollback, which defines how its work is undone: drydock plan undo needs it`);
       return spec.undo === true && spec.aborted !== true ? undefined : { undo: true };
     });
     if (run === undefined)

@@ -30,7 +30,7 @@ export type CreateFlags = ConnectionFlags & {
 };
 
 const selectorOf = (text: string | undefined): LabelSelector => {
-  if (text === undefined) throw new UsageError("say which nodes with --selector, for example pool=blue; --selector='' selects all nodes");
+  if (text === undefined) throw new UsageError("select the nodes with --selector, for example pool=blue; --selector='' selects all nodes");
   const selector = parseSelector(text);
   if (selector === undefined)
     throw new UsageError(`invalid value "${text}" for --selector: expected a label selector such as pool=blue,!gpu`);
@@ -58,10 +58,10 @@ const workOf = (words: readonly string[], { image, command, external, reboot, re
   if (replace === true && (image !== undefined || external !== undefined || reboot === true))
     throw new UsageError('a machine that is replaced is not worked on: give --replace without --image, --external and --reboot');
   if (image === undefined && (words.length > 0 || command === true)) {
-    throw new UsageError('words behind -- and --command are about the image of the work: name it with --image');
+    throw new UsageError('words after -- and --command need the image of the work: add --image');
   }
   if (external !== undefined && reboot === true) throw new UsageError('the work is external or a reboot: give --external or --reboot');
-  if (command === true && words.length === 0) throw new UsageError('--command takes the command behind --, for example -- /bin/update now');
+  if (command === true && words.length === 0) throw new UsageError('--command needs the command after --, for example -- /bin/update now');
   if (external !== undefined) return { external: { finished: { expression: external } } };
   if (replace === true) return { replace: { strategy: 'ReplaceWithSurge' } };
   if (image === undefined) return reboot === true ? { reboot: {} } : { none: {} };

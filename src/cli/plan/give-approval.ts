@@ -61,5 +61,5 @@ export const untilSeen = async (api: Api, name: string, isWaiting: (plan: PlanOb
     if (!isWaiting(await planNamed(api, name))) return;
     await systemClock.sleep(pauseMs);
   }
-  plainOutput.note(`the operator has not gone on with plan ${name} yet; drydock check says whether one works`);
+  plainOutput.note(`the operator has not continued plan ${name} yet; drydock check shows whether an operator runs`);
 };

@@ -17,7 +17,7 @@ type LeaseObject = {
 export const halt = async (flags: HaltFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> => {
   const { namespace, reason, release } = flags;
   if ((reason === undefined || reason === '') === (release !== true)) {
-    throw new UsageError('say why all plans are to stop with --reason, or let them go on with --release');
+    throw new UsageError('give a reason with --reason to stop all plans, or let them continue with --release');
   }
   const path = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases/${leaderLease}`;
   await withCluster(flags, env, async api => {
@@ -39,6 +39,6 @@ export const halt = async (flags: HaltFlags, env: Readonly<Record<string, string
     });
     const was = before[haltAnnotation];
     if (release !== true) plainOutput.line(`all plans are halted: ${reason}; work that has begun is finished, other nodes are released`);
-    else plainOutput.line(was === undefined ? 'plans were not halted' : `plans go on; they were halted: ${was}`);
+    else plainOutput.line(was === undefined ? 'plans were not halted' : `plans continue; they were halted: ${was}`);
   });
 };

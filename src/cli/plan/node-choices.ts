@@ -86,7 +86,7 @@ export const retry = async (name: string, nodes: readonly string[], flags: Retry
     for (const { hook } of all ? troubles : []) if (hook !== undefined) plainOutput.line(`hook ${hook} runs again`);
     if (all && troubles.some(({ rehearsal }) => rehearsal)) plainOutput.line(`plan ${name} is rehearsed again`);
     for (const { gate } of all ? troubles : [])
-      if (gate !== undefined) plainOutput.line(`gate ${gate} is set aside: the plan goes on when it is true`);
+      if (gate !== undefined) plainOutput.line(`gate ${gate} is cleared: the plan continues when the gate is true`);
     for (const node of chosen) plainOutput.line(`node/${node} has its turn again`);
   });
 };

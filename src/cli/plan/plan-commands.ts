@@ -65,43 +65,43 @@ const retryCommand = (env: Env): Command =>
     );
 
 const skipCommand = (env: Env): Command =>
-  named('skip', 'leave a node out of the plan')
+  named('skip', 'exclude a node from the plan')
     .argument('<node>', 'name of the node')
     .requiredOption('--reason <text>', 'reason, for people')
     .addHelpText('after', runner)
     .action(async (name: string, node: string, flags: SkipFlags) => (await import('./node-choices.ts')).skip(name, node, flags, env));
 
 const nextCommand = (env: Env): Command =>
-  named('next', 'move a node to the front of its stage; limits, windows and approvals hold it all the same')
+  named('next', 'move a node to the front of its stage; limits, windows and approvals still apply')
     .argument('<node>', 'name of the node')
     .addHelpText('after', runner)
     .action(async (name: string, node: string, flags: ConnectionFlags) => (await import('./next.ts')).next(name, node, flags, env));
 
 const approveCommand = (env: Env): Command =>
-  named('approve', 'agree to what the plan waits for: that the run begins, or goes on after a stage')
-    .argument('[stage]', 'stage after which the plan may go on (default: what it waits for now)')
-    .option('--yes', 'approve ahead, although the plan does not wait for it yet')
+  named('approve', 'approve what the plan waits for: the start of the run, or the stage that follows')
+    .argument('[stage]', 'stage after which the plan may continue (default: the one that it waits after)')
+    .option('--yes', 'approve in advance, before the plan waits for it')
     .addHelpText('after', `\nAn approval is for one run of one revision of the work.\n${runner}`)
     .action(async (name: string, stage: string | undefined, flags: ApproveFlags) =>
       (await import('./approve.ts')).approve(name, stage, flags, env),
     );
 
 const afterImport = `
-Of Plans of system-upgrade-controller, the DaemonSet of kured, and MachineConfigPools of OpenShift. The plans are paused. What could not be carried over, and what has
-to be looked at, is printed on stderr, with the field. No cluster is asked.`;
+Converts Plans of system-upgrade-controller, the DaemonSet of kured, MachineConfigPools of OpenShift and TalosUpgrades of tuppr. The plans are paused. Settings that
+could not be converted, or that you should check, are printed on stderr, with the field. No cluster is contacted.`;
 
 const importCommand = (): Command =>
   new Command('import')
-    .description('turn what another system is told into MaintenancePlans, as YAML')
+    .description('convert the configuration of other upgrade tools to MaintenancePlans, as YAML')
     .argument('<file>', 'file with its objects, as YAML (-: standard input)')
     .addHelpText('after', afterImport)
     .action(async (file: string) => (await import('./import/import.ts')).importPlans(file));
 
 const afterRehearse = `
 A FILE ends with .yaml, .yml or .json, or is - for the standard input; anything else is the NAME of a plan that exists. Nothing is written to the cluster: it is read
-once, and the operator plays the plan on the copy, in this process and in simulated time. --parallel 5%,10%,20% plays it with each of these as
-concurrency.maxInFlight, and compares them.
-Exit code 0: the plan is complete in every run. 1: it is not. 2: the call is wrong.
+once, and the operator runs the plan on the copy, in this process and in simulated time. --parallel 5%,10%,20% runs it with each of these as
+concurrency.maxInFlight, and compares the results.
+Exit code 0: the plan is complete in every run. 1: it is not. 2: the command line is invalid.
 
 Rights: the role drydock-maintenance-viewer is enough; with drydock-plan-viewer, plans are found by their names, and times are learned from their records.`;
 
@@ -110,15 +110,12 @@ const rehearseCommand = (env: Env): Command =>
     connectionFlags(new Command('rehearse'))
       .description('forecast a plan: when it is complete, in which order, what gets stuck and why; read-only')
       .argument('<file|name>', 'file with the MaintenancePlan, or name of one that exists')
-      .option('--parallel <amounts>', 'nodes at once, to be compared: numbers or percents, separated by commas')
-      .option('--compare', 'with --parallel: compare with the plan as it stands as well')
+      .option('--parallel <amounts>', 'numbers of nodes at once to compare: numbers or percentages, separated by commas')
+      .option('--compare', 'with --parallel: also compare with the plan as it is')
       .option('--work-time <duration>', 'time the work takes on a node (default: learned from earlier runs, else 1m)')
       .option('--reboot-time <duration>', 'time a reboot takes (default: learned from earlier runs, else 2m)')
       .addOption(new Option('--hook-time <duration>', 'time that pods of hooks and preparations take').default('10s'))
-      .option(
-        '--summary-file <file>',
-        'also write there what status.forecast of a plan takes from it (JSON, 4 KiB at most), and exit with 0',
-      ),
+      .option('--summary-file <file>', 'also write the summary for status.forecast to this file (JSON, at most 4 KiB), and exit with 0'),
   )
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'svg']).default('text'))
     .addHelpText('after', afterRehearse)
@@ -127,12 +124,12 @@ const rehearseCommand = (env: Env): Command =>
     );
 
 const afterPromote = `
-It makes a MaintenanceApproval, as drydock plan approve does, for one run of one revision of the work. Limits, windows and halting hold the plan all the same.
+Creates a MaintenanceApproval, as drydock plan approve does, for one run of one revision of the work. Limits, windows and halting still apply.
 ${runner}`;
 
 const promoteCommand = (env: Env): Command =>
-  named('promote', 'end the quiet time of the stage, and agree to what follows it: the plan goes on at once')
-    .option('--full', 'go through all stages of this run without quiet times and approvals')
+  named('promote', 'end the soak time of the stage and approve what follows: the plan continues at once')
+    .option('--full', 'go through all stages of this run without soak times and approvals')
     .addHelpText('after', afterPromote)
     .action(async (name: string, flags: PromoteFlags) => (await import('./promote.ts')).promote(name, flags, env));
 
@@ -145,15 +142,15 @@ const historyCommand = (env: Env): Command =>
 
 const haltCommand = (env: Env): Command =>
   connectionFlags(new Command('halt'))
-    .description('stop all plans of the cluster at once, or let them go on; work that has begun is finished')
-    .option('--reason <text>', 'stop all plans for this reason')
-    .option('--release', 'let all plans go on')
+    .description('stop all plans of the cluster at once, or let them continue; work that has begun is finished')
+    .option('--reason <text>', 'stop all plans, with this reason')
+    .option('--release', 'let all plans continue')
     .option('-n, --namespace <name>', 'namespace of the operator', usualNamespace)
     .addHelpText('after', "\nRights: the Role drydock-plan-halt in the operator's namespace.")
     .action(async (flags: HaltFlags) => (await import('./halt.ts')).halt(flags, env));
 
 const afterCreate = `
-Without --image, --reboot, --replace and --external the nodes are drained and released. Anything more is a file: --dry-run=client -o yaml prints one to begin with.
+Without --image, --reboot, --replace and --external the nodes are only drained and released. For more, write a file: --dry-run=client -o yaml prints one to start from.
 ${needs('drydock-plan-author')} A plan with --image runs a privileged pod on every selected node.`;
 
 const createCommand = (env: Env): Command =>
@@ -162,16 +159,16 @@ const createCommand = (env: Env): Command =>
     'create a plan: reboot the selected nodes, run an image on them or replace their machines, drained, within limits, one after the other',
   )
     .usage('[options] <name> [-- words...]')
-    .argument('[words...]', 'arguments of the image, behind --')
+    .argument('[words...]', 'arguments of the image, after --')
     .option('-l, --selector <selector>', "labels of the nodes, for example pool=blue,!gpu ('': all nodes)")
     .option('--image <image>', 'image of the work; it runs privileged in the PID namespace of the node')
-    .option('--command', 'take the words behind -- as the command of the image instead of its arguments')
+    .option('--command', 'use the words after -- as the command of the image instead of its arguments')
     .option('--reboot', 'reboot each node; with --image, the image does so: only a new boot ID counts')
-    .option('--replace', 'replace the machine of each node by another one, which comes first')
-    .option('--external <expression>', 'somebody else does the work; CEL over node: whether it has ended')
-    .option('--due <expression>', 'CEL over node: whether the node is due (default: each node once a run)')
-    .option('--max-in-flight <n>', 'how many nodes at once, as a number or a percent (default: 1)')
-    .option('--max-unavailable <n>', 'how many of the nodes may be out of service, whatever took them (default: no limit)')
+    .option('--replace', 'replace the machine of each node; the new machine is Ready first')
+    .option('--external <expression>', 'let somebody else do the work; CEL over node: true when the work has ended')
+    .option('--due <expression>', 'CEL over node: true if the node is due (default: each node once a run)')
+    .option('--max-in-flight <n>', 'how many nodes at once, as a number or a percentage (default: 1)')
+    .option('--max-unavailable <n>', 'how many of the nodes may be out of service, for any reason (default: no limit)')
     .option('--canary <n>', 'begin with N nodes, then wait for drydock plan approve')
     .addOption(new Option('--dry-run <strategy>', 'print what would be created').choices(['none', 'server', 'client']).default('none'))
     .addOption(new Option('-o, --output <format>', 'print the plan').choices(['json', 'yaml', 'name']))
@@ -182,13 +179,15 @@ const createCommand = (env: Env): Command =>
 
 /** `drydock plan`: the commands about MaintenancePlans. */
 export const planCommand = (env: Env): Command => {
-  const plan = new Command('plan').description('create, follow and steer MaintenancePlans: work on many nodes, within limits, proven done');
+  const plan = new Command('plan').description(
+    'create, follow and control MaintenancePlans: work on many nodes, within limits, proven done',
+  );
   for (const command of [
     createCommand(env),
     statusCommand(env),
     historyCommand(env),
     switchCommand('pause', 'start no more nodes; nodes in flight are finished', env),
-    switchCommand('resume', 'let a paused plan go on', env),
+    switchCommand('resume', 'continue a paused plan', env),
     approveCommand(env),
     promoteCommand(env),
     retryCommand(env),
@@ -196,7 +195,7 @@ export const planCommand = (env: Env): Command => {
     rehearseCommand(env),
     importCommand(),
     nextCommand(env),
-    switchCommand('abort', 'start no more nodes, and give back those that no work was done on', env),
+    switchCommand('abort', 'start no more nodes, and release nodes whose work has not begun', env),
     rerunCommand(env),
     undoCommand(env),
     haltCommand(env),

@@ -21,11 +21,11 @@ export const promotionOf = (plan: PlanObject, full: boolean): Given => {
   if (asked !== undefined) return asked.stage === undefined ? {} : { ...asked, promote: 'Stage' };
   const { metadata, status } = plan;
   const state = `it is ${status?.phase ?? 'not begun'}`;
-  throw new UsageError(`plan ${metadata.name} waits for no quiet time and no approval: ${state}; --full lets it go through all its stages`);
+  throw new UsageError(`plan ${metadata.name} waits for no soak time and no approval: ${state}; --full lets it go through all its stages`);
 };
 
 const said = ({ stage, promote }: Given): string => {
-  if (promote === 'Full') return 'it goes through all its stages without quiet times and approvals';
+  if (promote === 'Full') return 'it goes through all its stages without soak times and approvals';
   return stage === undefined ? 'the run is approved' : `stage ${stage} is over, and the next one begins`;
 };
 

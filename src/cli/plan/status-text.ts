@@ -31,7 +31,7 @@ const table = (rows: readonly (readonly string[])[]): string => columns(rows, 3)
 const usual = ['PLAN', 'PHASE', 'STAGE', 'DONE', 'FAILED', 'IN FLIGHT', 'WAITS FOR', 'MESSAGE'];
 const more = ['RUN', 'STARTED', 'ETA', 'SELECTED', 'DUE', 'SKIPPED', 'BLOCKED', 'OUT OF SERVICE'];
 
-const unseen = 'no operator has looked at it yet';
+const unseen = 'no operator has reconciled it yet';
 
 const usualCells = ({ metadata, status = {} }: PlanObject): readonly string[] => {
   const { phase, run, nodes, waitingFor, message } = status;

@@ -97,7 +97,7 @@ test('what keeps the plan between two stages is promoted, or all of it', () => {
   assert.deepEqual(promotionOf(waits('Approval', 'canary'), false), { stage: 'canary', promote: 'Stage' });
   assert.deepEqual(promotionOf(waits('Approval'), false), {}, 'the run');
   assert.deepEqual(promotionOf(waits('MaxInFlight', 'canary'), true), { promote: 'Full' });
-  assert.throws(() => promotionOf(waits('MaxInFlight', 'canary'), false), /waits for no quiet time and no approval: it is Running; --full/);
+  assert.throws(() => promotionOf(waits('MaxInFlight', 'canary'), false), /waits for no soak time and no approval: it is Running; --full/);
 });
 
 test('a plan that is followed ends when its status is about the spec as it is', () => {
@@ -137,8 +137,8 @@ test('create names the flag that is wrong, and what it takes', () => {
   const table: readonly (readonly [readonly string[], Partial<CreateFlags>, RegExp])[] = [
     [[], { selector: 'a b' }, /--selector/],
     [[], { image: 'i', external: 'true' }, /--image or --external/],
-    [['x'], {}, /name it with --image/],
-    [[], { image: 'i', command: true }, /--command takes the command behind --/],
+    [['x'], {}, /add --image/],
+    [[], { image: 'i', command: true }, /--command needs the command after --/],
     [[], { maxInFlight: '0%' }, /--max-in-flight: expected a number or a percent/],
     [[], { canary: '0' }, /--canary/],
     [[], { due: 'node.x !=' }, /--due: invalid expression at 1:10: /],

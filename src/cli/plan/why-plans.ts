@@ -24,20 +24,20 @@ const remedies: Readonly<Record<string, string>> = {
   Topology: 'those nodes come back, or whoever runs the plan changes concurrency.perTopology',
   LastHealthy: 'another node comes back',
   Quorum: 'another node of the control plane comes back',
-  HeldBy: 'whoever has the node gives it back: drydock release, kubectl uncordon',
+  HeldBy: 'whoever holds the node releases it: drydock release, kubectl uncordon',
   NotReady: 'the node becomes Ready',
   Window: 'the window opens: drydock windows; whoever writes plans sets windows to Ignore',
   Frozen: 'the freeze ends: drydock windows',
   Rate: 'the next opening: drydock windows; or whoever runs the plan raises concurrency.startsPerWindow',
   Pace: 'its time comes, or whoever runs the plan sets pace.mode to AsSoonAsPossible',
   Starved: 'what that node waits for ends, or whoever runs the plan skips it or changes order.starvedAfterSeconds',
-  WouldNotFit: 'whoever keeps the windows makes one long enough, or whoever writes plans sets expectedSeconds',
-  StageSoak: 'the quiet time ends, or whoever may approve ends it: drydock plan promote',
-  Blocked: 'whoever writes the plan mends the expression',
+  WouldNotFit: 'whoever maintains the windows makes one long enough, or whoever writes plans sets expectedSeconds',
+  StageSoak: 'the soak time ends, or whoever may approve ends it: drydock plan promote',
+  Blocked: 'whoever writes the plan fixes the expression',
 };
 
 const atPhase = (phase: string | undefined, message: string, name: string): string | undefined => {
-  if (phase === 'Halted' && message.includes('all plans are halted')) return 'drydock plan halt --release lets all plans go on';
+  if (phase === 'Halted' && message.includes('all plans are halted')) return 'drydock plan halt --release lets all plans continue';
   if (phase === 'Paused') return `drydock plan resume ${name}`;
   if (phase === 'Halted') return `drydock plan status ${name} lists the failures; drydock plan retry ${name} --failed sets them aside`;
   if (phase === 'AwaitingApproval') return `drydock plan approve ${name}`;
@@ -71,7 +71,7 @@ type Known = { readonly plan: PlanObject; readonly node: Pick<Node, 'name' | 'ui
 /** What one plan that selects the node, or has it in flight, has to do with it. */
 export const planSentence = ({ plan, node, verdict }: Known): string => {
   const { metadata, spec, status = {} } = plan;
-  const { phase = 'Pending', message = 'no operator has looked at it yet' } = status;
+  const { phase = 'Pending', message = 'no operator has reconciled it yet' } = status;
   const name = `MaintenancePlan ${metadata.name}`;
   const flying = status.inFlight?.find(one => one.nodeUID === node.uid);
   if (flying !== undefined) {

@@ -70,7 +70,7 @@ test('all plans are one line each', () => {
   assert.deepEqual(cells(plansTable([plan, unseen], false)), [
     ['PLAN', 'PHASE', 'STAGE', 'DONE', 'FAILED', 'IN FLIGHT', 'WAITS FOR', 'MESSAGE'],
     ['kernel', 'Running', 'rest', '3/8', '1', '1', 'MaxInFlight', '3 done, 1 failed, 4 due of 9 nodes'],
-    ['kernel', 'Pending', '-', '-', '-', '-', '-', 'no operator has looked at it yet'],
+    ['kernel', 'Pending', '-', '-', '-', '-', '-', 'no operator has reconciled it yet'],
   ]);
   assert.deepEqual(cells(plansTable([plan], true))[1]?.slice(7), [
     '1',

@@ -39,7 +39,7 @@ export const secondsOf = (flag: string, text: string): number => {
   return value;
 };
 
-/** What is wrong with a copy or a wish is a wrong call. */
+/** An invalid copy or planned maintenance is an invalid call. */
 export const asUsage = async <T>(work: () => T | Promise<T>): Promise<T> => {
   try {
     return await work();

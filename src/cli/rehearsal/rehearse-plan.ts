@@ -48,7 +48,7 @@ const planIn = (file: string): JsonObject => {
   const plans = documentsIn(file).filter(one => one['kind'] === 'MaintenancePlan' && one['apiVersion'] === planApi);
   const [plan, another] = plans;
   if (plan === undefined) throw new UsageError(`${file} contains no MaintenancePlan of ${planApi}`);
-  if (another !== undefined) throw new UsageError(`${file} contains ${plans.length} MaintenancePlans: a rehearsal plays one`);
+  if (another !== undefined) throw new UsageError(`${file} contains ${plans.length} MaintenancePlans: a rehearsal simulates one`);
   if (text(plan, 'metadata', 'name') === '') throw new UsageError(`${file}: the MaintenancePlan has no metadata.name`);
   return plan;
 };

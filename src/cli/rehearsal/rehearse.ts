@@ -4,9 +4,9 @@ import { matches } from '../../core/pod/selector.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import { at, strings, text } from '../../embedded/object.ts';
 import { rehearse } from '../../rehearse/rehearse.ts';
-import type { Forecast } from '../../rehearse/report/forecast.ts';
+import type { RehearsalForecast } from '../../rehearse/report/forecast.ts';
 import { durationText, forecastText } from '../../rehearse/report/words.ts';
-import type { Order, PlannedMaintenance, Progress } from '../../rehearse/simulate/run.ts';
+import type { Order, PlannedMaintenance, RunProgress } from '../../rehearse/simulate/run.ts';
 import { type ClusterSnapshot, ofKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
 import { maintenanceFor } from '../maintenance/maintain.ts';
 import { UsageError } from '../shared/fail.ts';
@@ -88,12 +88,12 @@ const checked = (copy: ClusterSnapshot, plannedMaintenances: readonly PlannedMai
 };
 
 /** After the last run there may be one more, with a policy that refuses no pods. */
-const progressOf = (seeds: number, run: number, { drained, of, gone, madeUpMs }: Progress): string => {
+const progressOf = (seeds: number, run: number, { drained, of, gone, madeUpMs }: RunProgress): string => {
   const which = run > seeds ? 'one more run, with no pod refused' : `run ${run} of ${seeds}`;
   return `${which}: ${drained} of ${of} nodes done, ${gone} pods moved, ${durationText(madeUpMs)} of simulated time`;
 };
 
-const printed = async (forecast: Forecast, output: string): Promise<string> => {
+const printed = async (forecast: RehearsalForecast, output: string): Promise<string> => {
   if (output === 'json') return JSON.stringify(forecast, undefined, 2);
   if (output === 'svg') return (await import('../../rehearse/report/picture.ts')).forecastPicture(forecast);
   return forecastText(forecast);
@@ -126,7 +126,7 @@ export const rehearseCommand = async (names: readonly string[], flags: RehearseF
   const plannedMaintenances = fromFile ?? nodesIn(copy, names, flags).map(node => plannedMaintenanceFor(node, flags));
   const order = orderOf(checked(copy, plannedMaintenances), flags);
   const seeds = asked ?? usualSeeds(copy, new Set(plannedMaintenances.map(({ node }) => node)));
-  const tell = (run: number, progress: Progress): void => progressLine(progressOf(seeds, run, progress));
+  const tell = (run: number, progress: RunProgress): void => progressLine(progressOf(seeds, run, progress));
   const forecast = await asUsage(() => rehearse({ ...controllerManager, copy, order, seeds, ...timing, tell }));
   endProgress();
   for (const defect of defects) plainOutput.note(`error of the operator: ${defect}`);

@@ -206,7 +206,7 @@ test('a scan that is stopped rejects with the reason, in a call and in a wait', 
   assert.equal(client.calls.length, 1);
 });
 
-type World = { readonly known: readonly number[]; readonly gone: readonly number[]; readonly bad: readonly string[] };
+type FakeInstances = { readonly known: readonly number[]; readonly gone: readonly number[]; readonly bad: readonly string[] };
 const faults: readonly (Fault | undefined)[] = [
   undefined,
   undefined,
@@ -220,8 +220,8 @@ const world = fc.record({
   bad: fc.uniqueArray(fc.constantFrom('', 'x', 'i-', 'i-12', 'i-0000000000000000g'), { maxLength: 3 }),
 });
 const namings = fc.constantFrom('all', 'one', 'none');
-const everybody = ({ known, gone, bad }: World): readonly string[] => [...known.map(id), ...gone.map(id), ...bad];
-const accountOf = ({ known }: World, more: Partial<Account>): Account => ({
+const everybody = ({ known, gone, bad }: FakeInstances): readonly string[] => [...known.map(id), ...gone.map(id), ...bad];
+const accountOf = ({ known }: FakeInstances, more: Partial<Account>): Account => ({
   instances: new Map(known.map(n => [id(n), n % 3 === 0 ? [event(n), event(n + 10_000)] : undefined])),
   ...more,
 });

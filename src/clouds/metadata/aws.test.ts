@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { plain } from '../testing/plain.ts';
 import { quickClock } from '../testing/quick-clock.ts';
 import { type Answer, serving } from '../testing/serving.ts';
-import type { Told } from '../trouble.ts';
+import type { Fetched } from '../trouble.ts';
 import { awsMetadata } from './aws.ts';
 
 const { signal } = new AbortController();
@@ -30,7 +30,7 @@ const imds = async (documents: Readonly<Record<string, string>>) => {
   return { ...server, tokens, revoke: () => valid.clear(), [Symbol.asyncDispose]: server[Symbol.asyncDispose] };
 };
 
-const told = <T>({ told, trouble }: Told<T>): T => {
+const told = <T>({ told, trouble }: Fetched<T>): T => {
   assert.ok(told !== undefined, trouble?.message ?? 'nothing was told');
   return told;
 };

@@ -3,8 +3,8 @@ import type { MachineEvent } from '../../core/machine/event.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import { type AwsEvent, machineEvents } from '../aws/events.ts';
 import { readCloudTime } from '../times.ts';
-import type { Told } from '../trouble.ts';
-import { askMetadata, type MetadataAccess, type MetadataReader, parsed, type Reply, unexpected } from './http.ts';
+import type { Fetched } from '../trouble.ts';
+import { askMetadata, type MetadataAccess, type MetadataReader, type MetadataResponse, parsed, unexpected } from './http.ts';
 
 const tokenSeconds = 21_600;
 const root = '/latest/meta-data/';
@@ -12,7 +12,7 @@ const root = '/latest/meta-data/';
 /** A session token of IMDSv2: asked for once, renewed in good time, dropped when the service refuses it. */
 const tokens = (access: MetadataAccess) => {
   let kept: { readonly token: string; readonly until: Temporal.Instant } | undefined;
-  const fetchToken = async (signal: AbortSignal): Promise<Told<string>> => {
+  const fetchToken = async (signal: AbortSignal): Promise<Fetched<string>> => {
     const headers = { 'X-aws-ec2-metadata-token-ttl-seconds': String(tokenSeconds) };
     const { told, trouble } = await askMetadata(access, { path: '/latest/api/token', method: 'PUT', headers }, signal);
     if (trouble !== undefined) {
@@ -25,7 +25,7 @@ const tokens = (access: MetadataAccess) => {
     return { told: told.text };
   };
   return {
-    get: async (signal: AbortSignal): Promise<Told<string>> =>
+    get: async (signal: AbortSignal): Promise<Fetched<string>> =>
       kept !== undefined && isBefore(access.clock.now(), kept.until) ? { told: kept.token } : fetchToken(signal),
     drop: (): void => {
       kept = undefined;
@@ -34,7 +34,7 @@ const tokens = (access: MetadataAccess) => {
 };
 
 /** Undefined: the service knows no such thing, which is how it says that there is none. */
-type Ask = (path: string, signal: AbortSignal) => Promise<Told<Reply | 'none'>>;
+type Ask = (path: string, signal: AbortSignal) => Promise<Fetched<MetadataResponse | 'none'>>;
 
 const asking = (access: MetadataAccess): Ask => {
   const session = tokens(access);
@@ -55,7 +55,7 @@ const asking = (access: MetadataAccess): Ask => {
   };
 };
 
-const json = async (ask: Ask, path: string, signal: AbortSignal): Promise<Told<unknown>> => {
+const json = async (ask: Ask, path: string, signal: AbortSignal): Promise<Fetched<unknown>> => {
   const { told, trouble } = await ask(path, signal);
   if (trouble !== undefined) return { trouble };
   return told === 'none' || told.text.trim() === '' ? { told: undefined } : parsed(path, told);
@@ -124,7 +124,7 @@ const identifying = (ask: Ask): MetadataReader['identity'] => {
 };
 
 /** The region of this machine; trouble where there is no metadata service of EC2. */
-export const awsRegion = async (access: MetadataAccess, signal: AbortSignal): Promise<Told<string>> => {
+export const awsRegion = async (access: MetadataAccess, signal: AbortSignal): Promise<Fetched<string>> => {
   const { told, trouble } = await asking(access)('placement/region', signal);
   if (trouble !== undefined) return { trouble };
   if (told === 'none')
@@ -135,7 +135,7 @@ export const awsRegion = async (access: MetadataAccess, signal: AbortSignal): Pr
 /** Asks for the instance's id and two documents; no document where the service has none. */
 const asksTwo =
   (ask: Ask, identity: MetadataReader['identity'], one: string, other: string) =>
-  async (signal: AbortSignal): Promise<Told<readonly [string, unknown, unknown]>> => {
+  async (signal: AbortSignal): Promise<Fetched<readonly [string, unknown, unknown]>> => {
     const id = await identity(signal);
     if (id.trouble !== undefined) return id;
     const [first, second] = await Promise.all([json(ask, one, signal), json(ask, other, signal)]);

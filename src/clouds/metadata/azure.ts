@@ -1,8 +1,8 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
 import type { EventKind, MachineEvent } from '../../core/machine/event.ts';
 import { readCloudTime } from '../times.ts';
-import type { Told, Trouble } from '../trouble.ts';
-import { askMetadata, type MetadataAccess, type MetadataReader, parsed, type Question, unexpected } from './http.ts';
+import type { Fetched, Trouble } from '../trouble.ts';
+import { askMetadata, type MetadataAccess, type MetadataReader, type MetadataRequest, parsed, unexpected } from './http.ts';
 
 const eventsPath = '/metadata/scheduledevents?api-version=2020-07-01';
 const computePath = '/metadata/instance/compute?api-version=2021-02-01';
@@ -53,7 +53,7 @@ const eventOf = (raw: JsonObject, self: Self, source: string): MachineEvent => {
   };
 };
 
-const asking = (access: MetadataAccess) => async (question: Question, signal: AbortSignal) => {
+const asking = (access: MetadataAccess) => async (question: MetadataRequest, signal: AbortSignal) => {
   const headers = { Metadata: 'true', ...question.headers };
   const { told, trouble } = await askMetadata(access, { ...question, headers }, signal);
   if (trouble !== undefined) return { trouble };
@@ -62,7 +62,7 @@ const asking = (access: MetadataAccess) => async (question: Question, signal: Ab
 
 type Ask = ReturnType<typeof asking>;
 
-const selfOf = async (ask: Ask, signal: AbortSignal): Promise<Told<Self>> => {
+const selfOf = async (ask: Ask, signal: AbortSignal): Promise<Fetched<Self>> => {
   const { told, trouble } = await ask({ path: computePath }, signal);
   if (trouble !== undefined) return { trouble };
   const document = parsed(computePath, told);
@@ -72,7 +72,7 @@ const selfOf = async (ask: Ask, signal: AbortSignal): Promise<Told<Self>> => {
   return { told: { name, resourceId: string(resourceId) } };
 };
 
-const documentOf = async (ask: Ask, timeoutMs: number, signal: AbortSignal): Promise<Told<readonly JsonObject[]>> => {
+const documentOf = async (ask: Ask, timeoutMs: number, signal: AbortSignal): Promise<Fetched<readonly JsonObject[]>> => {
   const { told, trouble } = await ask({ path: eventsPath, timeoutMs }, signal);
   if (trouble !== undefined) return { trouble };
   const document = parsed(eventsPath, told);
@@ -96,7 +96,7 @@ export const azureMetadata = (access: MetadataAccess): AzureMetadata => {
   const ask = asking(access);
   let self: Self | undefined;
   let answered = false;
-  const known = async (signal: AbortSignal): Promise<Told<Self>> => {
+  const known = async (signal: AbortSignal): Promise<Fetched<Self>> => {
     if (self !== undefined) return { told: self };
     const found = await selfOf(ask, signal);
     self = found.told;

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '../../support/clock.ts';
-import { type Answer, type Asked, serving } from '../testing/serving.ts';
+import { type Answer, type ServedRequest, serving } from '../testing/serving.ts';
 import { detectCloud, type MetadataProvider } from './detect.ts';
 
 const { signal } = new AbortController();
 const otherwise: Answer = { status: 404, text: 'not here' };
 
-const clouds: readonly (readonly [string, MetadataProvider | undefined, (asked: Asked) => Answer])[] = [
+const clouds: readonly (readonly [string, MetadataProvider | undefined, (asked: ServedRequest) => Answer])[] = [
   ['EC2', 'aws', ({ method, path }) => (method === 'PUT' && path === '/latest/api/token' ? { text: 'AQAEA==' } : otherwise)],
   [
     'Azure',

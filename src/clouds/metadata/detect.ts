@@ -1,11 +1,11 @@
 import { isObject } from '../../core/json.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Told } from '../trouble.ts';
-import { askMetadata, parsed, type Question, type Reply } from './http.ts';
+import type { Fetched } from '../trouble.ts';
+import { askMetadata, type MetadataRequest, type MetadataResponse, parsed } from './http.ts';
 
 export type MetadataProvider = 'aws' | 'azure' | 'gcp';
 
-type Probe = { readonly provider: MetadataProvider; readonly question: Question; readonly is: (reply: Reply) => boolean };
+type Probe = { readonly provider: MetadataProvider; readonly question: MetadataRequest; readonly is: (reply: MetadataResponse) => boolean };
 
 /** In the order of how sure an answer is: other clouds imitate EC2's paths. */
 const probes: readonly Probe[] = [
@@ -41,7 +41,7 @@ export const detectCloud = async (options: {
 }): Promise<MetadataProvider | undefined> => {
   const { signal, timeoutMs = 2000, ...rest } = options;
   const asked = probes.map(async ({ question, is }): Promise<boolean> => {
-    const { told }: Told<Reply> = await askMetadata({ ...rest, source: '' }, { ...question, timeoutMs }, signal);
+    const { told }: Fetched<MetadataResponse> = await askMetadata({ ...rest, source: '' }, { ...question, timeoutMs }, signal);
     return told !== undefined && told.status === 200 && is(told);
   });
   const answers = await Promise.all(asked);

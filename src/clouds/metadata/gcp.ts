@@ -2,8 +2,8 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts';
 import type { EventKind, EventState, MachineEvent } from '../../core/machine/event.ts';
 import { secondsAfter } from '../../core/time.ts';
 import { readCloudTime } from '../times.ts';
-import type { Told } from '../trouble.ts';
-import { askMetadata, type MetadataAccess, type MetadataReader, parsed, type Reply, unexpected } from './http.ts';
+import type { Fetched } from '../trouble.ts';
+import { askMetadata, type MetadataAccess, type MetadataReader, type MetadataResponse, parsed, unexpected } from './http.ts';
 
 const root = '/computeMetadata/v1/instance/';
 const upcomingPath = 'upcoming-maintenance?alt=json';
@@ -13,14 +13,14 @@ const preemptedSeconds = 30;
 /** Machines with GPUs have an hour, all others 60 s (Compute Engine, "Handle GPU host maintenance events"). */
 const noticeSeconds = 60;
 
-type Ask = (path: string, signal: AbortSignal) => Promise<Told<Reply>>;
+type Ask = (path: string, signal: AbortSignal) => Promise<Fetched<MetadataResponse>>;
 
 const asking =
   (access: MetadataAccess): Ask =>
   (path, signal) =>
     askMetadata(access, { path: `${root}${path}`, headers: { 'Metadata-Flavor': 'Google' } }, signal);
 
-const value = async (ask: Ask, path: string, signal: AbortSignal): Promise<Told<string>> => {
+const value = async (ask: Ask, path: string, signal: AbortSignal): Promise<Fetched<string>> => {
   const { told, trouble } = await ask(path, signal);
   if (trouble !== undefined) return { trouble };
   if (told.status === 404) return { told: '' };
@@ -127,7 +127,7 @@ const identifying = (ask: Ask): MetadataReader['identity'] => {
 };
 
 /** What is planned, as the server has it; undefined when nothing is. */
-const planning = (ask: Ask): ((signal: AbortSignal) => Promise<Told<JsonObject | undefined>>) => {
+const planning = (ask: Ask): ((signal: AbortSignal) => Promise<Fetched<JsonObject | undefined>>) => {
   let planned = false;
   return async signal => {
     const { told, trouble } = await ask(upcomingPath, signal);

@@ -1,8 +1,8 @@
 import type { MachineEvent } from '../../core/machine/event.ts';
 import type { Clock } from '../../support/clock.ts';
 import { Deadline } from '../../support/deadline.ts';
-import { AnswerTooLarge, exchangeOver, type Saying } from '../../support/http-exchange.ts';
-import type { Told, Trouble } from '../trouble.ts';
+import { AnswerTooLarge, exchangeOver, type HttpResponse } from '../../support/http-exchange.ts';
+import type { Fetched, Trouble } from '../trouble.ts';
 
 /** Where every cloud answers a machine about itself. */
 const metadataBase = 'http://169.254.169.254';
@@ -16,7 +16,7 @@ export type MetadataAccess = {
   readonly source: string;
 };
 
-export type Question = {
+export type MetadataRequest = {
   readonly path: string;
   readonly method?: 'GET' | 'PUT' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
@@ -24,14 +24,14 @@ export type Question = {
   readonly timeoutMs?: number;
 };
 
-export type Reply = Saying;
+export type MetadataResponse = HttpResponse;
 
 /** What a reader offers. `urgent` is asked every few seconds, `scheduled` every half minute. None of them rejects but for an aborted signal. */
 export interface MetadataReader {
   /** The machine as the cloud calls it: what the last part of its providerID is. */
-  identity(signal: AbortSignal): Promise<Told<string>>;
-  urgent(signal: AbortSignal): Promise<Told<readonly MachineEvent[]>>;
-  scheduled(signal: AbortSignal): Promise<Told<readonly MachineEvent[]>>;
+  identity(signal: AbortSignal): Promise<Fetched<string>>;
+  urgent(signal: AbortSignal): Promise<Fetched<readonly MachineEvent[]>>;
+  scheduled(signal: AbortSignal): Promise<Fetched<readonly MachineEvent[]>>;
 }
 
 const longestReply = 1 << 20;
@@ -43,7 +43,11 @@ const exchange = exchangeOver({ mostBytes: longestReply, keepAlive: false });
  * Asks the metadata service once. An answer of any status is told; none within the time limit (5 s when left out) is the trouble Unreachable.
  * It rejects with the signal's reason when that is aborted. Redirects are not followed: a metadata service sends none.
  */
-export const askMetadata = async (access: MetadataAccess, question: Question, signal: AbortSignal): Promise<Told<Reply>> => {
+export const askMetadata = async (
+  access: MetadataAccess,
+  question: MetadataRequest,
+  signal: AbortSignal,
+): Promise<Fetched<MetadataResponse>> => {
   const { path, method = 'GET', headers = {}, body, timeoutMs = 5000 } = question;
   const url = `${access.base ?? metadataBase}${path}`;
   signal.throwIfAborted();
@@ -65,7 +69,7 @@ export const askMetadata = async (access: MetadataAccess, question: Question, si
 };
 
 /** The service has answered, but not with what was asked for. */
-export const unexpected = (path: string, { status, text }: Reply, help = 'It is asked again.'): Trouble => {
+export const unexpected = (path: string, { status, text }: MetadataResponse, help = 'It is asked again.'): Trouble => {
   const said = text.trim().replace(/\s+/g, ' ').slice(0, 100);
   return {
     reason: 'Failed',
@@ -74,7 +78,7 @@ export const unexpected = (path: string, { status, text }: Reply, help = 'It is 
 };
 
 /** Reads JSON; what is none is trouble. */
-export const parsed = (path: string, reply: Reply): Told<unknown> => {
+export const parsed = (path: string, reply: MetadataResponse): Fetched<unknown> => {
   try {
     return { told: JSON.parse(reply.text) as unknown };
   } catch {

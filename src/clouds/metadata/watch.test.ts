@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Fields, Log } from '../../support/log.ts';
+import type { Log, LogFields } from '../../support/log.ts';
 import { quickClock } from '../testing/quick-clock.ts';
-import { type Answer, type Asked, serving } from '../testing/serving.ts';
+import { type Answer, type ServedRequest, serving } from '../testing/serving.ts';
 import { type MetadataWatch, type OwnSighting, watchMetadata } from './watch.ts';
 
 const instance = 'i-0123456789abcdef0';
 
 /** EC2's metadata service with what a test wants to change while it is watched. */
 const imds = async (documents: Record<string, Answer>) => {
-  const server = await serving(({ path }: Asked) => {
+  const server = await serving(({ path }: ServedRequest) => {
     if (documents['all'] !== undefined) return documents['all'];
     if (path === '/latest/api/token') return { text: 'token' };
     const key = path.replace('/latest/meta-data/', '');
@@ -28,7 +28,7 @@ const watched = async (
   const clock = quickClock();
   const seen: OwnSighting[] = [];
   const lines: string[] = [];
-  const line = (message: string, { reason }: Fields = {}): void =>
+  const line = (message: string, { reason }: LogFields = {}): void =>
     void lines.push(typeof reason === 'string' ? `${message} ${reason}` : message);
   const log: Log = { debug: line, info: line, warn: line, error: line };
   const looking: typeof clock = {

@@ -2,7 +2,7 @@ import type { MachineEvent, SourceObservation } from '../../core/machine/event.t
 import { Backoff } from '../../support/backoff.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import type { Told, Trouble } from '../trouble.ts';
+import type { Fetched, Trouble } from '../trouble.ts';
 import { awsMetadata } from './aws.ts';
 import { azureMetadata } from './azure.ts';
 import type { MetadataProvider } from './detect.ts';
@@ -41,7 +41,7 @@ const openReader = (provider: MetadataProvider, access: GcpAccess): MetadataRead
   return provider === 'azure' ? azureMetadata(access) : gcpMetadata(access);
 };
 
-type Events = Told<readonly MachineEvent[]>;
+type Events = Fetched<readonly MachineEvent[]>;
 
 /** What both looks have shown. Only when both were answered are the machine's events completely known. */
 const sightingOf = (source: string, instance: string, urgent: Events, scheduled: Events): OwnSighting => {

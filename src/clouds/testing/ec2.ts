@@ -1,5 +1,5 @@
 import { type Ec2, type Ec2Event, type Ec2Failure, type Ec2Status, idsPerCall } from '../aws/ec2.ts';
-import { type Answer, type Asked, serving } from './serving.ts';
+import { type Answer, type ServedRequest, serving } from './serving.ts';
 
 /** A refusal of EC2, as it comes over the wire. */
 export type Fault = { readonly status: number; readonly code: string; readonly message: string };
@@ -98,7 +98,7 @@ const callOf = (form: URLSearchParams): Call => {
 };
 
 /** What DescribeInstanceStatus answers over HTTP. */
-export const ec2Answer = (account: Account, { body }: Asked): Answer => {
+export const ec2Answer = (account: Account, { body }: ServedRequest): Answer => {
   const answer = describe(account, callOf(new URLSearchParams(body)));
   if ('code' in answer) {
     const error = `<Error>${element('Code', answer.code)}${element('Message', answer.message)}</Error>`;

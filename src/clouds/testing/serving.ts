@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export type Asked = {
+export type ServedRequest = {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
@@ -12,12 +12,12 @@ export type Asked = {
 export type Answer = { readonly status?: number; readonly text?: string; readonly headers?: Readonly<Record<string, string>> } | 'hang';
 
 /** A server of this machine for as long as a test lasts: answers as it is told, and remembers what it was asked. */
-export const serving = async (answer: (asked: Asked) => Answer | Promise<Answer>) => {
-  const asked: Asked[] = [];
+export const serving = async (answer: (asked: ServedRequest) => Answer | Promise<Answer>) => {
+  const asked: ServedRequest[] = [];
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     let body = '';
     for await (const chunk of request) body += String(chunk);
-    const one: Asked = { method: request.method ?? '', path: request.url ?? '', headers: request.headers, body };
+    const one: ServedRequest = { method: request.method ?? '', path: request.url ?? '', headers: request.headers, body };
     asked.push(one);
     const said = await answer(one);
     if (said === 'hang') return;

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { classify, type Reply } from './eviction-outcome.ts';
+import { classify, type EvictionResponse } from './eviction-outcome.ts';
 
 /** Bodies as recorded from kube-apiserver 1.36 and from KubeVirt's webhook, shortened where nothing depends on it. */
-const failure = (code: number, over: object): Reply => ({
+const failure = (code: number, over: object): EvictionResponse => ({
   status: code,
   headers: {},
   body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code, ...over },
 });
 const webhook = 'admission webhook "virt-launcher-eviction-interceptor.kubevirt.io" denied the request: ';
 
-const cases: readonly (readonly [what: string, reply: Reply, kind: string])[] = [
+const cases: readonly (readonly [what: string, reply: EvictionResponse, kind: string])[] = [
   ['201: the deletion has begun', { status: 201, headers: {}, body: { kind: 'Status', status: 'Success' } }, 'accepted'],
   ['300: a redirection is no acceptance', { status: 300, headers: {}, body: '' }, 'invalid'],
   ['404: gone', failure(404, { reason: 'NotFound', details: { name: 'p', kind: 'pods' }, message: 'pods "p" not found' }), 'gone'],
@@ -147,7 +147,7 @@ test('only a number of seconds to come is what the server asks to wait, five min
 });
 
 test('the message is that of the cause, else that of the status, else the plain body, else the code', () => {
-  const said = (reply: Reply): unknown => {
+  const said = (reply: EvictionResponse): unknown => {
     const outcome = classify(reply);
     return 'message' in outcome ? outcome.message : undefined;
   };

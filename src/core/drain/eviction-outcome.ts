@@ -1,7 +1,7 @@
 import { isObject } from '../json.ts';
 
 /** What the API server said to an eviction or a deletion. */
-export type Reply = {
+export type EvictionResponse = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: unknown;
@@ -51,7 +51,7 @@ type Status = {
 };
 
 /** A few KiB at most: these texts end in status fields and events. */
-const textOf = (reply: Reply, status: Status): string => {
+const textOf = (reply: EvictionResponse, status: Status): string => {
   const text = status.message ?? (typeof reply.body === 'string' && reply.body !== '' ? reply.body : `HTTP status ${reply.status}`);
   return text.trim().slice(0, 1000);
 };
@@ -62,7 +62,7 @@ const hasCause = ({ details }: Status, name: string): boolean =>
 const causeText = ({ details }: Status, name: string): string | undefined =>
   details?.causes?.find(({ reason, type }) => reason === name || type === name)?.message;
 
-const retryAfter = (reply: Reply, { details }: Status): { readonly retryAfterSeconds?: number } => {
+const retryAfter = (reply: EvictionResponse, { details }: Status): { readonly retryAfterSeconds?: number } => {
   const seconds = Number(reply.headers['retry-after'] ?? details?.retryAfterSeconds ?? Number.NaN);
   return Number.isFinite(seconds) && seconds > 0 ? { retryAfterSeconds: Math.min(seconds, 300) } : {};
 };
@@ -77,7 +77,7 @@ const webhookOutcome = (message: string): EvictionOutcome => {
   return { kind: 'denied', message };
 };
 
-const tooMany = (reply: Reply, status: Status, message: string): EvictionOutcome => {
+const tooMany = (reply: EvictionResponse, status: Status, message: string): EvictionOutcome => {
   if (hasCause(status, 'DisruptionBudget')) {
     return { kind: 'budget', message: causeText(status, 'DisruptionBudget') ?? message, ...retryAfter(reply, status) };
   }
@@ -101,7 +101,7 @@ const conflict = (status: Status, message: string): EvictionOutcome => {
 };
 
 /** Sorts a reply by cause first, text second, code last (the table of the eviction API, kube-apiserver's eviction.go). */
-export const classify = (reply: Reply): EvictionOutcome => {
+export const classify = (reply: EvictionResponse): EvictionOutcome => {
   const status: Status = isObject(reply.body) ? reply.body : {};
   const message = textOf(reply, status);
   const { status: code } = reply;

@@ -67,7 +67,7 @@ export type PlanContext = {
   readonly now: Temporal.Instant;
 };
 
-export type Plan = {
+export type EvictionPlan = {
   readonly calls: readonly PodCall[];
   readonly blockerInfos: readonly BlockerInfo[];
   /** Keys of the budgets that have to allow more before the rest can go. */
@@ -244,7 +244,10 @@ const laterWave = ({ pod }: EvictionCandidate): BlockerInfo => ({
   message: 'waits until the pods of an earlier wave are gone',
 });
 
-const recreationsAfter = (calls: readonly PodCall[], { attempts, recreations, now, ...planContext }: PlanContext): Plan['recreations'] => {
+const recreationsAfter = (
+  calls: readonly PodCall[],
+  { attempts, recreations, now, ...planContext }: PlanContext,
+): EvictionPlan['recreations'] => {
   const late = calls.filter(({ pod }) => isLate(pod, planContext) && !attempts.has(pod.uid));
   const owners = new Set(late.map(({ pod }) => ownerKey(pod)));
   return new Map([...recreations, ...[...owners].map(owner => [owner, oneMore(recreations.get(owner), now)] as const)]);
@@ -254,7 +257,7 @@ const recreationsAfter = (calls: readonly PodCall[], { attempts, recreations, no
  * Which pods to ask for now, why the others wait, and when to look again. A wave starts when nothing of the one before is left. Pure and
  * total; calls never exceed what a budget allows, evictions of other nodes included.
  */
-export const plan = (candidates: readonly EvictionCandidate[], planContext: PlanContext): Plan => {
+export const plan = (candidates: readonly EvictionCandidate[], planContext: PlanContext): EvictionPlan => {
   const current = Math.min(...candidates.map(({ wave }) => wave));
   const ledger = new BudgetLedger(planContext);
   const calls: PodCall[] = [];

@@ -165,12 +165,12 @@ const labels = fc.dictionary(
 );
 const nodes = fc.record({ unschedulable: fc.boolean(), taints, labels }).map(over => makeNode(over));
 /** Any sequence of maintenances of two kinds that come and go, and of stages. */
-const wishes = fc.array(fc.subarray([seed, own, { ...own, taints: [unschedulable] }]), { maxLength: 6 });
+const markSets = fc.array(fc.subarray([seed, own, { ...own, taints: [unschedulable] }]), { maxLength: 6 });
 
 test('law: whatever comes and goes in between, the last release restores the node exactly', () => {
   fc.assert(
-    fc.property(nodes, wishes, (node, wishes) => {
-      const last = wishes.reduce((at, wish) => bring(at, unite(wish)), node);
+    fc.property(nodes, markSets, (node, markSets) => {
+      const last = markSets.reduce((at, marks) => bring(at, unite(marks)), node);
       assert.deepEqual(plain(bring(last, noMarks)), plain(node));
     }),
   );
@@ -178,9 +178,9 @@ test('law: whatever comes and goes in between, the last release restores the nod
 
 test('law: a held node carries every mark, and holding it again changes nothing', () => {
   fc.assert(
-    fc.property(nodes, wishes, (node, wishes) => {
-      for (const wish of wishes) {
-        const wanted = unite(wish);
+    fc.property(nodes, markSets, (node, markSets) => {
+      for (const marks of markSets) {
+        const wanted = unite(marks);
         const held = bring(node, wanted);
         assert.equal(holdChange(held, wanted), undefined);
         if (wanted.unschedulable) assert.equal(held.unschedulable, true);
@@ -193,8 +193,8 @@ test('law: a held node carries every mark, and holding it again changes nothing'
 
 test('law: taints and labels of others survive everything', () => {
   fc.assert(
-    fc.property(nodes, wishes, (node, wishes) => {
-      const last = wishes.reduce((at, wish) => bring(at, unite(wish)), node);
+    fc.property(nodes, markSets, (node, markSets) => {
+      const last = markSets.reduce((at, marks) => bring(at, unite(marks)), node);
       const foreign = node.taints.filter(({ key }) => key === 'x');
       for (const taint of foreign) assert.ok(last.taints.some(one => one.key === taint.key && one.value === taint.value));
       assert.equal(last.labels['team'], node.labels['team']);
@@ -240,9 +240,9 @@ test('law: whatever the record says, nothing is touched that no served kind coul
     labels: Object.fromEntries(Object.entries(labels).filter(([key]) => !markedLabels.has(key))),
   });
   fc.assert(
-    fc.property(nodes, forged(), wishes, (node, holdRecord, wishes) => {
+    fc.property(nodes, forged(), markSets, (node, holdRecord, markSets) => {
       let last: Node = { ...node, holdRecord };
-      for (const wanted of [...wishes.map(unite), noMarks]) {
+      for (const wanted of [...markSets.map(unite), noMarks]) {
         last = bring(last, wanted);
         assert.deepEqual(foreignIn(last), foreignIn(node));
         for (const taint of last.taints)

@@ -6,13 +6,13 @@ import { secondsAfter } from '../time.ts';
 import { defaultServerPolicy } from '../vm/server-policy.ts';
 import { decideHost } from './decide.ts';
 import { isMarked, markedSince, markOf } from './mark.ts';
-import type { Migration } from './server.ts';
+import type { ServerMigration } from './server.ts';
 import { defaultLimits, type HostSnapshot } from './snapshot.ts';
 
 const now = Temporal.Instant.from('2030-01-10T12:00:00Z');
 const begun = secondsAfter(now, -600);
 
-const migration = (id: number, server: string, status: string, more: Partial<Migration> = {}): Migration => ({
+const migration = (id: number, server: string, status: string, more: Partial<ServerMigration> = {}): ServerMigration => ({
   id,
   server,
   type: 'live-migration',

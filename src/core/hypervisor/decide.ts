@@ -3,7 +3,7 @@ import type { HostView } from '../vm/host.ts';
 import { hasGone, type VmStatus } from '../vm/vm-status.ts';
 import { isMarked, markOf } from './mark.ts';
 import { expectedEnd, lookAgainMs } from './pace.ts';
-import { isQueued, isUnderWay, type Migration } from './server.ts';
+import { isQueued, isUnderWay, type ServerMigration } from './server.ts';
 import { judgeElsewhere, planServer, type ServerPlan } from './server-plan.ts';
 import type { HostCall, HostDecision, HostSnapshot } from './snapshot.ts';
 import { isOurs, since } from './track.ts';
@@ -19,7 +19,7 @@ const callOff: Step = snapshot => {
   return queued.length === 0 ? undefined : queued.map(({ server, id }) => ({ kind: 'abort', server, migration: id }));
 };
 
-const isFromUs = (snapshot: HostSnapshot, { user, created }: Migration): boolean =>
+const isFromUs = (snapshot: HostSnapshot, { user, created }: ServerMigration): boolean =>
   user !== undefined && user === snapshot.user && !isBefore(created, since(snapshot));
 
 /** A cold migration that we asked for has to be confirmed, also after everybody has lost interest in the host. */
@@ -61,7 +61,7 @@ const isEmpty = (snapshot: HostSnapshot, vms: readonly VmStatus[], now: Temporal
 };
 
 /**
- * What to do about one hypervisor now: a pure function of what Nova says, of the wish and of the time. Nothing is asked twice, because what is
+ * What to do about one hypervisor now: a pure function of what Nova says, of the desired state and of the time. Nothing is asked twice, because what is
  * under way is read from Nova itself; what is remembered between two looks (refusals, what was asked) can be lost at any time.
  */
 export const decideHost = (snapshot: HostSnapshot, now: Temporal.Instant): HostDecision => {

@@ -5,16 +5,16 @@ import { makeHost, makeMove, slack } from '../testing/make-host.ts';
 import { secondsBetween } from '../time.ts';
 import type { VmState, VmStatus } from '../vm/vm-status.ts';
 import { expectedEnd, lookAgainMs } from './pace.ts';
-import type { Migration } from './server.ts';
+import type { ServerMigration } from './server.ts';
 
 const vms = (...states: readonly VmState[]): readonly VmStatus[] =>
   states.map((state, n) => ({ platform: 'OpenStack', id: `${n}`, name: `${n}`, state }));
 
 /** One that went well, from `from` to `to` (seconds). */
-const went = (id: number, from: number, to: number, over: Partial<Migration> = {}): Migration =>
+const went = (id: number, from: number, to: number, over: Partial<ServerMigration> = {}): ServerMigration =>
   makeMove(id, `s${id}`, 'completed', { created: at(from), updated: at(to), ...over });
 
-const endOf = (migrations: readonly Migration[], standings: readonly VmStatus[]): number | undefined => {
+const endOf = (migrations: readonly ServerMigration[], standings: readonly VmStatus[]): number | undefined => {
   const end = expectedEnd(makeHost({ migrations }), standings);
   return end && secondsBetween(at(0), end);
 };
@@ -46,7 +46,7 @@ test('only what left this host, went well, and belongs to this emptying, sets th
 });
 
 test('it looks again after four tenths of the time that one takes, after one to five seconds', () => {
-  const lookAfter = (...migrations: readonly Migration[]): number => lookAgainMs(makeHost({ migrations }), vms('Waiting', 'Cannot'));
+  const lookAfter = (...migrations: readonly ServerMigration[]): number => lookAgainMs(makeHost({ migrations }), vms('Waiting', 'Cannot'));
   assert.equal(lookAfter(), 1000, 'nothing is known of the pace');
   assert.equal(lookAfter(went(1, 20, 21)), 1000);
   assert.equal(lookAfter(went(1, 20, 30)), 4000);

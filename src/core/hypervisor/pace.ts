@@ -1,17 +1,17 @@
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../time.ts';
 import { isOnItsWay, type VmStatus } from '../vm/vm-status.ts';
-import { hasSucceeded, type Migration } from './server.ts';
+import { hasSucceeded, type ServerMigration } from './server.ts';
 import type { HostSnapshot } from './snapshot.ts';
 import { since } from './track.ts';
 
 /** The migrations off this host that went well, of this time. */
-const completed = (snapshot: HostSnapshot): readonly Migration[] => {
+const completed = (snapshot: HostSnapshot): readonly ServerMigration[] => {
   const from = since(snapshot);
   return snapshot.migrations.filter(one => one.source === snapshot.host && hasSucceeded(one) && !isBefore(one.created, from));
 };
 
 /** Seconds from one server that has left to the next, as observed; undefined before the first. */
-const secondsEach = (done: readonly Migration[]): number | undefined => {
+const secondsEach = (done: readonly ServerMigration[]): number | undefined => {
   const begin = earliest(done.map(({ created }) => created));
   if (begin === undefined) return undefined;
   return Math.max(...done.map(({ updated }) => secondsBetween(begin, updated))) / done.length;

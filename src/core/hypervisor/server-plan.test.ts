@@ -4,7 +4,7 @@ import { at } from '../testing/make.ts';
 import { makeHost, makeMove, makeReleased, makeServer } from '../testing/make-host.ts';
 import { defaultServerPolicy } from '../vm/server-policy.ts';
 import { decideHost } from './decide.ts';
-import type { Migration, Server } from './server.ts';
+import type { NovaServer, ServerMigration } from './server.ts';
 import type { HostSnapshot } from './snapshot.ts';
 
 const now = at(60);
@@ -15,7 +15,7 @@ const calls = (snapshot: HostSnapshot): readonly string[] =>
   );
 
 /** What is said of the one server, and what is asked for it. */
-const behavior = (server: Server, over: Partial<HostSnapshot> = {}) => {
+const behavior = (server: NovaServer, over: Partial<HostSnapshot> = {}) => {
   const { view, calls } = looked({ servers: [server], ...over });
   const [vm] = view.vms;
   return [vm?.state, vm?.message, calls.map(({ kind }) => kind).join()];
@@ -25,7 +25,7 @@ describe('a server on the host', () => {
   const policy = (over: Partial<typeof defaultServerPolicy>): Partial<HostSnapshot> => ({
     desired: { why: 'm', policy: { ...defaultServerPolicy, ...over } },
   });
-  const rows: readonly (readonly [string, Partial<Server>, Partial<HostSnapshot>, readonly (string | undefined)[]])[] = [
+  const rows: readonly (readonly [string, Partial<NovaServer>, Partial<HostSnapshot>, readonly (string | undefined)[]])[] = [
     ['active: it moves alive', {}, {}, ['Waiting', undefined, 'live-migrate']],
     ['paused: alive too', { vmState: 'paused' }, {}, ['Waiting', undefined, 'live-migrate']],
     ['stopped: cold', { vmState: 'stopped' }, {}, ['Waiting', undefined, 'cold-migrate']],
@@ -76,7 +76,7 @@ describe('a server on the host', () => {
   for (const [what, server, over, wanted] of rows) test(what, () => assert.deepEqual(behavior(makeServer('a', server), over), wanted));
 
   test('on the way it is shown with what Nova tells of it', () => {
-    const moves = (move: Partial<Migration> & { readonly status: string }, progress?: number) => {
+    const moves = (move: Partial<ServerMigration> & { readonly status: string }, progress?: number) => {
       const { status, ...over } = move;
       const migrations = [makeMove(1, 'a', status, over)];
       const { view } = looked({
@@ -143,7 +143,7 @@ describe('a server on the host', () => {
 });
 
 describe('a server that has left', () => {
-  const gone = (migrations: readonly Migration[], over: Partial<Server> = {}) =>
+  const gone = (migrations: readonly ServerMigration[], over: Partial<NovaServer> = {}) =>
     looked({ elsewhere: [makeServer('a', { host: 'h2', ...over })], migrations });
   const said = (...args: Parameters<typeof gone>) =>
     gone(...args).view.vms.map(({ state, target, since, message }) => [state, target, since?.toString(), message]);
@@ -164,8 +164,8 @@ describe('a server that has left', () => {
     assert.deepEqual(said([makeMove(1, 'a', 'completed')], { taskState: 'rebooting' }), [['Moved', 'h2', at(15).toString(), undefined]]);
   });
 
-  const cold = (over: Partial<Migration> = {}) => makeMove(1, 'a', 'finished', { type: 'migration', ...over });
-  const confirmed = (move: Migration, over: Partial<HostSnapshot> = {}) =>
+  const cold = (over: Partial<ServerMigration> = {}) => makeMove(1, 'a', 'finished', { type: 'migration', ...over });
+  const confirmed = (move: ServerMigration, over: Partial<HostSnapshot> = {}) =>
     looked({ elsewhere: [makeServer('a', { host: 'h2', vmState: 'resized' })], migrations: [move], ...over }).calls.map(({ kind }) => kind);
 
   test('cold, and asked for by us: it is confirmed', () => assert.deepEqual(confirmed(cold()), ['confirm']));
@@ -189,7 +189,7 @@ describe('a server that has left', () => {
 
 describe('when nobody holds the node any more', () => {
   test('what Nova has not begun is called off, as far as it was ours', () => {
-    const move = (id: number, status: string, over: Partial<Migration> = {}) => makeMove(id, `s${id}`, status, over);
+    const move = (id: number, status: string, over: Partial<ServerMigration> = {}) => makeMove(id, `s${id}`, status, over);
     const { user: _, ...nameless } = move(6, 'queued');
     const migrations = [
       move(1, 'accepted'),

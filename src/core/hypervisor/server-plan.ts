@@ -2,13 +2,13 @@ import { isBefore, secondsAfter } from '../time.ts';
 import { defaultServerPolicy, type ServerPolicy } from '../vm/server-policy.ts';
 import type { VmStatus } from '../vm/vm-status.ts';
 import { remedyFor } from './remedy.ts';
-import { isQueued, type Migration, type Server } from './server.ts';
+import { isQueued, type NovaServer, type ServerMigration } from './server.ts';
 import type { HostCall, HostSnapshot } from './snapshot.ts';
 import { isOurs, type Track, trackOf } from './track.ts';
 
 /** What is to become of one server. */
 export type ServerPlan = {
-  readonly server: Server;
+  readonly server: NovaServer;
   readonly standing: VmStatus;
   /** It may be asked for now. Those that begin a migration wait for their turn. */
   readonly call?: HostCall;
@@ -16,7 +16,7 @@ export type ServerPlan = {
 
 type Words = Omit<VmStatus, 'platform' | 'id' | 'name'>;
 
-const standing = ({ id, name }: Server, words: Words): VmStatus => ({ platform: 'OpenStack', id, name, ...words });
+const standing = ({ id, name }: NovaServer, words: Words): VmStatus => ({ platform: 'OpenStack', id, name, ...words });
 
 type Trouble = readonly [message: string, remedy: string];
 
@@ -41,7 +41,7 @@ const stuck: Readonly<Record<string, Trouble>> = {
   ],
 };
 
-const moving = (server: Server, migration: Migration, progress: number | undefined): VmStatus => {
+const moving = (server: NovaServer, migration: ServerMigration, progress: number | undefined): VmStatus => {
   const { source, target, status, created } = migration;
   return standing(server, {
     state: 'Migrating',
@@ -55,7 +55,7 @@ const moving = (server: Server, migration: Migration, progress: number | undefin
 /** It tries again after all that; from the third time on people are told that it cannot. */
 const patience = 3;
 
-const failing = (server: Server, { tries, reason = '' }: Track): VmStatus =>
+const failing = (server: NovaServer, { tries, reason = '' }: Track): VmStatus =>
   tries < patience
     ? standing(server, { state: 'Waiting', message: `tried ${tries === 2 ? 'twice' : 'once'}: ${reason}` })
     : standing(server, { state: 'Cannot', message: reason, remedy: `${remedyFor(reason)}; retried with pauses of up to 10 minutes` });
@@ -63,7 +63,7 @@ const failing = (server: Server, { tries, reason = '' }: Track): VmStatus =>
 /** The server can be moved: now, or after a pause. */
 const movable = (
   snapshot: HostSnapshot,
-  server: Server,
+  server: NovaServer,
   track: Track,
   kind: 'live-migrate' | 'cold-migrate',
   now: Temporal.Instant,
@@ -77,9 +77,9 @@ const movable = (
   return { server, standing: waits, ...(isDue && { call: { kind, server: server.id } }) };
 };
 
-const left = (server: Server, message: string): ServerPlan => ({ server, standing: standing(server, { state: 'Left', message }) });
+const left = (server: NovaServer, message: string): ServerPlan => ({ server, standing: standing(server, { state: 'Left', message }) });
 
-const byState = (snapshot: HostSnapshot, server: Server, track: Track, now: Temporal.Instant): ServerPlan => {
+const byState = (snapshot: HostSnapshot, server: NovaServer, track: Track, now: Temporal.Instant): ServerPlan => {
   const policy: ServerPolicy = snapshot.desired?.policy ?? defaultServerPolicy;
   const { vmState } = server;
   if (vmState === 'error' && policy.failed === 'Leave') return left(server, 'in error; the policy leaves such servers');
@@ -96,16 +96,16 @@ const byState = (snapshot: HostSnapshot, server: Server, track: Track, now: Temp
   return { server, standing: standing(server, { state: 'Cannot', message, remedy }) };
 };
 
-const busy = (server: Server, taskState: string): ServerPlan => {
+const busy = (server: NovaServer, taskState: string): ServerPlan => {
   const message = taskState.includes('delet') ? 'is being deleted' : `Nova is busy with it: ${taskState}`;
   return { server, standing: standing(server, { state: 'Waiting', message }) };
 };
 
 /** Nova clears the task before it ends the record, a moment later. A record that stays open without a task is a wreck of an earlier failure. */
-const isFresh = ({ updated }: Migration, now: Temporal.Instant): boolean => isBefore(now, secondsAfter(updated, 60));
+const isFresh = ({ updated }: ServerMigration, now: Temporal.Instant): boolean => isBefore(now, secondsAfter(updated, 60));
 
 /** What is to become of a server that is on the host. */
-export const planServer = (snapshot: HostSnapshot, server: Server, now: Temporal.Instant): ServerPlan => {
+export const planServer = (snapshot: HostSnapshot, server: NovaServer, now: Temporal.Instant): ServerPlan => {
   const track = trackOf(snapshot, server.id);
   const { taskState, vmState } = server;
   // Nova leaves task states on servers in error when it is killed; nothing comes of those.
@@ -122,7 +122,7 @@ export const planServer = (snapshot: HostSnapshot, server: Server, now: Temporal
 };
 
 /** What is to become of a server that has left the host, or is about to be elsewhere. */
-export const judgeElsewhere = (snapshot: HostSnapshot, server: Server): ServerPlan | undefined => {
+export const judgeElsewhere = (snapshot: HostSnapshot, server: NovaServer): ServerPlan | undefined => {
   const { current, done } = trackOf(snapshot, server.id);
   const target = server.host;
   if (current !== undefined && server.vmState === 'resized') {

@@ -1,7 +1,7 @@
 /** Servers, compute services and migrations as Nova tells them, with its own words for states. */
 
 /** One virtual machine of OpenStack. */
-export type Server = {
+export type NovaServer = {
   readonly id: string;
   readonly name: string;
   /** For people: ACTIVE, SHUTOFF, VERIFY_RESIZE… */
@@ -29,7 +29,7 @@ export type ComputeService = {
 };
 
 /** A record of a migration; it vanishes with its server. */
-export type Migration = {
+export type ServerMigration = {
   readonly id: number;
   readonly server: string;
   /** `migration` is a cold one, `resize` one with another flavor. */
@@ -47,17 +47,17 @@ export type Migration = {
 const successes: ReadonlySet<string> = new Set(['completed', 'done', 'confirmed']);
 const failures: ReadonlySet<string> = new Set(['error', 'failed', 'cancelled']);
 
-export const hasSucceeded = ({ status }: Migration): boolean => successes.has(status);
+export const hasSucceeded = ({ status }: ServerMigration): boolean => successes.has(status);
 
 /** Nova gave it up, or somebody aborted it. */
-export const hasFailed = ({ status }: Migration): boolean => failures.has(status);
+export const hasFailed = ({ status }: ServerMigration): boolean => failures.has(status);
 
 /** Something is still to come of it; a cold migration that waits for its confirmation is one of them. */
-export const isUnderWay = (migration: Migration): boolean =>
+export const isUnderWay = (migration: ServerMigration): boolean =>
   !hasSucceeded(migration) && !hasFailed(migration) && migration.status !== 'reverted';
 
 /** Nova has accepted it and does not work on it yet: it has a limit of its own for each host. */
-export const isQueued = ({ status }: Migration): boolean => status === 'accepted' || status === 'queued';
+export const isQueued = ({ status }: ServerMigration): boolean => status === 'accepted' || status === 'queued';
 
 /** Moved by copying its disks while it does not run; it waits for a confirmation at the end. */
-export const isCold = ({ type }: Migration): boolean => type === 'migration';
+export const isCold = ({ type }: ServerMigration): boolean => type === 'migration';

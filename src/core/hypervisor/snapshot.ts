@@ -1,6 +1,6 @@
 import type { DesiredHostState, HostView } from '../vm/host.ts';
 import type { Marker } from './mark.ts';
-import type { ComputeService, Migration, Server } from './server.ts';
+import type { ComputeService, NovaServer, ServerMigration } from './server.ts';
 
 /** An attempt that Nova refused at once, which leaves no trace there. */
 export type NovaRefusal = {
@@ -29,18 +29,18 @@ export type HostSnapshot = {
   readonly marker: Marker;
   readonly service: ComputeService;
   readonly desired: DesiredHostState | undefined;
-  /** When this process was told of the wish first: counts where the service's reason does not say it. */
+  /** When this process first received the desired state: counts where the service's reason does not say it. */
   readonly desiredSince: Temporal.Instant;
   /** Attempts that failed before this do not count: somebody has asked anew. */
   readonly anewFrom?: Temporal.Instant;
   /** Nobody holds the node any more. False as long as that is not known. */
   readonly isReleased: boolean;
   /** On the host, of all projects. */
-  readonly servers: readonly Server[];
+  readonly servers: readonly NovaServer[];
   /** Elsewhere by now, with a record of a migration from here. */
-  readonly elsewhere: readonly Server[];
+  readonly elsewhere: readonly NovaServer[];
   /** From this host or to it. */
-  readonly migrations: readonly Migration[];
+  readonly migrations: readonly ServerMigration[];
   /** Percent, by id of the server. */
   readonly progress: ReadonlyMap<string, number>;
   /** Why a migration failed, by its id. */

@@ -1,14 +1,14 @@
 import { isBefore, secondsAfter } from '../time.ts';
 import { isMarked, markedSince } from './mark.ts';
-import { hasFailed, hasSucceeded, isCold, isUnderWay, type Migration } from './server.ts';
+import { hasFailed, hasSucceeded, isCold, isUnderWay, type ServerMigration } from './server.ts';
 import type { HostSnapshot } from './snapshot.ts';
 
 /** What has become of one server since its host is to be empty. */
 export type Track = {
   /** The latest of its migrations from here that is not over. */
-  readonly current: Migration | undefined;
+  readonly current: ServerMigration | undefined;
   /** The latest that went well. */
-  readonly done: Migration | undefined;
+  readonly done: ServerMigration | undefined;
   /** Attempts that came to nothing: failed ones, and those that Nova refused. */
   readonly tries: number;
   /** Why the last one did; in Nova's words, where it has any. */
@@ -17,7 +17,7 @@ export type Track = {
   readonly next: Temporal.Instant | undefined;
 };
 
-/** When this emptying began: as the mark on the service says, else when the wish was heard of. */
+/** When this emptying began: as the mark on the service says, else when the desired state arrived. */
 export const since = ({ marker, service, desiredSince }: Pick<HostSnapshot, 'marker' | 'service' | 'desiredSince'>): Temporal.Instant =>
   markedSince(marker, service.disabledReason) ?? desiredSince;
 
@@ -27,8 +27,8 @@ const longestPauseSeconds = 600;
 /** Seconds between an attempt that came to nothing and the next one: 10, 20, 40, … at most 10 minutes. */
 const pauseSeconds = (tries: number): number => Math.min(firstPauseSeconds * 2 ** Math.max(tries - 1, 0), longestPauseSeconds);
 
-const newest = (migrations: readonly Migration[]): Migration | undefined =>
-  migrations.reduce<Migration | undefined>((best, one) => (best === undefined || one.id > best.id ? one : best), undefined);
+const newest = (migrations: readonly ServerMigration[]): ServerMigration | undefined =>
+  migrations.reduce<ServerMigration | undefined>((best, one) => (best === undefined || one.id > best.id ? one : best), undefined);
 
 /** All that is known of the attempts to move one server off the host. */
 export const trackOf = (snapshot: HostSnapshot, server: string): Track => {
@@ -57,7 +57,7 @@ export const trackOf = (snapshot: HostSnapshot, server: string): Track => {
  * It is a cold migration that we asked for, so that confirming it is ours as well: it began after we disabled the service, and its user is
  * ours. Where Nova does not tell users (before 2.80), only what this process asked for counts.
  */
-export const isOurs = (snapshot: HostSnapshot, migration: Migration): boolean => {
+export const isOurs = (snapshot: HostSnapshot, migration: ServerMigration): boolean => {
   const { host, user, asked, marker, service } = snapshot;
   if (!isCold(migration) || migration.source !== host || isBefore(migration.created, since(snapshot))) return false;
   if (migration.user === undefined || user === undefined) return asked.has(migration.server);

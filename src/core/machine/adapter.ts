@@ -7,7 +7,7 @@ import type { MachineDecision, MachineSnapshot } from './snapshot.ts';
 import type { EventSource, Notice, ScanResult } from './source.ts';
 
 /** A machine, or a node where there is none, that something is announced about. */
-export type Target = {
+export type AnnouncedTarget = {
   /** Name of the Machine or of the node. */
   readonly name: string;
   /** As the cloud calls it. */
@@ -23,7 +23,7 @@ export type MachineAdapter = {
   readonly maintenanceStatus: (verdict: MachineDecision, snapshot: MachineSnapshot, now: Temporal.Instant) => JsonObject;
   /** A new MachineMaintenance. `source`: how its events are answered; as by default when left out. */
   readonly newMaintenance: (
-    target: Target,
+    target: AnnouncedTarget,
     place: { readonly namespace: string; readonly name: string },
     events: readonly MachineEvent[],
     source?: EventSource,

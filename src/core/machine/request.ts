@@ -3,7 +3,7 @@ import type { EventKind, MachineEvent } from './event.ts';
 
 /** How an announcement is answered. */
 export const strategies = ['Drain', 'Replace', 'ReplaceWithSurge', 'Notify'] as const;
-export type Strategy = (typeof strategies)[number];
+export type MachineStrategy = (typeof strategies)[number];
 
 /** How far a machine maintenance is. */
 export const machinePhases = [
@@ -36,7 +36,7 @@ export type MachineHistory = {
   /** It began because its deadline left no time to wait for an opening: the end of a window does not concern it. */
   readonly becauseOfDeadline: boolean;
   /** The strategy that it began with. Drain becomes Replace when such an event is announced meanwhile. */
-  readonly strategy?: Strategy;
+  readonly strategy?: MachineStrategy;
   /** Key of what is to replace the machine, for when the machine is gone. */
   readonly set?: string;
   /** The node that is drained, for when the machine is gone. */
@@ -71,7 +71,7 @@ export type MachineRequest = {
   readonly nodeName?: string;
   readonly events: readonly MachineEvent[];
   /** What the request says; by the kind of event when left out. */
-  readonly strategy?: Strategy;
+  readonly strategy?: MachineStrategy;
   readonly notBefore?: Temporal.Instant;
   readonly deadline?: Temporal.Instant;
   readonly needsApproval: boolean;
@@ -88,7 +88,7 @@ export type MachineRequest = {
 };
 
 /** What is done about an event where nobody says otherwise and the machine has an API that replaces it. */
-const byKind: Readonly<Record<EventKind, Strategy>> = {
+const byKind: Readonly<Record<EventKind, MachineStrategy>> = {
   reboot: 'Drain',
   redeploy: 'Drain',
   maintenance: 'Drain',
@@ -100,13 +100,13 @@ const byKind: Readonly<Record<EventKind, Strategy>> = {
   preemption: 'Replace',
 };
 
-const strongest: readonly Strategy[] = ['Replace', 'Drain', 'Notify'];
+const strongest: readonly MachineStrategy[] = ['Replace', 'Drain', 'Notify'];
 
 /**
  * The default for several events at once: the strongest of theirs. A request without any event is what the replaced operator made: its machine
  * is to be replaced.
  */
-export const defaultStrategy = (events: readonly Pick<MachineEvent, 'kind'>[]): Strategy =>
+export const defaultStrategy = (events: readonly Pick<MachineEvent, 'kind'>[]): MachineStrategy =>
   events.length === 0 ? 'Replace' : (strongest.find(strategy => events.some(({ kind }) => byKind[kind] === strategy)) ?? 'Notify');
 
 /** The events that the cloud takes the machine away for within seconds or minutes, whatever a calendar says. */

@@ -3,7 +3,7 @@ import type { Write } from '../maintenance/decision.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import type { Machine, MachineSet } from './machine.ts';
-import type { MachinePhase, MachineRequest, Strategy } from './request.ts';
+import type { MachinePhase, MachineRequest, MachineStrategy } from './request.ts';
 import type { Notice } from './source.ts';
 
 /** Another machine maintenance, as far as it may be in the way. */
@@ -19,7 +19,7 @@ export type OtherMaintenance = {
 };
 
 /** How many machines may be worked on at the same time; 0 is no limit. */
-export type Limits = { readonly perSet: number; readonly perZone: number };
+export type MachineLimits = { readonly perSet: number; readonly perZone: number };
 
 /** What is to replace a machine, and what it has at the moment. */
 export type ReplacementSet = {
@@ -58,16 +58,16 @@ export type MachineSnapshot = {
   /** All there are. */
   readonly windows: readonly MaintenanceWindow[];
   readonly others: readonly OtherMaintenance[];
-  readonly limits: Limits;
+  readonly limits: MachineLimits;
   /** How long others of this strategy have taken, in seconds; missing as long as there were none. */
-  readonly seen: ReadonlyMap<Strategy, number>;
+  readonly seen: ReadonlyMap<MachineStrategy, number>;
   /** A node is drained this long before the cloud may begin, in seconds, where no window says otherwise. */
   readonly drainLeadSeconds: number;
 };
 
 /** What is noted when the work begins, and stays. */
 type Beginning = {
-  readonly strategy: Strategy;
+  readonly strategy: MachineStrategy;
   readonly becauseOfDeadline: boolean;
   readonly set?: string;
   readonly nodeName?: string;

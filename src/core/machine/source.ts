@@ -1,6 +1,6 @@
 import type { JsonObject } from '../json.ts';
 import type { EventKind, MachineEvent, TroubleReason } from './event.ts';
-import type { Strategy } from './request.ts';
+import type { MachineStrategy } from './request.ts';
 
 export type Mark = { readonly key: string; readonly value?: string };
 
@@ -39,9 +39,9 @@ export const presetNames = ['node-problem-detector', 'gke', 'aks', 'aws-node-ter
 export type PresetName = (typeof presetNames)[number];
 
 /** How events of some kinds are answered. */
-export type Response = {
+export type EventResponse = {
   readonly kinds: readonly EventKind[];
-  readonly strategy?: Strategy;
+  readonly strategy?: MachineStrategy;
   readonly approval?: 'NotRequired' | 'Required';
 };
 
@@ -63,7 +63,7 @@ export type EventSource = {
   readonly aws?: AwsSource;
   readonly signals: readonly Signal[];
   readonly presets: readonly PresetName[];
-  readonly responses: readonly Response[];
+  readonly responses: readonly EventResponse[];
   /** Whether its word that a machine goes within minutes presses past approval, windows and limits. */
   readonly urgency: 'Heeded' | 'Ignored';
   readonly drain: JsonObject;

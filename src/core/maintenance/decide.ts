@@ -1,6 +1,6 @@
 import { earliest } from '../time.ts';
 import type { Decision } from './decision.ts';
-import { type ReconcileContext, type Step, startContext } from './reconcile-context.ts';
+import { type ReconcileContext, type ReconcileStep, startContext } from './reconcile-context.ts';
 import type { Report } from './report.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 import { claim } from './steps/claim.ts';
@@ -19,9 +19,12 @@ import { notesAfter, type Reported, reports } from './steps/report.ts';
 import { schedule } from './steps/schedule.ts';
 
 /** In this order, each idempotent; the first that is not done is as far as it goes today. */
-const steps: readonly Step[] = [claim, missingNode, schedule, quorum, lease, hold, recall, letGo, drain, hypervisor, detach];
+const steps: readonly ReconcileStep[] = [claim, missingNode, schedule, quorum, lease, hold, recall, letGo, drain, hypervisor, detach];
 
-const walk = (start: ReconcileContext, steps: readonly Step[]): { readonly context: ReconcileContext; readonly finished: boolean } => {
+const walk = (
+  start: ReconcileContext,
+  steps: readonly ReconcileStep[],
+): { readonly context: ReconcileContext; readonly finished: boolean } => {
   let context = start;
   for (const step of steps) {
     const result = step(context);
@@ -70,7 +73,7 @@ export const decide = (snapshot: NodeSnapshot, now: Temporal.Instant): Decision 
 };
 
 /** The node is held by whoever asks: no lease, no mark and no status is any business of the drain. */
-const asIs: Step = context => ({
+const asIs: ReconcileStep = context => ({
   done: true,
   context: { ...context, progresses: context.progresses.map(progress => ({ ...progress, granted: true, holds: true })) },
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type MaintenanceRequest, noHistory } from '../request/request.ts';
-import type { State } from '../request/words.ts';
+import type { MaintenanceState } from '../request/words.ts';
 import { at, makeRequest } from '../testing/make.ts';
 import { problemWrites } from './problem.ts';
 import type { Report } from './report.ts';
@@ -20,7 +20,7 @@ const reportFor = (history: Partial<MaintenanceRequest['history']>): Report => {
 };
 
 describe('what has been said before stays', () => {
-  const states: readonly (readonly [State | undefined, boolean])[] = [
+  const states: readonly (readonly [MaintenanceState | undefined, boolean])[] = [
     [undefined, false],
     ['Pending', false],
     ['Announced', false],

@@ -1,9 +1,9 @@
 import type { BlockerInfo } from '../drain/blocker.ts';
-import type { Plan } from '../drain/plan.ts';
+import type { EvictionPlan } from '../drain/plan.ts';
 import type { Count, Tally } from '../drain/tally.ts';
 import type { Node } from '../hold/node.ts';
 import { byAge, hasFinalizer, type MaintenanceRequest } from '../request/request.ts';
-import type { Failure } from '../request/words.ts';
+import type { MaintenanceFailure } from '../request/words.ts';
 import type { DesiredHostState } from '../vm/host.ts';
 import type { Tracked } from '../vm/tracking.ts';
 import type { VmStatus } from '../vm/vm-status.ts';
@@ -47,7 +47,7 @@ export type RequestProgress = {
   /** When it will begin. */
   readonly startsAt?: Temporal.Instant;
   readonly leaseErrors: number;
-  readonly failure?: Failure;
+  readonly failure?: MaintenanceFailure;
   readonly problem?: Problem;
   readonly drain?: DrainProgress;
 };
@@ -67,7 +67,7 @@ export type ReconcileContext = {
   /** Requests being deleted that still have our finalizer. */
   readonly leaving: readonly MaintenanceRequest[];
   readonly writes: readonly Write[];
-  readonly plan: Plan;
+  readonly plan: EvictionPlan;
   readonly moments: readonly Temporal.Instant[];
   readonly lookups: readonly string[];
   /** The pods have to be read once more, now that the hold is in place. */
@@ -90,7 +90,7 @@ export type ReconcileContext = {
 /** What a step makes of the course. The next one has its turn only when this one is done. */
 type StepResult = { readonly done: boolean; readonly context: ReconcileContext };
 
-export type Step = (context: ReconcileContext) => StepResult;
+export type ReconcileStep = (context: ReconcileContext) => StepResult;
 
 /** A node that was missing is looked for anew each time; the other failures are facts of the past. */
 const firstProgress = (request: MaintenanceRequest): RequestProgress => {

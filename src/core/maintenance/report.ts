@@ -1,6 +1,6 @@
 import type { Blocker } from '../drain/blocker.ts';
 import type { Count } from '../drain/tally.ts';
-import type { Failure, State } from '../request/words.ts';
+import type { MaintenanceFailure, MaintenanceState } from '../request/words.ts';
 import type { Tracked } from '../vm/tracking.ts';
 import type { VmStatus } from '../vm/vm-status.ts';
 
@@ -9,10 +9,10 @@ export type Problem = { readonly reason: string; readonly message: string };
 
 /** What there is to say of one maintenance at one moment. */
 export type Report = {
-  readonly state: State;
+  readonly state: MaintenanceState;
   /** The node carries its marks. */
   readonly held: boolean;
-  readonly failure?: Failure;
+  readonly failure?: MaintenanceFailure;
   readonly problem?: Problem;
   readonly leaseErrors: number;
   /** Missing as long as the pods are not known. `total` has also those that may stay. */

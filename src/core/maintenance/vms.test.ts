@@ -6,7 +6,7 @@ import { seedPolicy } from '../request/policy.ts';
 import { noHistory } from '../request/request.ts';
 import { at, heldNode, makeBudget, makeNode, makePod, makeRequest, makeSnapshot } from '../testing/make.ts';
 import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
-import type { Migration, Vmi } from '../vm/kubevirt.ts';
+import type { Vmi, VmMigration } from '../vm/kubevirt.ts';
 import type { VmPolicy } from '../vm/policy.ts';
 import type { VmsKnown } from '../vm/vm-pod.ts';
 import { decide } from './decide.ts';
@@ -18,7 +18,7 @@ const GiB = 2 ** 30;
 
 type Scene = {
   readonly vmis?: readonly Vmi[];
-  readonly migrations?: readonly Migration[];
+  readonly migrations?: readonly VmMigration[];
   readonly known?: Partial<VmsKnown>;
   readonly policy?: Partial<VmPolicy>;
 } & Partial<NodeSnapshot>;

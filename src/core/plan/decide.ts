@@ -43,7 +43,7 @@ const letGo = ({ plan }: PlanSnapshot): Write | undefined => {
   return ownWrite(plan, 'let go', finalizers, [announce(plan, 'Normal', 'PlanEnded', 'The plan is over')]);
 };
 
-const going = (inFlight: readonly InFlight[]): string => (inFlight.length === 0 ? '' : `; ${inFlight.length} in flight go on`);
+const going = (inFlight: readonly InFlight[]): string => (inFlight.length === 0 ? '' : `; ${inFlight.length} in flight continue`);
 
 /** What forbids every start, whatever the nodes are like. */
 const stopped = (view: PlanView): PlanState | undefined => {

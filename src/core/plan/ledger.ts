@@ -31,7 +31,7 @@ const ofNode = (node: Node, claimed: boolean): readonly Outage[] => {
   if (node.deleting) found.push({ cause: 'Deleting', by: `Node ${node.name} is being deleted` });
   if (node.unschedulable && !claimed) {
     const by =
-      node.holdRecord === undefined ? `a cordon of ${node.name} that is not ours` : `a hold of ${node.name} that is being given back`;
+      node.holdRecord === undefined ? `a cordon of ${node.name} that is not ours` : `a hold of ${node.name} that is being released`;
     found.push({ cause: node.holdRecord === undefined ? 'ForeignCordon' : 'Maintenance', by });
   }
   return found;

@@ -21,7 +21,7 @@ const spoken: KindAdapter = {
   read: () => 'it is no object of the API',
 };
 
-/** The wish that a node be drained under a policy. */
+/** A request to drain a node under a policy. */
 export const drainRequest = (nodeName: string, policy: DrainPolicy, now: Temporal.Instant): MaintenanceRequest => ({
   key: `drain//${nodeName}`,
   adapter: spoken,

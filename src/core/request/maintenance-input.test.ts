@@ -7,7 +7,7 @@ const { adapter } = makeRequest('one');
 const drain = { force: false, deleteEmptyDirData: true };
 const bare: MaintenanceInput = { node: 'n1', drain };
 
-test('a wish is an object that says what was said, and is named like its node where it has no name', () => {
+test('an input is an object that says what was said, and is named like its node where it has no name', () => {
   const common = { apiVersion: 'drydock.dev/v1alpha1', kind: 'Maintenance' };
   assert.deepEqual(maintenanceObject(bare), { ...common, metadata: { name: 'n1' }, spec: { nodeName: 'n1', stage: 'Drain', drain } });
   assert.deepEqual(maintenanceObject({ ...bare, name: 'disk', stage: 'Cordon', reason: 'a new disk', requester: 'ann' }), {

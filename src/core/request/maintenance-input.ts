@@ -1,13 +1,13 @@
 import type { JsonObject } from '../json.ts';
 import type { KindAdapter, MaintenanceRequest } from './request.ts';
 import { pathOf } from './request.ts';
-import type { Stage } from './words.ts';
+import type { MaintenanceStage } from './words.ts';
 
 /** What somebody asks for: one node out of service, and how. Named like its node when no name is given. */
 export type MaintenanceInput = {
   readonly node: string;
   readonly name?: string;
-  readonly stage?: Stage;
+  readonly stage?: MaintenanceStage;
   readonly reason?: string;
   readonly requester?: string;
   readonly drain: {
@@ -19,7 +19,7 @@ export type MaintenanceInput = {
   };
 };
 
-/** The Maintenance that the wish asks for. */
+/** The Maintenance that the input asks for. */
 export const maintenanceObject = ({ node, name = node, stage = 'Drain', reason, requester, drain }: MaintenanceInput): JsonObject => ({
   apiVersion: 'drydock.dev/v1alpha1',
   kind: 'Maintenance',
@@ -33,7 +33,7 @@ export const maintenanceObject = ({ node, name = node, stage = 'Drain', reason, 
   },
 });
 
-/** The NodeMaintenance that comes nearest to the wish: the kind has no policy, it always evicts everything that may be lost. */
+/** The NodeMaintenance that comes nearest to the input: the kind has no policy, it always evicts everything that may be lost. */
 export const nodeMaintenanceObject = (adapter: KindAdapter, { node, name = node, reason }: MaintenanceInput): JsonObject => ({
   apiVersion: adapter.apiVersion,
   kind: adapter.kind,

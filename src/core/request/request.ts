@@ -4,7 +4,7 @@ import type { Report } from '../maintenance/report.ts';
 import type { QuorumRule } from '../quorum/quorum.ts';
 import type { Tracked } from '../vm/tracking.ts';
 import type { DrainPolicy } from './policy.ts';
-import type { Failure, Stage, State } from './words.ts';
+import type { MaintenanceFailure, MaintenanceStage, MaintenanceState } from './words.ts';
 
 /** Who laid hands on the request first: nobody yet, this operator, or the one that it replaces. */
 export type Claim = 'none' | 'ours' | 'takenOver';
@@ -12,7 +12,7 @@ export type Claim = 'none' | 'ours' | 'takenOver';
 /** What the stored status says of the past. Everything else is observed anew each time. */
 export type History = {
   /** Missing before the first status. */
-  readonly state?: State;
+  readonly state?: MaintenanceState;
   readonly drainStartedAt?: Temporal.Instant;
   /** The first time that the drain was complete. */
   readonly drainedAt?: Temporal.Instant;
@@ -20,7 +20,7 @@ export type History = {
   readonly toEvict: number;
   readonly gone: number;
   readonly leaseErrors: number;
-  readonly failure?: Failure;
+  readonly failure?: MaintenanceFailure;
   /** By `blockerId`, as far as the kind stores its blockers. */
   readonly blockedSince: ReadonlyMap<string, Temporal.Instant>;
   /** As far as the kind stores them. */
@@ -31,7 +31,7 @@ export type History = {
 export const noHistory: History = { toEvict: 0, gone: 0, leaseErrors: 0, blockedSince: new Map() };
 
 /** When a maintenance begins. */
-export type Start = {
+export type RequestedStart = {
   readonly notBefore?: Temporal.Instant;
   /** It should be done by then. */
   readonly deadline?: Temporal.Instant;
@@ -56,9 +56,9 @@ export type MaintenanceRequest = {
   readonly nodeName: string;
   readonly reason?: string;
   readonly requester?: string;
-  readonly stage: Stage;
+  readonly stage: MaintenanceStage;
   /** Missing for kinds that begin at once. */
-  readonly start?: Start;
+  readonly start?: RequestedStart;
   /** The machine maintenance (`namespace/name`) that it is part of, by its own word, and its drain as stored. Its node goes with the machine: that is no failure. */
   readonly part?: { readonly of: string; readonly drain: JsonObject };
   /** The MaintenancePlan that it is part of, by its own word. */
@@ -89,7 +89,7 @@ export type Marks = {
   readonly labels: Readonly<Record<string, string>>;
 };
 
-const stages: readonly Stage[] = ['Announce', 'Cordon', 'Drain'];
+const stages: readonly MaintenanceStage[] = ['Announce', 'Cordon', 'Drain'];
 
 const allMarks = new WeakMap<readonly KindAdapter[], Marks>();
 
@@ -136,7 +136,7 @@ export type KindAdapter = {
   readonly quorum: QuorumRule;
   /** Its status names what blocks a drain. */
   readonly namesBlockers?: true;
-  readonly marks: (stage: Stage) => Marks;
+  readonly marks: (stage: MaintenanceStage) => Marks;
   /** Undefined: this kind asks for no Lease. */
   readonly lease: (nodeName: string) => LeaseName | undefined;
   /** Reporting component of its events. */

@@ -1,5 +1,5 @@
 import { markOf } from '../hypervisor/mark.ts';
-import type { Migration, Server } from '../hypervisor/server.ts';
+import type { NovaServer, ServerMigration } from '../hypervisor/server.ts';
 import { defaultLimits, type HostSnapshot } from '../hypervisor/snapshot.ts';
 import { secondsAfter } from '../time.ts';
 import { defaultServerPolicy } from '../vm/server-policy.ts';
@@ -10,7 +10,7 @@ import { at } from './make.ts';
 /** What a mark on the service says is taken five seconds early. */
 export const slack = 5;
 
-export const makeServer = (id: string, over: Partial<Server> = {}): Server => ({
+export const makeServer = (id: string, over: Partial<NovaServer> = {}): NovaServer => ({
   id,
   name: `name-${id}`,
   status: 'ACTIVE',
@@ -21,7 +21,7 @@ export const makeServer = (id: string, over: Partial<Server> = {}): Server => ({
 });
 
 /** One off h1, asked for by us ten seconds after the beginning, and told of five seconds later. */
-export const makeMove = (id: number, server: string, status: string, over: Partial<Migration> = {}): Migration => ({
+export const makeMove = (id: number, server: string, status: string, over: Partial<ServerMigration> = {}): ServerMigration => ({
   id,
   server,
   type: 'live-migration',

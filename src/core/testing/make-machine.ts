@@ -28,9 +28,9 @@ export const makeMachineHistory = (over: Partial<MachineHistory> = {}): MachineH
   ...over,
 });
 
-export type MachineWish = Partial<Omit<MachineRequest, 'history'>> & { readonly history?: Partial<MachineHistory> };
+export type MachineRequestOverrides = Partial<Omit<MachineRequest, 'history'>> & { readonly history?: Partial<MachineHistory> };
 
-export const makeMachineRequest = ({ history = {}, ...over }: MachineWish = {}): MachineRequest => ({
+export const makeMachineRequest = ({ history = {}, ...over }: MachineRequestOverrides = {}): MachineRequest => ({
   key: 'drydock-system/mm-m1',
   namespace: 'drydock-system',
   name: 'mm-m1',
@@ -109,9 +109,9 @@ export const makeNotice = (over: Partial<Notice> = {}): Notice => ({
 });
 
 /** What is undefined here is missing. */
-export type Seen = { readonly [K in keyof MachineSnapshot]?: MachineSnapshot[K] | undefined };
+export type MachineSnapshotOverrides = { readonly [K in keyof MachineSnapshot]?: MachineSnapshot[K] | undefined };
 
-export const makeMachineSnapshot = (over: Seen = {}): MachineSnapshot => {
+export const makeMachineSnapshot = (over: MachineSnapshotOverrides = {}): MachineSnapshot => {
   const all = {
     request: makeMachineRequest(),
     machineApi: true,

@@ -1,5 +1,5 @@
 import type { Pod } from '../pod/pod.ts';
-import { defaultSettings, type KubeVirtSettings, type Migration, type Vmi } from '../vm/kubevirt.ts';
+import { defaultSettings, type KubeVirtSettings, type Vmi, type VmMigration } from '../vm/kubevirt.ts';
 import type { VmsKnown } from '../vm/vm-pod.ts';
 import { at, makePod } from './make.ts';
 
@@ -33,7 +33,7 @@ export const launcherOf = (vmi: Vmi, over: Partial<Pod> = {}): Pod =>
     ...over,
   });
 
-export const makeMigration = (vmi: Vmi, phase: string, over: Partial<Migration> = {}): Migration => ({
+export const makeMigration = (vmi: Vmi, phase: string, over: Partial<VmMigration> = {}): VmMigration => ({
   key: `${vmi.namespace}/evacuation-${vmi.name}`,
   namespace: vmi.namespace,
   name: `evacuation-${vmi.name}`,

@@ -1,5 +1,5 @@
 import { secondsAfter, secondsBetween } from '../time.ts';
-import type { Sample, VmPod, VmsKnown } from './vm-pod.ts';
+import type { MigrationSample, VmPod, VmsKnown } from './vm-pod.ts';
 
 /** Seconds below which Kubernetes' whole seconds say nothing of how long something took. */
 const shortest = 0.5;
@@ -10,7 +10,7 @@ const median = (values: readonly number[]): number => {
 };
 
 /** Bytes that one migration copies in a second, and seconds that it takes beside. */
-const paceOf = (samples: readonly Sample[]): { readonly rate: number; readonly overhead: number } => {
+const paceOf = (samples: readonly MigrationSample[]): { readonly rate: number; readonly overhead: number } => {
   const bytes = samples.reduce((sum, sample) => sum + sample.bytes, 0);
   const seconds = samples.reduce((sum, sample) => sum + Math.max(shortest, sample.copiedSeconds), 0);
   return { rate: bytes / seconds, overhead: median(samples.map(({ waitedSeconds }) => waitedSeconds)) };

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { launcherOf, makeMigration, makeVmi, makeVms } from '../testing/make-vms.ts';
 import { evictionPreview } from './eviction-preview.ts';
-import type { Migration, Vmi } from './kubevirt.ts';
+import type { Vmi, VmMigration } from './kubevirt.ts';
 import { plainVmPolicy, type VmPolicy } from './policy.ts';
 import { vmPodsOf } from './vm-pod.ts';
 
-const outlookOf = (vmis: readonly Vmi[], policy: Partial<VmPolicy> = {}, migrations: readonly Migration[] = []) => {
+const outlookOf = (vmis: readonly Vmi[], policy: Partial<VmPolicy> = {}, migrations: readonly VmMigration[] = []) => {
   const pods = vmis.map(vmi => launcherOf(vmi));
   return evictionPreview(vmPodsOf('n1', pods, makeVms({ vmis, migrations })).values(), { ...plainVmPolicy, ...policy });
 };

@@ -10,7 +10,7 @@ export type DesiredHostState = {
 
 /** What is known of the hypervisor that a node is. */
 export type HostView = {
-  /** Every VM that is on it, or was since the wish came; sorted by name. */
+  /** Every VM that is on it, or was since the state was desired; sorted by name. */
   readonly vms: readonly VmStatus[];
   /** New VMs are kept away, and nothing that has to leave is left. Said only of what was seen after new ones were kept away. */
   readonly empty: boolean;

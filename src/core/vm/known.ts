@@ -1,13 +1,13 @@
 import type { Pod } from '../pod/pod.ts';
 import { secondsBetween } from '../time.ts';
-import { isOver, type KubeVirtSettings, type Migration, type Vmi } from './kubevirt.ts';
-import { type Sample, strategyOf, type VmsKnown } from './vm-pod.ts';
+import { isOver, type KubeVirtSettings, type Vmi, type VmMigration } from './kubevirt.ts';
+import { type MigrationSample, strategyOf, type VmsKnown } from './vm-pod.ts';
 
 /** All that is known of a cluster's VMs. */
 export type ClusterVms = {
   readonly settings: KubeVirtSettings;
   readonly vmis: readonly Vmi[];
-  readonly migrations: readonly Migration[];
+  readonly migrations: readonly VmMigration[];
 };
 
 /** What is under way in the whole cluster, and what it has taken so far. */
@@ -16,14 +16,14 @@ export type Traffic = {
   readonly asked: readonly Vmi[];
   /** Migrations that no drain has asked for. */
   readonly others: number;
-  readonly samples: readonly Sample[];
+  readonly samples: readonly MigrationSample[];
 };
 
 /** Migrations from which is learned how long one takes: the latest ones. */
 const mostSamples = 50;
 
 /** What the latest good migrations took. */
-const samplesOf = ({ vmis, migrations }: ClusterVms): readonly Sample[] => {
+const samplesOf = ({ vmis, migrations }: ClusterVms): readonly MigrationSample[] => {
   const memory = new Map(vmis.map(vmi => [vmi.key, vmi.memory] as const));
   const good = migrations.flatMap(({ vmi, phase, createdAt, runningAt, endedAt }) => {
     const bytes = memory.get(vmi);

@@ -36,7 +36,7 @@ export type Vmi = {
 };
 
 /** A VirtualMachineInstanceMigration. */
-export type Migration = {
+export type VmMigration = {
   readonly key: string;
   readonly namespace: string;
   readonly name: string;
@@ -176,7 +176,7 @@ export const readVmi = (raw: unknown): Vmi => {
 };
 
 /** Keeps of a VirtualMachineInstanceMigration what the type has. */
-export const readMigration = (raw: unknown): Migration => {
+export const readMigration = (raw: unknown): VmMigration => {
   const migration = raw as RawMigration;
   const { metadata, spec, status } = migration;
   const { migrationState: state, phaseTransitionTimestamps: times = [] } = status ?? {};
@@ -223,7 +223,7 @@ export const whyNotMigratable = ({ notMigratable }: Vmi): string => notMigratabl
 /** Where KubeVirt gives no reason. */
 export const unsaid = 'KubeVirt does not say why';
 
-export const isOver = ({ phase }: Migration): boolean => phase === 'Succeeded' || phase === 'Failed';
+export const isOver = ({ phase }: VmMigration): boolean => phase === 'Succeeded' || phase === 'Failed';
 
 /** It runs nowhere any more. */
 export const hasEnded = ({ phase }: Vmi): boolean => phase === 'Succeeded' || phase === 'Failed';

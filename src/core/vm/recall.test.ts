@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { makeMigration, makeVmi } from '../testing/make-vms.ts';
-import { type Migration, type Vmi } from './kubevirt.ts';
+import { type Vmi, type VmMigration } from './kubevirt.ts';
 import { recall } from './recall.ts';
 
 const nothingAsked: ReadonlyMap<string, Temporal.Instant> = new Map();
 const marked = makeVmi('a', { evacuatedFrom: 'n1' });
 
-const recalled = (vmis: readonly Vmi[], migrations: readonly Migration[], before = nothingAsked, seconds = 0) => {
+const recalled = (vmis: readonly Vmi[], migrations: readonly VmMigration[], before = nothingAsked, seconds = 0) => {
   const { writes, goingOn, waits } = recall('n1', { vmis, migrations }, before, at(seconds));
   return { asks: writes.map(({ method, path }) => `${method} ${path.split('/').slice(4).join('/')}`), goingOn, waits };
 };

@@ -1,6 +1,6 @@
 import type { Write } from '../maintenance/decision.ts';
 import { secondsBetween } from '../time.ts';
-import { isOver, type Migration, type Vmi } from './kubevirt.ts';
+import { isOver, type Vmi, type VmMigration } from './kubevirt.ts';
 import { hasBegun, type VmsKnown } from './vm-pod.ts';
 
 const subresources = '/apis/subresources.kubevirt.io/v1';
@@ -15,14 +15,14 @@ const cancelMark = (vmi: Vmi, nodeName: string): Write => ({
   method: 'PUT',
   path: `${subresources}${place(vmi, 'virtualmachineinstances')}/evacuate/cancel`,
   body: { evacuationNodeName: nodeName },
-  // Its answer is empty; to a wish for JSON it says 406 and does nothing (seen on 1.7).
+  // Its response is empty; to a request for JSON it responds 406 and does nothing (seen on 1.7).
   accept: '*/*',
   store: 'vms',
   announce: [],
 });
 
 /** Ends a migration whose VM has not begun to move. */
-const deleteMigration = (migration: Migration): Write => ({
+const deleteMigration = (migration: VmMigration): Write => ({
   what: `cancel the migration ${migration.key}, which has not begun`,
   method: 'DELETE',
   path: `${objects}${place(migration, 'virtualmachineinstancemigrations')}`,

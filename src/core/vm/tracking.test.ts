@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, makePod } from '../testing/make.ts';
 import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
-import { type Migration, unsaid, type Vmi } from './kubevirt.ts';
+import { unsaid, type Vmi, type VmMigration } from './kubevirt.ts';
 import { nothingTracked, track } from './tracking.ts';
 import { vmPodsOf } from './vm-pod.ts';
 import { hasGone, type VmState, type VmStatus } from './vm-status.ts';
 
-const standingOf = (vmi: Vmi, migrations: readonly Migration[] = [], seconds = 10): VmStatus | undefined => {
+const standingOf = (vmi: Vmi, migrations: readonly VmMigration[] = [], seconds = 10): VmStatus | undefined => {
   const known = makeVms({ settings: makeSettings({ parallelPerNode: 2, parallelPerCluster: 5 }), vmis: [vmi], migrations });
   const pods = [launcherOf(vmi), makePod('web')];
   return track('n1', pods, vmPodsOf('n1', pods, known), known, nothingTracked, at(seconds)).vms.get(vmi.uid);
@@ -19,7 +19,7 @@ const failed = makeMigration(marked, 'Failed', { name: 'first', uid: 'first', cr
 const external = makeVmi('a', { strategy: 'External' });
 const forHelp = (remedy: string) => ({ state: 'Cannot', remedy });
 
-const standings: readonly (readonly [string, Vmi, readonly Migration[], number, object])[] = [
+const standings: readonly (readonly [string, Vmi, readonly VmMigration[], number, object])[] = [
   ['nobody has asked', makeVmi('a'), [], 10, { state: 'Waiting', message: 'waits for its turn' }],
   ['somebody else will be asked', external, [], 10, { state: 'Waiting', message: 'waits for its turn' }],
   [

@@ -1,6 +1,6 @@
 import type { BlockerInfo } from '../drain/blocker.ts';
 import type { Pod } from '../pod/pod.ts';
-import { type KubeVirtSettings, type Migration, unsaid, whyNotMigratable } from './kubevirt.ts';
+import { type KubeVirtSettings, unsaid, type VmMigration, whyNotMigratable } from './kubevirt.ts';
 import { type MigrationProgress, migrationProgressOf, type VmPod } from './vm-pod.ts';
 
 /** Why a VM's pod has not gone yet, as a blocker. */
@@ -10,7 +10,7 @@ type Text = Pick<BlockerInfo, 'cause' | 'message' | 'remedy'>;
 const limits = ({ parallelPerNode, parallelPerCluster }: KubeVirtSettings): string =>
   `KubeVirt migrates ${parallelPerNode} at a time from a node and ${parallelPerCluster} in the cluster`;
 
-const phaseText = (migration: Migration | undefined): string => {
+const phaseText = (migration: VmMigration | undefined): string => {
   const to = migration?.target === undefined ? '' : ` to ${migration.target}`;
   return `is being migrated${to} (${migration?.phase ?? 'begun'})`;
 };

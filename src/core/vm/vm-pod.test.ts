@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
-import type { Migration, Vmi } from './kubevirt.ts';
+import type { Vmi, VmMigration } from './kubevirt.ts';
 import { isStranded, looksDifferentAt, migrationProgressOf, vmPodsOf } from './vm-pod.ts';
 
-const vmPodOf = (vmi: Vmi, migrations: readonly Migration[] = [], evictionStrategy?: string) => {
+const vmPodOf = (vmi: Vmi, migrations: readonly VmMigration[] = [], evictionStrategy?: string) => {
   const settings = makeSettings(evictionStrategy === undefined ? {} : { evictionStrategy });
   const pod = launcherOf(vmi);
   const vmPod = vmPodsOf('n1', [pod], makeVms({ settings, vmis: [vmi], migrations })).get(pod.uid);
@@ -44,12 +44,12 @@ const marked = makeVmi('a', { evacuatedFrom: 'n1' });
 const failed = makeMigration(marked, 'Failed', { name: 'first', uid: 'first', createdAt: at(-10), failure: 'no luck' });
 
 /** One whose phase has no time, as of older versions. */
-const unsaidSince = (phase: string): Migration => {
+const unsaidSince = (phase: string): VmMigration => {
   const { since: _unknown, ...migration } = makeMigration(marked, phase);
   return migration;
 };
 
-const journeys: readonly (readonly [string, Vmi, readonly Migration[], number, string, boolean])[] = [
+const journeys: readonly (readonly [string, Vmi, readonly VmMigration[], number, string, boolean])[] = [
   ['nobody has asked', makeVmi('a'), [], 0, 'None', false],
   ['marked, and nothing made of it yet', marked, [], 0, 'Queued', false],
   ['made, and KubeVirt has not begun', marked, [makeMigration(marked, 'Pending')], 1000, 'Queued', false],
@@ -90,7 +90,7 @@ test('what only time changes is looked at again in time', () => {
 
 test('a controller that gets time to move a VM is looked at again when that is over; nobody else is', () => {
   const external = makeVmi('a', { ...marked, strategy: 'External', askedAt: at(0) });
-  const again = (vmi: Vmi, seconds: number, migrations: readonly Migration[] = []) =>
+  const again = (vmi: Vmi, seconds: number, migrations: readonly VmMigration[] = []) =>
     looksDifferentAt(vmPodOf(vmi, migrations), at(seconds))?.epochMilliseconds;
   assert.deepEqual([again(external, 5), again(external, 600)], [at(601).epochMilliseconds, at(601).epochMilliseconds]);
   assert.deepEqual([again(external, 601), again(without(external, 'askedAt'), 5)], [undefined, undefined]);
@@ -100,7 +100,7 @@ test('a controller that gets time to move a VM is looked at again when that is o
 
 test('the last migration is the youngest, and of those of one moment the last by name', () => {
   const made = (name: string, seconds: number) => makeMigration(marked, 'Failed', { name, uid: name, createdAt: at(seconds) });
-  const scenes: readonly (readonly [readonly Migration[], string])[] = [
+  const scenes: readonly (readonly [readonly VmMigration[], string])[] = [
     [[made('a', 2), made('b', 1)], 'a'],
     [[made('a', 1), made('b', 2)], 'b'],
     [[made('a', 1), made('b', 1)], 'b'],

@@ -1,6 +1,6 @@
 import { isFinished, type Pod } from '../pod/pod.ts';
 import { isBefore, secondsAfter, secondsBetween } from '../time.ts';
-import { hasEnded, isOver, type KubeVirtSettings, type Migration, type Vmi } from './kubevirt.ts';
+import { hasEnded, isOver, type KubeVirtSettings, type Vmi, type VmMigration } from './kubevirt.ts';
 
 /** What is known of the VMs that concern one node. */
 export type VmsKnown = {
@@ -8,17 +8,17 @@ export type VmsKnown = {
   /** That run on the node, are meant to leave it, or have left it for this maintenance. */
   readonly vmis: readonly Vmi[];
   /** Of these VMs. */
-  readonly migrations: readonly Migration[];
+  readonly migrations: readonly VmMigration[];
   /** VMs of other nodes that somebody has asked KubeVirt to move. */
   readonly askedElsewhere: number;
   /** Migrations under way that no drain has asked for. */
   readonly othersUnderWay: number;
   /** Of the whole cluster, the latest ones: what they took. */
-  readonly samples: readonly Sample[];
+  readonly samples: readonly MigrationSample[];
 };
 
 /** A migration that has come to its good end. */
-export type Sample = { readonly bytes: number; readonly waitedSeconds: number; readonly copiedSeconds: number };
+export type MigrationSample = { readonly bytes: number; readonly waitedSeconds: number; readonly copiedSeconds: number };
 
 /** What an eviction of its pod means to a VM that runs on the node (kubevirt's pod-eviction-admitter). */
 type EvictionEffect =
@@ -39,9 +39,9 @@ export type VmPod = {
   /** here: it runs in this pod. comes: it runs elsewhere so far, and this pod is where it will go. left: it has moved, and its pod is ending. */
   readonly stay: 'here' | 'comes' | 'left';
   /** The one under way. */
-  readonly migration?: Migration;
+  readonly migration?: VmMigration;
   /** The last one, when it has failed. */
-  readonly failed?: Migration;
+  readonly failed?: VmMigration;
 };
 
 /** The strategy in force, as KubeVirt reads it: the VM's own, else the cluster's, else None. */
@@ -60,7 +60,7 @@ const evictionEffectOf = (vmi: Vmi, settings: KubeVirtSettings): EvictionEffect 
   }
 };
 
-const byCreation = (one: Migration, other: Migration): number =>
+const byCreation = (one: VmMigration, other: VmMigration): number =>
   Temporal.Instant.compare(one.createdAt, other.createdAt) || (one.name < other.name ? -1 : 1);
 
 const isLauncher = ({ owner }: Pod): boolean => owner?.kind === 'VirtualMachineInstance';
@@ -121,7 +121,7 @@ export type MigrationProgress =
 
 const placing = new Set(['Scheduling', 'Scheduled']);
 
-const ofMigration = ({ phase, since, createdAt }: Migration, failed: boolean, now: Temporal.Instant): MigrationProgress => {
+const ofMigration = ({ phase, since, createdAt }: VmMigration, failed: boolean, now: Temporal.Instant): MigrationProgress => {
   if (phase === 'Pending') return failed ? 'Failing' : 'Queued';
   if (phase !== 'Scheduling') return 'Moving';
   return secondsBetween(since ?? createdAt, now) > placedWithin ? 'Lost' : 'Placing';
@@ -150,7 +150,7 @@ export const looksDifferentAt = (vmPod: VmPod, now: Temporal.Instant): Temporal.
 export const isAsked = (vmPod: VmPod): boolean => vmPod.migration !== undefined || vmPod.vmi.evacuatedFrom !== undefined;
 
 /** Its target pod has a node: what has come so far is not called back. */
-export const hasBegun = ({ phase }: Migration): boolean => phase !== 'Pending' && !placing.has(phase);
+export const hasBegun = ({ phase }: VmMigration): boolean => phase !== 'Pending' && !placing.has(phase);
 
 /** Nothing moves it as things are: somebody has to help, or the policy has to shut it down. */
 export const isStranded = (vmPod: VmPod, now: Temporal.Instant): boolean => {

@@ -214,9 +214,9 @@ describe('the start', () => {
   });
 
   test('comes before the deadline when the opening would be too late', () => {
-    const wish = { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') };
-    assert.equal(begins(calendar, wish, now), '2026-06-03T19:00:00Z deadline');
-    assert.equal(begins(calendar, wish, at('2026-06-03T19:30:00Z')), '2026-06-03T19:30:00Z deadline');
+    const constraints = { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') };
+    assert.equal(begins(calendar, constraints, now), '2026-06-03T19:00:00Z deadline');
+    assert.equal(begins(calendar, constraints, at('2026-06-03T19:30:00Z')), '2026-06-03T19:30:00Z deadline');
   });
 
   test('comes in the opening when that ends in time', () => {
@@ -240,10 +240,10 @@ describe('the start', () => {
   });
 
   test('is not moved by a freeze that is over by then, or comes after it', () => {
-    const wish = { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') };
+    const constraints = { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') };
     for (const freeze of [span('2026-06-03T13:00:00Z', '2026-06-03T14:00:00Z'), span('2026-06-03T19:30:00Z', '2026-06-03T21:00:00Z')]) {
       const frozen = calendarOf([windowOf([nightly], { timeZone: 'UTC', freezes: [freeze] })]);
-      assert.equal(begins(frozen, wish, now), '2026-06-03T19:00:00Z deadline');
+      assert.equal(begins(frozen, constraints, now), '2026-06-03T19:00:00Z deadline');
     }
   });
 
@@ -256,10 +256,10 @@ describe('the start', () => {
 
   test('does not break a freeze that began already, except where the window says so', () => {
     const freezes = [span('2026-06-03T11:00:00Z', '2026-06-03T21:00:00Z')];
-    const wish = { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') };
-    assert.equal(begins(calendarOf([windowOf([nightly], { timeZone: 'UTC', freezes })]), wish, now), '2026-06-03T22:00:00Z window');
+    const constraints = { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') };
+    assert.equal(begins(calendarOf([windowOf([nightly], { timeZone: 'UTC', freezes })]), constraints, now), '2026-06-03T22:00:00Z window');
     const bold = calendarOf([windowOf([nightly], { timeZone: 'UTC', freezes, missed: 'EvenInFreeze' })]);
-    assert.equal(begins(bold, wish, now), '2026-06-03T19:00:00Z deadline');
+    assert.equal(begins(bold, constraints, now), '2026-06-03T19:00:00Z deadline');
   });
 
   test('comes once a year where the rule says so', () => {
@@ -331,16 +331,19 @@ describe('laws', () => {
   });
 
   test('nothing starts in a freeze or too late to end in its opening, except for a deadline', () => {
-    const wish = fc.record({ expectedSeconds: fc.integer({ min: 1, max: 9000 }), deadline: moment }, { requiredKeys: ['expectedSeconds'] });
+    const constraints = fc.record(
+      { expectedSeconds: fc.integer({ min: 1, max: 9000 }), deadline: moment },
+      { requiredKeys: ['expectedSeconds'] },
+    );
     fc.assert(
-      fc.property(spans, spans, wish, moment, (openings, freezes, wish, now) => {
+      fc.property(spans, spans, constraints, moment, (openings, freezes, constraints, now) => {
         const calendar = calendarOf([windowOf([span('2025-01-01T00:00:00Z', '2025-01-01T01:00:00Z'), ...openings], { freezes })]);
-        const start = startOf(calendar, wish, now);
+        const start = startOf(calendar, constraints, now);
         if (start.kind === 'never') return;
         assert.equal(freezeAt(calendar, start.at), undefined);
         assert.ok(!isBefore(start.at, now));
-        if (start.because !== 'window') return assert.ok(wish.deadline !== undefined);
-        assert.ok(start.until !== undefined && secondsBetween(start.at, start.until) >= wish.expectedSeconds);
+        if (start.because !== 'window') return assert.ok(constraints.deadline !== undefined);
+        assert.ok(start.until !== undefined && secondsBetween(start.at, start.until) >= constraints.expectedSeconds);
         assert.ok(covers(openings, start.at));
       }),
     );

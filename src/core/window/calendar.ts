@@ -151,7 +151,7 @@ export type StartConstraints = {
 };
 
 /** When it begins. Never: no opening of the next 400 days is long enough, and no deadline makes up for it. */
-export type Start =
+export type ScheduledStart =
   | {
       readonly kind: 'at';
       readonly at: Temporal.Instant;
@@ -162,7 +162,7 @@ export type Start =
 
 const clampedFrom = (span: Span, earliest: Temporal.Instant): Span => (isBefore(span.from, earliest) ? { ...span, from: earliest } : span);
 
-const firstFit = (calendar: Calendar, { expectedSeconds }: StartConstraints, earliest: Temporal.Instant): Start => {
+const firstFit = (calendar: Calendar, { expectedSeconds }: StartConstraints, earliest: Temporal.Instant): ScheduledStart => {
   let longestSeconds = 0;
   for (const ahead of looks) {
     const spans = freeSpans(calendar, { from: earliest, to: secondsAfter(earliest, ahead) }).map(span => clampedFrom(span, earliest));
@@ -192,13 +192,13 @@ const later = (one: Temporal.Instant, other: Temporal.Instant): Temporal.Instant
  * the windows decides: act before the deadline outside of openings, but not in a freeze (BeforeDeadline); in a freeze too (EvenInFreeze); or
  * wait for the opening all the same (Wait). A freeze that began already and lasts past the deadline is not broken unless EvenInFreeze says so.
  */
-export const startOf = (calendar: Calendar, wish: StartConstraints, now: Temporal.Instant): Start => {
-  const earliest = later(now, wish.notBefore ?? now);
-  const fit = firstFit(calendar, wish, earliest);
-  const { deadline } = wish;
+export const startOf = (calendar: Calendar, constraints: StartConstraints, now: Temporal.Instant): ScheduledStart => {
+  const earliest = later(now, constraints.notBefore ?? now);
+  const fit = firstFit(calendar, constraints, earliest);
+  const { deadline } = constraints;
   const missed = missedOf(calendar);
   if (deadline === undefined || missed === 'Wait') return fit;
-  const latest = secondsAfter(deadline, -wish.expectedSeconds);
+  const latest = secondsAfter(deadline, -constraints.expectedSeconds);
   if (fit.kind === 'at' && !isBefore(latest, fit.at)) return fit;
   // Too late to be over in time: then as soon as it may be.
   const wanted = later(latest, earliest);
@@ -216,11 +216,11 @@ const ease = 2;
  */
 export const lastStartOf = (
   calendar: Calendar,
-  wish: StartConstraints & { readonly deadline: Temporal.Instant },
+  constraints: StartConstraints & { readonly deadline: Temporal.Instant },
   now: Temporal.Instant,
-): Start | undefined => {
-  const { deadline, expectedSeconds } = wish;
-  const earliest = later(now, wish.notBefore ?? now);
+): ScheduledStart | undefined => {
+  const { deadline, expectedSeconds } = constraints;
+  const earliest = later(now, constraints.notBefore ?? now);
   if (!isBefore(earliest, deadline)) return undefined;
   const spans = freeSpans(calendar, { from: earliest, to: deadline })
     .map(span => clampedFrom(span, earliest))

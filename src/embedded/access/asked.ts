@@ -6,7 +6,7 @@ import type { KindTable } from '../kinds/kind-table.ts';
 export type User = { readonly name: string; readonly groups: readonly string[] };
 
 /** What is asked for, in the words of roles. Upstream: RequestInfo of apiserver/pkg/endpoints/request. */
-export type Asked =
+export type RequestAttributes =
   | {
       readonly kind: 'resource';
       readonly verb: string;
@@ -40,7 +40,7 @@ export const reviews = {
   path: '/apis/authorization.k8s.io/v1/subjectaccessreviews',
 };
 
-export const askedBy = (request: ApiRequest, kinds: KindTable): Asked => {
+export const askedBy = (request: ApiRequest, kinds: KindTable): RequestAttributes => {
   const route = routeOf(request.path, kinds);
   if (route.kind === 'collection') {
     const verb = collectionVerb(request);
@@ -70,7 +70,7 @@ export const askedBy = (request: ApiRequest, kinds: KindTable): Asked => {
 };
 
 /** An object of a group that is not served here: somebody behind the server may serve it, and roles say who gets there. */
-const behind = ({ method, path }: ApiRequest): Asked | undefined => {
+const behind = ({ method, path }: ApiRequest): RequestAttributes | undefined => {
   const found = /^\/apis\/([^/]+)\/[^/]+\/namespaces\/([^/]+)\/([^/]+)\/([^/]+)(?:\/([^/]+))?/.exec(path);
   if (found === null) return undefined;
   const [, group = '', namespace = '', resource = '', name = '', subresource = ''] = found.map(part => decodeURIComponent(part ?? ''));

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { type Failure, forbidden, forbiddenPath } from '../failure.ts';
 import { objects, type Stored, text } from '../object.ts';
 import type { Store } from '../store/store.ts';
-import type { Asked, User } from './asked.ts';
+import type { RequestAttributes, User } from './asked.ts';
 import { ruleAllows } from './rules.ts';
 
 /** Upstream: plugin/pkg/auth/authorizer/rbac/rbac.go and pkg/registry/rbac/validation/rule.go. */
@@ -30,7 +30,7 @@ const rulesOf = (store: Store, binding: Stored): Rules => {
   return { rules: [], problem: `${isCluster ? 'clusterrole' : 'role'}.${rbac} "${name}" not found` };
 };
 
-const bindingsFor = (store: Store, asked: Asked, user: User): readonly Stored[] => {
+const bindingsFor = (store: Store, asked: RequestAttributes, user: User): readonly Stored[] => {
   const inNamespace = asked.kind === 'resource' && asked.namespace !== '' ? store.list(`rolebindings.${rbac}`, asked.namespace) : [];
   return [...store.list(`clusterrolebindings.${rbac}`), ...inNamespace].filter(binding =>
     objects(binding['subjects']).some(subject => isMeant(subject, user, binding.metadata.namespace ?? '')),
@@ -43,7 +43,7 @@ const aggregated = (problems: readonly string[]): string => {
   return all.length === 1 ? (all[0] ?? '') : `[${all.join(', ')}]`;
 };
 
-const refusal = (user: User, asked: Asked, reason: string): Failure => {
+const refusal = (user: User, asked: RequestAttributes, reason: string): Failure => {
   const tail = reason === '' ? '' : `: rbac: RBAC: ${reason}`;
   const who = `User ${JSON.stringify(user.name)} cannot ${asked.verb}`;
   if (asked.kind === 'path') return forbiddenPath(`${who} path ${JSON.stringify(asked.path)}${tail}`);
@@ -54,7 +54,7 @@ const refusal = (user: User, asked: Asked, reason: string): Failure => {
 };
 
 /** Why the user may not do what is asked: undefined when some role allows it. Roles only ever allow. */
-export const authorize = (store: Store, user: User, asked: Asked): Failure | undefined => {
+export const authorize = (store: Store, user: User, asked: RequestAttributes): Failure | undefined => {
   if (user.groups.includes(masters)) return undefined;
   const problems: string[] = [];
   for (const binding of bindingsFor(store, asked, user)) {

@@ -3,12 +3,12 @@ import { type ApiRequest, answer, failed, type Response } from '../api/message.t
 import { badRequest } from '../failure.ts';
 import { items, part, text } from '../object.ts';
 import type { Store } from '../store/store.ts';
-import type { Asked } from './asked.ts';
+import type { RequestAttributes } from './asked.ts';
 import { authorize } from './authorize.ts';
 
 /** SubjectAccessReview: what somebody else may. Upstream: pkg/registry/authorization/subjectaccessreview. */
 
-const askedIn = (spec: JsonObject): Asked => {
+const askedIn = (spec: JsonObject): RequestAttributes => {
   const path = part(spec, 'nonResourceAttributes');
   if (Object.keys(path).length > 0) return { kind: 'path', verb: text(path, 'verb'), path: text(path, 'path') };
   const of = part(spec, 'resourceAttributes');

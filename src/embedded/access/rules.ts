@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json.ts';
 import { items } from '../object.ts';
-import type { Asked } from './asked.ts';
+import type { RequestAttributes } from './asked.ts';
 
 /** Upstream: RuleAllows of plugin/pkg/auth/authorizer/rbac and pkg/apis/rbac/v1/evaluation_helpers.go. */
 
@@ -8,14 +8,17 @@ const words = (rule: JsonObject, field: string): readonly string[] => items(rule
 
 const has = (all: readonly string[], wanted: string): boolean => all.includes('*') || all.includes(wanted);
 
-const resourceMatches = (all: readonly string[], { resource, subresource }: Extract<Asked, { readonly kind: 'resource' }>): boolean =>
+const resourceMatches = (
+  all: readonly string[],
+  { resource, subresource }: Extract<RequestAttributes, { readonly kind: 'resource' }>,
+): boolean =>
   has(all, subresource === '' ? resource : `${resource}/${subresource}`) || (subresource !== '' && all.includes(`*/${subresource}`));
 
 const pathMatches = (all: readonly string[], path: string): boolean =>
   all.some(one => one === '*' || one === path || (one.endsWith('*') && path.startsWith(one.replace(/\*+$/, ''))));
 
 /** Whether one rule of a role allows it. */
-export const ruleAllows = (rule: JsonObject, asked: Asked): boolean => {
+export const ruleAllows = (rule: JsonObject, asked: RequestAttributes): boolean => {
   if (!has(words(rule, 'verbs'), asked.verb)) return false;
   if (asked.kind === 'path') return pathMatches(words(rule, 'nonResourceURLs'), asked.path);
   const names = words(rule, 'resourceNames');

@@ -5,7 +5,7 @@ import { readiness } from '../controllers/nodes/conditions.ts';
 import { isFinished, nodeOf, phaseOf } from '../controllers/pods.ts';
 import { durationMs } from '../duration.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
-import type { Change } from '../store/store.ts';
+import type { StoreChange } from '../store/store.ts';
 import { graceOf } from './resources.ts';
 import { isMirror, StaticPods } from './static-pods.ts';
 
@@ -61,7 +61,7 @@ export class Kubelets {
   }
 
   /** Is told of every change of nodes and pods. */
-  told({ resource, type, object }: Change): void {
+  told({ resource, type, object }: StoreChange): void {
     if (resource === 'nodes') {
       if (type !== 'removed' && this.#isAlive(object)) this.back(object.metadata.name);
       return;

@@ -5,7 +5,7 @@ import { type Cluster, timeText } from '../controllers/controller.ts';
 import { conditionOfNode, readiness } from '../controllers/nodes/conditions.ts';
 import { kubernetesVersion } from '../kubernetes-version.ts';
 import { at, objects, part, type Stored, text } from '../object.ts';
-import type { Change } from '../store/store.ts';
+import type { StoreChange } from '../store/store.ts';
 
 /** Plays what kubelets say of their nodes: that they are ready, and every ten seconds, by a lease, that they are still there. */
 
@@ -96,7 +96,7 @@ export class NodeAgents {
   }
 
   /** Is told of every change of nodes. */
-  told({ resource, type, object }: Change): void {
+  told({ resource, type, object }: StoreChange): void {
     if (resource !== 'nodes') return;
     const { name } = object.metadata;
     if (type === 'removed') {

@@ -4,7 +4,7 @@ import { ofStored } from '../facts.ts';
 import { at, items, part, type Stored, strings } from '../object.ts';
 import type { Store } from '../store/store.ts';
 import { terms } from './affinity.ts';
-import { type Amounts, type Asked, allocatable, requestsOf } from './resources.ts';
+import { type Amounts, allocatable, type ResourceRequests, requestsOf } from './resources.ts';
 
 /** What one node carries at the moment, and what is asked of it for every pod. `guarded`: its pods that keep others away. */
 export type NodeInfo = {
@@ -29,7 +29,7 @@ const freeOf = (used: Amounts, has: Amounts): number => {
 };
 
 /** What a pod weighs on its node. */
-type Weight = { readonly asked: Asked; readonly keepsOthersAway: boolean };
+type Weight = { readonly asked: ResourceRequests; readonly keepsOthersAway: boolean };
 
 /** A pod's spec stays the same object through all updates of its status. */
 const weightIn = ofStored(
@@ -41,7 +41,7 @@ const weightIn = ofStored(
 
 const weightOf = ofStored((pod: Stored): Weight => weightIn(part(pod, 'spec')));
 
-export const askedBy = (pod: Stored): Asked => weightOf(pod).asked;
+export const askedBy = (pod: Stored): ResourceRequests => weightOf(pod).asked;
 
 export const loadOf = (store: Store, node: Stored): NodeInfo => {
   const { name } = node.metadata;

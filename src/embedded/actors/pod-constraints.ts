@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../core/json.ts';
 import { at, items, objects, type Stored, text } from '../object.ts';
 import { terms } from './affinity.ts';
-import type { Asked } from './resources.ts';
+import type { ResourceRequests } from './resources.ts';
 import { toleratesAll } from './taints.ts';
 
 /** What a pod wants of its node, found once: it is asked for every node that is looked at. */
 export type PodConstraints = {
-  readonly asked: Asked;
+  readonly asked: ResourceRequests;
   /** The only nodes that it may run on, by name, where all its terms name one: all others are not even looked at. */
   readonly named: ReadonlySet<string> | undefined;
   readonly toleratesCordon: boolean;
@@ -35,7 +35,7 @@ const namedBy = (spec: JsonObject): ReadonlySet<string> | undefined => {
   return new Set(fields.flatMap(field => items(field?.['values']).map(String)));
 };
 
-export const constraintsOf = (spec: JsonObject, asked: Asked): PodConstraints => ({
+export const constraintsOf = (spec: JsonObject, asked: ResourceRequests): PodConstraints => ({
   asked,
   named: namedBy(spec),
   toleratesCordon: toleratesAll(spec, cordonTaint, ['NoSchedule']),

@@ -37,19 +37,19 @@ export const allocatable = ofStored((node: JsonObject): Amounts => {
 });
 
 /** What is asked for, one by one: it is gone through for every node. */
-export type Asked = readonly (readonly [name: string, value: number])[];
+export type ResourceRequests = readonly (readonly [name: string, value: number])[];
 
-const isShort = ([name, value]: Asked[number], used: Amounts, has: Amounts): boolean =>
+const isShort = ([name, value]: ResourceRequests[number], used: Amounts, has: Amounts): boolean =>
   value > 0 && (used[name] ?? 0) + value > (has[name] ?? 0);
 
 /** There is enough of everything. */
-export const fits = (asked: Asked, used: Amounts, has: Amounts): boolean => {
+export const fits = (asked: ResourceRequests, used: Amounts, has: Amounts): boolean => {
   for (const one of asked) if (isShort(one, used, has)) return false;
   return true;
 };
 
 /** Of what there would be too little; empty when it fits. */
-export const lacking = (asked: Asked, used: Amounts, has: Amounts): readonly string[] =>
+export const lacking = (asked: ResourceRequests, used: Amounts, has: Amounts): readonly string[] =>
   asked.filter(one => isShort(one, used, has)).map(([name]) => name);
 
 /** The seconds that a pod has to end. */

@@ -3,7 +3,7 @@ import { type Cluster, timeText } from '../controllers/controller.ts';
 import { isFinished, nodeOf } from '../controllers/pods.ts';
 import { type RequestQueue, schedulerClient } from '../controllers/request-limits.ts';
 import { objects, part, type Stored, text } from '../object.ts';
-import type { Change } from '../store/store.ts';
+import type { StoreChange } from '../store/store.ts';
 import { loadOf, type NodeInfo } from './node-info.ts';
 import { place, queueOf } from './scheduler.ts';
 import { SchedulingCycle } from './scheduling-cycle.ts';
@@ -44,7 +44,7 @@ export class Scheduling {
   }
 
   /** Is told of every change of nodes and pods. */
-  told(change: Change): void {
+  told(change: StoreChange): void {
     const { resource, object } = change;
     if (resource === 'nodes') this.#nodeChanged(change);
     if (resource !== 'pods') return;
@@ -60,7 +60,7 @@ export class Scheduling {
   }
 
   /** Nodes carry another load when a pod comes to them, ends or leaves them. */
-  #weigh(change: Change): void {
+  #weigh(change: StoreChange): void {
     const { object } = change;
     const before = change.type === 'changed' ? change.before : undefined;
     if (before !== undefined && nodeOf(before) === nodeOf(object) && isFinished(before) === isFinished(object)) return;
@@ -74,7 +74,7 @@ export class Scheduling {
     this.#parked.clear();
   }
 
-  #nodeChanged({ type, object }: Change): void {
+  #nodeChanged({ type, object }: StoreChange): void {
     const { name } = object.metadata;
     this.#stale.add(name);
     if (type !== 'removed') this.#unpark();

@@ -6,17 +6,17 @@ import type { User } from '../access/asked.ts';
 import { authorize } from '../access/authorize.ts';
 import { shown } from '../api/render.ts';
 import { objects, text } from '../object.ts';
-import type { Attempt } from '../registry/gate.ts';
+import type { AdmissionAttributes } from '../registry/gate.ts';
 import type { Store } from '../store/store.ts';
 
 /** An attempt as webhooks and expressions see it. Upstream: apiserver/pkg/admission/plugin/webhook/request and plugin/cel. */
 
 /** An object with its kind and version; null where there is none. */
-export const asSent = ({ of, subresource }: Attempt, object: JsonObject | undefined): Json =>
+export const asSent = ({ of, subresource }: AdmissionAttributes, object: JsonObject | undefined): Json =>
   object === undefined ? null : subresource === '' || subresource === 'status' ? shown(of, object) : object;
 
 /** What is attempted, without the objects. */
-export const requestOf = (attempt: Attempt, user: User): JsonObject => {
+export const requestOf = (attempt: AdmissionAttributes, user: User): JsonObject => {
   const { of, subresource, namespace, name, operation, dryRun } = attempt;
   const kind =
     subresource === 'eviction'
@@ -38,7 +38,7 @@ export const requestOf = (attempt: Attempt, user: User): JsonObject => {
 };
 
 /** What names stand for in expressions. */
-export const bindingsOf = (attempt: Attempt, user: User, store: Store): Bindings => ({
+export const bindingsOf = (attempt: AdmissionAttributes, user: User, store: Store): Bindings => ({
   object: asSent(attempt, attempt.object),
   oldObject: asSent(attempt, attempt.before),
   // Absent texts are empty ones here: the type has all fields.

@@ -7,7 +7,7 @@ import type { User } from '../access/asked.ts';
 import { denial, type Failure, forbidden } from '../failure.ts';
 import { named } from '../kinds/kind.ts';
 import { items, objects, part, type Stored, text } from '../object.ts';
-import type { Attempt, Gate } from '../registry/gate.ts';
+import type { AdmissionAttributes, AdmissionCheck } from '../registry/gate.ts';
 import type { Store } from '../store/store.ts';
 import { bindingsOf, computed, conditionsOf } from './attempt.ts';
 import { isWithin } from './select.ts';
@@ -55,7 +55,7 @@ const objectionsOf = (spec: JsonObject, plain: Bindings): readonly Objection[] =
   });
 };
 
-const denied = (attempt: Attempt, policy: string, binding: string, { reason, message }: Objection): Failure => {
+const denied = (attempt: AdmissionAttributes, policy: string, binding: string, { reason, message }: Objection): Failure => {
   const why = `ValidatingAdmissionPolicy '${policy}' with binding '${binding}' denied request: ${message}`;
   const { message: whole, details } = forbidden(named(attempt.of), attempt.name, why, [{ message: why }]);
   return { ...denial(codes[reason] ?? 422, reason, whole), ...(details && { details }) };
@@ -63,7 +63,7 @@ const denied = (attempt: Attempt, policy: string, binding: string, { reason, mes
 
 export type Judgement = { readonly failure?: Failure; readonly warnings: readonly string[] };
 
-const judged = (attempt: Attempt, binding: Stored, objections: readonly Objection[]): Judgement => {
+const judged = (attempt: AdmissionAttributes, binding: Stored, objections: readonly Objection[]): Judgement => {
   const [policy, name] = [text(binding, 'spec', 'policyName'), binding.metadata.name];
   const actions = items(part(binding, 'spec')['validationActions']);
   const [first] = objections;
@@ -76,7 +76,7 @@ const judged = (attempt: Attempt, binding: Stored, objections: readonly Objectio
 };
 
 /** What the policies that are bound say of an attempt. */
-export const policiesOn = (store: Store, attempt: Attempt, user: User): Judgement => {
+export const policiesOn = (store: Store, attempt: AdmissionAttributes, user: User): Judgement => {
   const all = store.list(`validatingadmissionpolicybindings.${group}`).flatMap((binding): readonly Judgement[] => {
     const policy = store.get(`validatingadmissionpolicies.${group}`, '', text(binding, 'spec', 'policyName'));
     if (policy === undefined || attempt.of.group === group) return [];
@@ -91,7 +91,7 @@ export const policiesOn = (store: Store, attempt: Attempt, user: User): Judgemen
 
 /** For the writes of somebody who hears no warnings and asks no webhooks: the cluster's own components. */
 export const policyGate =
-  (store: Store, user: User): Gate =>
+  (store: Store, user: User): AdmissionCheck =>
   attempt => {
     const { failure } = policiesOn(store, attempt, user);
     return failure && { kind: 'refused', failure };

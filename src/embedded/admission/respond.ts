@@ -8,7 +8,7 @@ import type { Server } from '../api/server.ts';
 import { internalError } from '../failure.ts';
 import { objects } from '../object.ts';
 import { newUid } from '../registry/context.ts';
-import type { Attempt, Gate } from '../registry/gate.ts';
+import type { AdmissionAttributes, AdmissionCheck } from '../registry/gate.ts';
 import { bindingsOf, conditionsOf } from './attempt.ts';
 import { policiesOn } from './policies.ts';
 import { ask, type CallWebhook, unanswered, type WebhookResult } from './review.ts';
@@ -25,7 +25,7 @@ const webhooksOf = ({ registry }: Server): readonly JsonObject[] =>
 /** How often a write is looked at again because its object has changed while webhooks were asked. */
 const rounds = 5;
 
-const isSame = (one: Attempt, other: Attempt): boolean =>
+const isSame = (one: AdmissionAttributes, other: AdmissionAttributes): boolean =>
   one.operation === other.operation &&
   one.of.resource === other.of.resource &&
   one.subresource === other.subresource &&
@@ -35,7 +35,7 @@ const isSame = (one: Attempt, other: Attempt): boolean =>
 
 /** Before webhooks are asked, policies have spoken. */
 const behindPolicies =
-  (server: Server, user: User, warnings: string[], next: Gate): Gate =>
+  (server: Server, user: User, warnings: string[], next: AdmissionCheck): AdmissionCheck =>
   attempt => {
     const said = policiesOn(server.registry.store, attempt, user);
     warnings.push(...said.warnings);
@@ -43,8 +43,8 @@ const behindPolicies =
   };
 
 /** What the request would write: played without writing. */
-const attemptsOf = (server: Server, request: ApiRequest, user: User): readonly Attempt[] => {
-  const attempts: Attempt[] = [];
+const attemptsOf = (server: Server, request: ApiRequest, user: User): readonly AdmissionAttributes[] => {
+  const attempts: AdmissionAttributes[] = [];
   const dryRun = isDryDeletion(request);
   const gate = behindPolicies(server, user, [], attempt => {
     attempts.push({ ...attempt, dryRun });
@@ -55,11 +55,16 @@ const attemptsOf = (server: Server, request: ApiRequest, user: User): readonly A
   return attempts;
 };
 
-type Judged = { readonly attempt: Attempt; readonly verdict: WebhookResult };
+type Judged = { readonly attempt: AdmissionAttributes; readonly verdict: WebhookResult };
 
-export type Asker = { readonly call: CallWebhook; readonly user: User };
+export type WebhookCaller = { readonly call: CallWebhook; readonly user: User };
 
-const judged = async (server: Server, webhooks: readonly JsonObject[], attempt: Attempt, { call, user }: Asker): Promise<Judged> => {
+const judged = async (
+  server: Server,
+  webhooks: readonly JsonObject[],
+  attempt: AdmissionAttributes,
+  { call, user }: WebhookCaller,
+): Promise<Judged> => {
   const { store, random } = server.registry;
   const asked = webhooks.filter(webhook => concerns(webhook, attempt, store));
   const verdicts = await Promise.all(
@@ -76,7 +81,7 @@ const judged = async (server: Server, webhooks: readonly JsonObject[], attempt: 
 
 /** Lets through what has been judged; what has not been is refused, and noted. */
 const gateOf =
-  (all: readonly Judged[], unknown: () => void): Gate =>
+  (all: readonly Judged[], unknown: () => void): AdmissionCheck =>
   attempt => {
     const known = all.find(one => isSame(one.attempt, attempt));
     if (known === undefined) {
@@ -95,7 +100,7 @@ const plainly = (server: Server, request: ApiRequest, user: User): Response => {
 };
 
 /** Answers one request; policies speak, and webhooks are asked where there are any that it concerns. */
-export const respond = async (server: Server, request: ApiRequest, asker: Asker): Promise<Response> => {
+export const respond = async (server: Server, request: ApiRequest, asker: WebhookCaller): Promise<Response> => {
   if (request.method === 'GET') return handle(server, request);
   if (request.method === 'POST' && request.path === reviews.path) return review(server.registry.store, request);
   const webhooks = webhooksOf(server);

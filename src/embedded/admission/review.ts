@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../../core/json.ts';
 import type { User } from '../access/asked.ts';
 import { badRequest, denial, type Failure, internalError } from '../failure.ts';
 import { text } from '../object.ts';
-import type { Attempt } from '../registry/gate.ts';
+import type { AdmissionAttributes } from '../registry/gate.ts';
 import { asSent, requestOf } from './attempt.ts';
 
 /** Upstream: apiserver/pkg/admission/plugin/webhook/{request,validating,errors}. */
@@ -14,14 +14,14 @@ export type WebhookResult = { readonly failure?: Failure; readonly warnings: rea
 
 const admitted: WebhookResult = { warnings: [] };
 
-const optionsKind: Readonly<Record<Attempt['operation'], string>> = {
+const optionsKind: Readonly<Record<AdmissionAttributes['operation'], string>> = {
   CREATE: 'CreateOptions',
   UPDATE: 'UpdateOptions',
   DELETE: 'DeleteOptions',
 };
 
 /** The AdmissionReview. */
-const reviewOf = (attempt: Attempt, user: User, uid: string): JsonObject => ({
+const reviewOf = (attempt: AdmissionAttributes, user: User, uid: string): JsonObject => ({
   kind: 'AdmissionReview',
   apiVersion: 'admission.k8s.io/v1',
   request: {
@@ -65,7 +65,13 @@ export const unanswered = (webhook: JsonObject, why: string): WebhookResult => {
 const usualSeconds = 10;
 
 /** Asks one webhook. */
-export const ask = async (webhook: JsonObject, attempt: Attempt, user: User, uid: string, call: CallWebhook): Promise<WebhookResult> => {
+export const ask = async (
+  webhook: JsonObject,
+  attempt: AdmissionAttributes,
+  user: User,
+  uid: string,
+  call: CallWebhook,
+): Promise<WebhookResult> => {
   const name = text(webhook, 'name');
   if (attempt.dryRun && !['None', 'NoneOnDryRun'].includes(text(webhook, 'sideEffects')))
     return { failure: badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`), warnings: [] };

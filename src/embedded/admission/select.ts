@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../core/json.ts';
 import { matches, readSelector } from '../../core/pod/selector.ts';
 import { at, items, objects, text } from '../object.ts';
-import type { Attempt } from '../registry/gate.ts';
+import type { AdmissionAttributes } from '../registry/gate.ts';
 import type { Store } from '../store/store.ts';
 
 /** Which attempts a webhook or a policy is about. Upstream: apiserver/pkg/admission/plugin/webhook/predicates and plugin/policy/matching. */
@@ -9,18 +9,18 @@ import type { Store } from '../store/store.ts';
 const words = (rule: JsonObject, field: string): readonly string[] => items(rule[field]).map(String);
 const has = (all: readonly string[], wanted: string): boolean => all.includes('*') || all.includes(wanted);
 
-const resourceMatches = (all: readonly string[], { of, subresource }: Attempt): boolean =>
+const resourceMatches = (all: readonly string[], { of, subresource }: AdmissionAttributes): boolean =>
   all.some(one => {
     const [resource = '', sub = ''] = one.split('/');
     return (resource === '*' || resource === of.plural) && (sub === subresource || (sub === '*' && one !== '*'));
   });
 
-const scopeMatches = (scope: string, { of }: Attempt): boolean =>
+const scopeMatches = (scope: string, { of }: AdmissionAttributes): boolean =>
   scope === '' || scope === '*' || (scope === 'Namespaced') === of.namespaced;
 
-const nameMatches = (names: readonly string[], { name }: Attempt): boolean => names.length === 0 || names.includes(name);
+const nameMatches = (names: readonly string[], { name }: AdmissionAttributes): boolean => names.length === 0 || names.includes(name);
 
-const ruleMatches = (rule: JsonObject, attempt: Attempt): boolean =>
+const ruleMatches = (rule: JsonObject, attempt: AdmissionAttributes): boolean =>
   has(words(rule, 'operations'), attempt.operation) &&
   has(words(rule, 'apiGroups'), attempt.of.group) &&
   has(words(rule, 'apiVersions'), attempt.of.version) &&
@@ -36,7 +36,7 @@ const labelsOf = (object: JsonObject | undefined): Readonly<Record<string, strin
   (at(object, 'metadata', 'labels') ?? {}) as Readonly<Record<string, string>>;
 
 /** Of the namespace that the object is in, or that it is. Cluster-wide objects are never left out by it. */
-const namespaceMatches = (selector: Json | undefined, attempt: Attempt, store: Store): boolean => {
+const namespaceMatches = (selector: Json | undefined, attempt: AdmissionAttributes, store: Store): boolean => {
   if (isEmpty(selector)) return true;
   const isNamespace = attempt.of.resource === 'namespaces';
   if (!attempt.of.namespaced && !isNamespace) return true;
@@ -44,18 +44,18 @@ const namespaceMatches = (selector: Json | undefined, attempt: Attempt, store: S
   return matches(readSelector(selector), labelsOf(namespace));
 };
 
-const objectMatches = (selector: Json | undefined, { object, before }: Attempt): boolean =>
+const objectMatches = (selector: Json | undefined, { object, before }: AdmissionAttributes): boolean =>
   isEmpty(selector) || [object, before].some(one => one !== undefined && matches(readSelector(selector), labelsOf(one)));
 
-const inScope = (match: JsonObject, attempt: Attempt, store: Store): boolean =>
+const inScope = (match: JsonObject, attempt: AdmissionAttributes, store: Store): boolean =>
   namespaceMatches(match['namespaceSelector'], attempt, store) && objectMatches(match['objectSelector'], attempt);
 
 /** Whether its rules and selectors say that the webhook is asked. */
-export const concerns = (webhook: JsonObject, attempt: Attempt, store: Store): boolean =>
+export const concerns = (webhook: JsonObject, attempt: AdmissionAttributes, store: Store): boolean =>
   objects(webhook['rules']).some(rule => ruleMatches(rule, attempt)) && inScope(webhook, attempt, store);
 
 /** The matchConstraints of a policy, or the matchResources of a binding, which may leave the rules to the policy. */
-export const isWithin = (match: JsonObject, attempt: Attempt, store: Store): boolean => {
+export const isWithin = (match: JsonObject, attempt: AdmissionAttributes, store: Store): boolean => {
   const rules = objects(match['resourceRules']);
   return (
     (rules.length === 0 || rules.some(rule => ruleMatches(rule, attempt))) &&

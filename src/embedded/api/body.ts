@@ -7,9 +7,9 @@ import { typeOfKind } from '../protobuf/numbers.ts';
 import type { ApiRequest } from './message.ts';
 import { protobufType } from './protobuf-body.ts';
 
-export type Given = { readonly kind: 'given'; readonly draft: Draft } | { readonly kind: 'refused'; readonly failure: Failure };
+export type ParsedBody = { readonly kind: 'given'; readonly draft: Draft } | { readonly kind: 'refused'; readonly failure: Failure };
 
-const refuse = (failure: Failure): Given => ({ kind: 'refused', failure });
+const refuse = (failure: Failure): ParsedBody => ({ kind: 'refused', failure });
 
 type Name = Pick<Kind, 'group' | 'version' | 'kind'>;
 
@@ -28,7 +28,7 @@ const undecoded = ({ of, why, shown }: Extract<ApiRequest['body'], { readonly ki
 const mediaType = (contentType: string): string => contentType.split(';')[0]?.trim() ?? '';
 
 /** The object in the body of a create or update. One that does not say what it is, is what the path says. */
-export const draftIn = (request: ApiRequest, kind: Name, kinds: KindTable): Given => {
+export const draftIn = (request: ApiRequest, kind: Name, kinds: KindTable): ParsedBody => {
   const { body } = request;
   const type = mediaType(request.contentType);
   const accepted = acceptedFor(kind);
@@ -67,7 +67,7 @@ export const draftIn = (request: ApiRequest, kind: Name, kinds: KindTable): Give
 
 const isWord = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
-const typed = (draft: Draft, kind: Name, kinds: KindTable): Given => {
+const typed = (draft: Draft, kind: Name, kinds: KindTable): ParsedBody => {
   const wanted = apiVersionOf(kind);
   const version = typeof draft['apiVersion'] === 'string' && draft['apiVersion'] !== '' ? draft['apiVersion'] : wanted;
   const own = typeof draft['kind'] === 'string' && draft['kind'] !== '' ? draft['kind'] : kind.kind;

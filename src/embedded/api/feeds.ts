@@ -1,5 +1,5 @@
 import { indexes } from '../kinds/kind.ts';
-import type { Change, Listener, Resource, Store } from '../store/store.ts';
+import type { Resource, Store, StoreChange, StoreListener } from '../store/store.ts';
 import { indexedValue, type Selection } from './selection.ts';
 
 /** The index by which watches are told apart: of a thousand watches of one node's pods each, a change concerns one. */
@@ -14,7 +14,7 @@ export class Feeds {
     this.#store = store;
   }
 
-  follow(resource: Resource, selection: Selection, listener: Listener): () => void {
+  follow(resource: Resource, selection: Selection, listener: StoreListener): () => void {
     let feed = this.#feeds.get(resource);
     if (feed === undefined) {
       feed = new Feed(resource);
@@ -28,9 +28,9 @@ export class Feeds {
 
 class Feed {
   readonly #index: string | undefined;
-  readonly #valuesOf: ((change: Change) => readonly string[]) | undefined;
-  readonly #all = new Set<Listener>();
-  readonly #under = new Map<string, Set<Listener>>();
+  readonly #valuesOf: ((change: StoreChange) => readonly string[]) | undefined;
+  readonly #all = new Set<StoreListener>();
+  readonly #under = new Map<string, Set<StoreListener>>();
 
   constructor(resource: Resource) {
     this.#index = split[resource];
@@ -38,7 +38,7 @@ class Feed {
     this.#valuesOf = of && (change => [...new Set([...of(change.object), ...(change.type === 'added' ? [] : of(change.before))])]);
   }
 
-  follow(selection: Selection, listener: Listener): () => void {
+  follow(selection: Selection, listener: StoreListener): () => void {
     const value = this.#index === undefined ? undefined : indexedValue(selection, this.#index);
     if (value === undefined || value === '') {
       this.#all.add(listener);
@@ -52,7 +52,7 @@ class Feed {
     };
   }
 
-  tell(change: Change): void {
+  tell(change: StoreChange): void {
     for (const listener of this.#all) listener(change);
     if (this.#under.size === 0) return;
     for (const value of this.#valuesOf?.(change) ?? []) for (const listener of this.#under.get(value) ?? []) listener(change);

@@ -29,11 +29,11 @@ export type Body =
   /** What came was no JSON (or YAML): the parser's words and the text. */
   | { readonly kind: 'unreadable'; readonly why: string; readonly text: string };
 
-export type Headers = Readonly<Record<string, string>>;
+export type ResponseHeaders = Readonly<Record<string, string>>;
 
 export type Response =
-  | { readonly kind: 'object'; readonly status: number; readonly headers: Headers; readonly body: JsonObject | Failure | Success }
-  | { readonly kind: 'text'; readonly status: number; readonly headers: Headers; readonly body: string }
+  | { readonly kind: 'object'; readonly status: number; readonly headers: ResponseHeaders; readonly body: JsonObject | Failure | Success }
+  | { readonly kind: 'text'; readonly status: number; readonly headers: ResponseHeaders; readonly body: string }
   /** Follows a collection. `open` begins to tell; it may tell at once. */
   | { readonly kind: 'watch'; readonly open: (hears: WatchEar) => Watching };
 
@@ -79,5 +79,5 @@ export const plain = (status: number, body: string): Response => ({
 });
 
 /** RFC 7234 warnings, as apiserver/pkg/warning sends them. */
-const warningHeaders = (warnings: readonly string[]): Headers =>
+const warningHeaders = (warnings: readonly string[]): ResponseHeaders =>
   warnings.length === 0 ? {} : { warning: warnings.map(text => `299 - ${JSON.stringify(text)}`).join(', ') };

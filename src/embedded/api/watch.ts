@@ -1,12 +1,12 @@
 import type { Clock } from '../../support/clock.ts';
 import { expired } from '../failure.ts';
 import type { Stored } from '../object.ts';
-import type { Change, Resource, Store } from '../store/store.ts';
+import type { Resource, Store, StoreChange } from '../store/store.ts';
 import type { Feeds } from './feeds.ts';
 import { isSelected, type Selection } from './selection.ts';
 
 /** What a watch tells of one object, before it is written in the form that the client asked for. */
-export type Told =
+export type WatchUpdate =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Stored }
   | { readonly type: 'BOOKMARK'; readonly version: number; readonly initialEventsEnd: boolean }
   | { readonly type: 'ERROR'; readonly failure: ReturnType<typeof expired> };
@@ -26,14 +26,14 @@ export type WatchOptions = {
 export type WatchContext = { readonly store: Store; readonly feeds: Feeds; readonly clock: Pick<Clock, 'after'> };
 
 export interface Hears {
-  told(told: Told): void;
+  told(told: WatchUpdate): void;
   ended(): void;
 }
 
 const bookmarkEveryMs = 60_000;
 
 /** What a change is to somebody who sees only selected objects: cacheWatcher.convertToWatchEvent of apiserver/pkg/storage/cacher. */
-const toldOf = (change: Change, selection: Selection): Told | undefined => {
+const toldOf = (change: StoreChange, selection: Selection): WatchUpdate | undefined => {
   const was = change.type !== 'added' && isSelected(change.before, selection);
   const is = change.type !== 'removed' && isSelected(change.object, selection);
   if (is) return { type: was ? 'MODIFIED' : 'ADDED', object: change.object };
@@ -66,7 +66,7 @@ export const openWatch = (around: WatchContext, options: WatchOptions, hears: He
     for (const end of ends.splice(0)) end();
   };
   if (after === undefined) for (const object of store.list(resource, selection.namespace)) tellPresent(object, selection, hears);
-  const tell = (change: Change): void => {
+  const tell = (change: StoreChange): void => {
     const told = toldOf(change, selection);
     if (told !== undefined) hears.told(told);
   };

@@ -8,7 +8,7 @@ import { isYes, number, version } from './params.ts';
 import { formOf, onlyMetadata, shown, tableOf } from './render.ts';
 import type { Selection } from './selection.ts';
 import type { Server } from './server.ts';
-import { openWatch, type Told } from './watch.ts';
+import { openWatch, type WatchUpdate } from './watch.ts';
 
 /** minRequestTimeout of the API server: a watch without a limit of its own lasts half an hour to an hour. */
 const shortestMs = 1_800_000;
@@ -30,14 +30,14 @@ const writer = (server: Server, request: ApiRequest, kind: Kind): Write => {
 };
 
 /** A bookmark is an empty object of the kind, with a version. */
-const bookmark = (kind: Kind, told: Extract<Told, { readonly type: 'BOOKMARK' }>): Stored => {
+const bookmark = (kind: Kind, told: Extract<WatchUpdate, { readonly type: 'BOOKMARK' }>): Stored => {
   const annotations = told.initialEventsEnd ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {};
   const metadata = { resourceVersion: String(told.version), ...annotations };
   const read = kind.shape.kind === 'go' ? kind.read({ metadata }) : undefined;
   return (read?.kind === 'read' ? read.object : { metadata }) as Stored;
 };
 
-const eventOf = (kind: Kind, told: Told, write: Write): WatchEvent => {
+const eventOf = (kind: Kind, told: WatchUpdate, write: Write): WatchEvent => {
   if (told.type === 'ERROR') return { type: 'ERROR', object: told.failure };
   if (told.type === 'BOOKMARK') return { type: 'BOOKMARK', object: write(bookmark(kind, told)) };
   return { type: told.type, object: write(told.object) };

@@ -16,7 +16,7 @@ const orphansFor = ({ store }: Cluster, resource: Resource, { metadata }: Stored
   return store.list(resource, namespace).filter(one => controllerOf(one) === undefined);
 };
 
-export type Claim = {
+export type ClaimOptions = {
   readonly resource: Resource;
   readonly owning: Owning;
   /** Of those that the selector picks, only these may be taken up. */
@@ -25,7 +25,7 @@ export type Claim = {
   readonly finalizer?: string;
 };
 
-const adopt = (cluster: Cluster, owner: Stored, { resource, owning, finalizer }: Claim, object: Stored): readonly Stored[] => {
+const adopt = (cluster: Cluster, owner: Stored, { resource, owning, finalizer }: ClaimOptions, object: Stored): readonly Stored[] => {
   const { metadata } = object;
   const ownerReferences = [...(metadata.ownerReferences ?? []), controllerReference(owning.apiVersion, owning.kind, owner)];
   const finalizers = finalizer === undefined ? undefined : [...new Set([...(metadata.finalizers ?? []), finalizer])];
@@ -36,7 +36,7 @@ const adopt = (cluster: Cluster, owner: Stored, { resource, owning, finalizer }:
   return written.kind === 'stored' ? [written.object] : [];
 };
 
-const release = (cluster: Cluster, owner: Stored, { resource, finalizer }: Claim, object: Stored): void => {
+const release = (cluster: Cluster, owner: Stored, { resource, finalizer }: ClaimOptions, object: Stored): void => {
   const { metadata } = object;
   const ownerReferences = (metadata.ownerReferences ?? []).filter(({ uid }) => uid !== owner.metadata.uid);
   const finalizers = (metadata.finalizers ?? []).filter(one => one !== finalizer);
@@ -44,7 +44,7 @@ const release = (cluster: Cluster, owner: Stored, { resource, finalizer }: Claim
 };
 
 /** The objects that the owner controls, after it has taken up and let go what it has to. */
-export const claim = (cluster: Cluster, owner: Stored, how: Claim): readonly Stored[] => {
+export const claim = (cluster: Cluster, owner: Stored, how: ClaimOptions): readonly Stored[] => {
   const { uid, namespace = '', deletionTimestamp } = owner.metadata;
   const selector = part(owner, 'spec')['selector'];
   const fits = (object: Stored): boolean => picks(selector, object) && how.isMember?.(object) !== false;

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import { timeText as instantText } from '../../core/time.ts';
 import type { Stored } from '../object.ts';
-import type { Change, Resource, Store } from '../store/store.ts';
+import type { Resource, Store, StoreChange } from '../store/store.ts';
 
 /** What became of a write: the object as it is stored, or what the API would have answered. */
 export type Written =
@@ -59,7 +59,7 @@ export type Controller = {
   /** What it writes to the object of this resource that it looks at needs no second look: it would find nothing more to do. */
   readonly settles?: Resource;
   /** Keys of the objects that a change may concern. */
-  readonly keysOf: (change: Change, cluster: Cluster) => readonly string[];
+  readonly keysOf: (change: StoreChange, cluster: Cluster) => readonly string[];
   /**
    * Looks at one key and writes what is to be written. The answer: look again after so many milliseconds, or, where its client had to wait in the middle of it, go on
    * with it before all others.

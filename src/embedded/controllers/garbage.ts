@@ -1,7 +1,7 @@
 import { sameJson } from '../../core/json.ts';
 import type { KindTable } from '../kinds/kind-table.ts';
 import type { OwnerReference, Stored } from '../object.ts';
-import type { Change, Resource } from '../store/store.ts';
+import type { Resource, StoreChange } from '../store/store.ts';
 import { type Cluster, type Controller, split } from './controller.ts';
 
 /** The garbage collector (k8s.io/kubernetes/pkg/controller/garbagecollector): what has lost its last owner goes. */
@@ -111,7 +111,7 @@ const waitingOwners = (graph: Graph, cluster: Cluster, object: Stored): readonly
     return typeof owner === 'object' && isWaiting(owner.object) ? [owner] : [];
   });
 
-const concerned = (graph: Graph, change: Change, cluster: Cluster): readonly Item[] => {
+const concerned = (graph: Graph, change: StoreChange, cluster: Cluster): readonly Item[] => {
   const { resource, object, type } = change;
   if (type === 'removed') return [...graph.dependents(cluster, object), ...waitingOwners(graph, cluster, object)];
   if (type === 'added') return referencesOf(object).length > 0 ? [{ resource, object }] : [];

@@ -1,5 +1,5 @@
 import type { Clock } from '../../support/clock.ts';
-import type { Change } from '../store/store.ts';
+import type { StoreChange } from '../store/store.ts';
 import type { Cluster, Controller } from './controller.ts';
 import type { RequestQueue } from './request-limits.ts';
 
@@ -39,7 +39,7 @@ export class ControllerRunner {
   }
 
   /** Has every controller look at what a change would concern: for objects that were there before the start. */
-  touch(change: Change): void {
+  touch(change: StoreChange): void {
     this.#told(change);
   }
 
@@ -52,7 +52,7 @@ export class ControllerRunner {
     this.#later.clear();
   }
 
-  #told(change: Change): void {
+  #told(change: StoreChange): void {
     for (const controller of this.#controllers) {
       for (const key of controller.keysOf(change, this.#cluster)) {
         if (!this.#isOwn(change, controller, key)) this.#want({ controller, key });
@@ -60,7 +60,7 @@ export class ControllerRunner {
     }
   }
 
-  #isOwn({ resource }: Change, controller: Controller, key: string): boolean {
+  #isOwn({ resource }: StoreChange, controller: Controller, key: string): boolean {
     return controller.settles === resource && this.#current?.controller === controller && this.#current.key === key;
   }
 

@@ -1,6 +1,6 @@
 import { type JsonObject, sameJson } from '../../core/json.ts';
 import { at, items, part, type Stored, strings, without } from '../object.ts';
-import type { Change, Resource } from '../store/store.ts';
+import type { Resource, StoreChange } from '../store/store.ts';
 import type { Owning } from './claims.ts';
 import { type Cluster, keyOf, type Written } from './controller.ts';
 import { controllerOf, controllerReference } from './pods.ts';
@@ -28,7 +28,7 @@ const belongsAlike: IsAlike = ({ metadata: before }, { metadata: after }) =>
 /** Keys of the owners that a change may concern: the owner itself, or what it owns. */
 export const concerned =
   (resource: Resource, kind: string, owned: Resource, isAlike: IsAlike = () => false) =>
-  (change: Change, cluster: Cluster): readonly string[] => {
+  (change: StoreChange, cluster: Cluster): readonly string[] => {
     if (change.resource === resource) return change.type === 'removed' ? [] : [keyOf(change.object)];
     if (change.resource !== owned) return [];
     const { object } = change;

@@ -3,7 +3,7 @@ import type { Cause } from '../failure.ts';
 import { ageOf } from '../kinds/age.ts';
 import { type Column, nameColumn } from '../kinds/column.ts';
 import { decode } from '../kinds/decode.ts';
-import { type Kind, type Read, resourceOf, type ScalePaths, type Strategy } from '../kinds/kind.ts';
+import { type Kind, type ReadObject, resourceOf, type ScalePaths, type Strategy } from '../kinds/kind.ts';
 import { at, type Draft, items, metaOf, objects, part, text, without } from '../object.ts';
 import { follow, readPath } from './json-path.ts';
 import { compile, type Rules, ruleCauses } from './rules.ts';
@@ -59,7 +59,7 @@ const strategyOf = (version: JsonObject, schema: JsonObject, rules: Rules | unde
 /** Reads an object: its metadata as everywhere, the rest by the schema. */
 const reader =
   (schema: JsonObject, stored: JsonObject) =>
-  (draft: Draft): Read => {
+  (draft: Draft): ReadObject => {
     const metadata = decode(metaOf(draft), 'meta.ObjectMeta');
     if (metadata.kind === 'unreadable') return metadata;
     const unknown: string[] = [];

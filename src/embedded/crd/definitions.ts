@@ -4,7 +4,7 @@ import type { Strategy } from '../kinds/kind.ts';
 import { at, type Draft, items, objects, part, text } from '../object.ts';
 import { schemaOf } from './custom-kind.ts';
 import { readPath } from './json-path.ts';
-import { compile, type Problem } from './rules.ts';
+import { compile, type RuleProblem } from './rules.ts';
 
 /** CustomResourceDefinitions: their defaults, and what is refused. Upstream: apiextensions-apiserver/pkg/apis/apiextensions. */
 
@@ -32,14 +32,14 @@ const shownRule = (rule: JsonObject): JsonObject => ({
   OptionalOldSelf: rule['optionalOldSelf'] ?? null,
 });
 
-const ruleCause = ({ path, rule, message, member }: Problem): Cause => wrong(`${path}.${member}`, shownRule(rule), message);
+const ruleCause = ({ path, rule, message, member }: RuleProblem): Cause => wrong(`${path}.${member}`, shownRule(rule), message);
 
 /** Of one version's schema. The place of a schema that all versions share has a name of its own. */
 const versionCauses = (version: JsonObject, index: number, count: number): readonly Cause[] => {
   const place = `spec.versions[${index}].schema.openAPIV3Schema`;
   const schema = at(version, 'schema', 'openAPIV3Schema');
   if (schema === undefined) return [required(place)];
-  const problems: Problem[] = [];
+  const problems: RuleProblem[] = [];
   compile(schemaOf(version), count === 1 ? 'spec.validation.openAPIV3Schema' : place, problems);
   const columns = objects(version['additionalPrinterColumns']).flatMap((column, at) => {
     const path = text(column, 'jsonPath');

@@ -4,7 +4,7 @@ import { at, objects, part, type Stored } from '../object.ts';
 import type { RegistryContext } from '../registry/context.ts';
 import { remove } from '../registry/delete.ts';
 import { change } from '../registry/update.ts';
-import type { Change } from '../store/store.ts';
+import type { StoreChange } from '../store/store.ts';
 import { kindsOf } from './custom-kind.ts';
 
 const resource = 'customresourcedefinitions.apiextensions.k8s.io';
@@ -67,7 +67,7 @@ const clean = (registry: RegistryContext, definition: Stored): void => {
 
 /** Follows the definitions of a cluster for as long as it lives. */
 export const followDefinitions = (registry: RegistryContext): void => {
-  registry.store.subscribe((told: Change) => {
+  registry.store.subscribe((told: StoreChange) => {
     const { object } = told;
     if (told.type === 'removed') {
       for (const kind of kindsOf(object).slice(0, 1)) registry.kinds.drop(kind.resource);

@@ -34,7 +34,7 @@ export type Rules = {
   readonly additional?: Rules;
 };
 
-export type Problem = {
+export type RuleProblem = {
   readonly path: string;
   readonly rule: JsonObject;
   readonly message: string;
@@ -42,7 +42,7 @@ export type Problem = {
 };
 
 /** Reads the rules of a schema; what cannot be evaluated is a problem. `path` is the schema's place in the definition. */
-export const compile = (schema: JsonObject, path: string, problems: Problem[]): Rules | undefined => {
+export const compile = (schema: JsonObject, path: string, problems: RuleProblem[]): Rules | undefined => {
   const given = objects(schema['x-kubernetes-validations']);
   const own = given.flatMap((rule, index) => ruleOf(rule, schema, `${path}.x-kubernetes-validations[${index}]`, problems));
   const properties = new Map<string, Rules>();
@@ -72,7 +72,7 @@ const compiled = (source: string, schema: JsonObject): Expression | string => {
   return check(parsed.expression, source, schema) ?? parsed.expression;
 };
 
-const ruleOf = (rule: JsonObject, schema: JsonObject, path: string, problems: Problem[]): readonly Rule[] => {
+const ruleOf = (rule: JsonObject, schema: JsonObject, path: string, problems: RuleProblem[]): readonly Rule[] => {
   const source = text(rule, 'rule');
   const expression = compiled(source, schema);
   if (typeof expression === 'string') {

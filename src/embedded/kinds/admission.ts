@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { type Cause, required } from '../failure.ts';
 import { at, type Draft, objects, part, text } from '../object.ts';
 import * as cell from './cells.ts';
-import { builtIn, type Entry } from './entry.ts';
+import { builtIn, type KindEntry } from './entry.ts';
 import type { Kind, Strategy } from './kind.ts';
 
 /** Upstream: pkg/registry/admissionregistration and pkg/apis/admissionregistration. */
@@ -100,5 +100,5 @@ export const admissionKinds: readonly Kind[] = (
       strategy: bindings,
       cells: [name, word('spec', 'policyName'), () => '<unset>', age],
     },
-  ] satisfies readonly Entry[]
+  ] satisfies readonly KindEntry[]
 ).map(builtIn('admissionregistration.k8s.io', 'v1', 'admissionregistration'));

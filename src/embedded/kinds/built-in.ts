@@ -3,7 +3,7 @@ import * as cell from './cells.ts';
 import { budgets, leases, priorityClasses, volumeAttachments } from './cluster-strategies.ts';
 import { coreKinds } from './core-kinds.ts';
 import { definitionCells } from './definition-cells.ts';
-import { builtIn, type Entry } from './entry.ts';
+import { builtIn, type KindEntry } from './entry.ts';
 import type { Kind, Strategy } from './kind.ts';
 import { roleKinds } from './roles.ts';
 import { controllerRevisions, daemonSets, deployments, jobs, replicaSets, statefulSets } from './workloads.ts';
@@ -65,7 +65,7 @@ const apps: readonly Kind[] = (
       strategy: statefulSets,
       cells: [name, cell.readyReplicas, age, cell.containers, cell.images],
     },
-  ] satisfies readonly Entry[]
+  ] satisfies readonly KindEntry[]
 ).map(builtIn('apps', 'v1', 'apps'));
 
 const jobKind = builtIn(

@@ -9,7 +9,7 @@ import {
   secrets,
   serviceAccounts,
 } from './cluster-strategies.ts';
-import { builtIn, type Entry } from './entry.ts';
+import { builtIn, type KindEntry } from './entry.ts';
 import { eventCells } from './event-cells.ts';
 import type { Kind } from './kind.ts';
 import { podCells } from './pod-cells.ts';
@@ -137,5 +137,5 @@ export const coreKinds: readonly Kind[] = (
     },
     { kind: 'Secret', plural: 'secrets', strategy: secrets, selectable: ['type'], cells: [name, word('type'), cell.size('data'), age] },
     { kind: 'ServiceAccount', plural: 'serviceaccounts', shortNames: ['sa'], ...deleted, strategy: serviceAccounts, cells: [name, age] },
-  ] satisfies readonly Entry[]
+  ] satisfies readonly KindEntry[]
 ).map(builtIn('', 'v1', 'core'));

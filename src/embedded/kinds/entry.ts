@@ -1,10 +1,10 @@
 import type { Draft } from '../object.ts';
 import { type Column, columnsOf } from './column.ts';
 import { decode } from './decode.ts';
-import { type Kind, type Read, resourceOf, type Strategy } from './kind.ts';
+import { type Kind, type ReadObject, resourceOf, type Strategy } from './kind.ts';
 
 /** What has to be said of a built-in kind; the rest follows from it. */
-export type Entry = {
+export type KindEntry = {
   readonly kind: string;
   readonly plural: string;
   readonly strategy: Strategy;
@@ -17,7 +17,7 @@ export type Entry = {
 
 const read =
   (struct: string) =>
-  (draft: Draft): Read => {
+  (draft: Draft): ReadObject => {
     const { apiVersion: _apiVersion, kind: _kind, ...rest } = draft;
     const decoded = decode(rest, struct);
     return decoded.kind === 'decoded' ? { kind: 'read', object: decoded.object, unknown: decoded.unknown } : decoded;
@@ -26,7 +26,7 @@ const read =
 /** A kind that every API server has. */
 export const builtIn =
   (group: string, version: string, goGroup: string) =>
-  (entry: Entry): Kind => {
+  (entry: KindEntry): Kind => {
     const struct = `${goGroup}.${entry.kind}`;
     const resource = resourceOf(group, entry.plural);
     return {

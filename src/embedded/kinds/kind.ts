@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { LabelSelector } from '../../core/pod/selector.ts';
-import type { Cause, Failure, Named } from '../failure.ts';
+import type { Cause, Failure, GroupResource } from '../failure.ts';
 import type { Draft, Stored } from '../object.ts';
 import type { Index, Resource, Store } from '../store/store.ts';
 import type { Column } from './column.ts';
@@ -27,13 +27,13 @@ export type Kind = {
   /** What a deletion that removes the object at once answers with: most kinds a Status, some the object. */
   readonly answersDeletionWithObject: boolean;
   /** Reads an object of this kind; warnings are about fields that it does not have. */
-  readonly read: (draft: Draft) => Read;
+  readonly read: (draft: Draft) => ReadObject;
   readonly strategy: Strategy;
   /** Merge keys for strategic merge patches and server-side apply: the Go type, or the schema of a CRD. */
   readonly shape: Shape;
 };
 
-export type Read =
+export type ReadObject =
   | { readonly kind: 'read'; readonly object: Draft; readonly unknown: readonly string[] }
   | { readonly kind: 'unreadable'; readonly message: string };
 
@@ -79,9 +79,9 @@ export type Strategy = {
 
 export type Admitted = { readonly kind: 'admitted'; readonly draft: Draft } | { readonly kind: 'refused'; readonly failure: Failure };
 
-export const named = ({ group, plural }: Kind): Named => ({ group, resource: plural });
+export const named = ({ group, plural }: Kind): GroupResource => ({ group, resource: plural });
 /** As messages about invalid objects and preconditions name it. */
-export const namedByKind = ({ group, kind }: Kind): Named => ({ group, resource: kind });
+export const namedByKind = ({ group, kind }: Kind): GroupResource => ({ group, resource: kind });
 export const apiVersionOf = ({ group, version }: Pick<Kind, 'group' | 'version'>): string =>
   group === '' ? version : `${group}/${version}`;
 export const resourceOf = (group: string, plural: string): Resource => (group === '' ? plural : `${plural}.${group}`);

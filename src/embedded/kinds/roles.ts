@@ -3,7 +3,7 @@ import { sameJson } from '../../core/json.ts';
 import { type Cause, required, wrong } from '../failure.ts';
 import { type Draft, objects, part, type Stored, text } from '../object.ts';
 import * as cell from './cells.ts';
-import { builtIn, type Entry } from './entry.ts';
+import { builtIn, type KindEntry } from './entry.ts';
 import type { Kind, Strategy } from './kind.ts';
 
 /** Upstream: pkg/registry/rbac and pkg/apis/rbac/validation. */
@@ -73,5 +73,5 @@ export const roleKinds: readonly Kind[] = (
     { kind: 'ClusterRoleBinding', plural: 'clusterrolebindings', scope: 'Cluster', ...shown, strategy: bindings, cells: bindingCells },
     { kind: 'Role', plural: 'roles', ...shown, strategy: roles, cells: [name, createdAt] },
     { kind: 'RoleBinding', plural: 'rolebindings', ...shown, strategy: bindings, cells: bindingCells },
-  ] satisfies readonly Entry[]
+  ] satisfies readonly KindEntry[]
 ).map(builtIn(rbac, 'v1', 'rbac'));

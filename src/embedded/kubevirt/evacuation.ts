@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import type { Cluster, Controller } from '../controllers/controller.ts';
 import { isDeleting, isFinished } from '../controllers/pods.ts';
 import { type Stored, text } from '../object.ts';
-import type { Change } from '../store/store.ts';
+import type { StoreChange } from '../store/store.ts';
 import {
   annotations,
   apiVersion,
@@ -33,7 +33,7 @@ const busyMs = 5000;
 /** Nothing wakes it when an old target pod has ended, but the node's heartbeat, sooner or later. */
 const heartbeatMs = 30_000;
 
-const keysOf = ({ resource, object }: Change, { store }: Cluster): readonly string[] => {
+const keysOf = ({ resource, object }: StoreChange, { store }: Cluster): readonly string[] => {
   if (resource === 'nodes') return [object.metadata.name];
   if (resource === instances) return [nodeOf(object)].filter(node => node !== '');
   if (resource !== migrations) return [];

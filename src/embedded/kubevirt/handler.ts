@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { type Cluster, type Controller, keyOf, split, timeText } from '../controllers/controller.ts';
 import { isDeleting, isFinished, nodeOf as podNodeOf } from '../controllers/pods.ts';
 import { type Stored, strings, text } from '../object.ts';
-import type { Change } from '../store/store.ts';
+import type { StoreChange } from '../store/store.ts';
 import { memoryOf } from './launcher.ts';
 import { annotations, conditionOf, instances, isUp, labels, launchersOf, migrationStateOf, nodeOf, phaseOf } from './words.ts';
 import { endPod, entered, withoutThis, withThis, writeInstance } from './writing.ts';
@@ -24,7 +24,7 @@ const courseOf = (vmi: Stored, { baseMs, perGiMs }: MigrationPace): MigrationCou
   return { kind: 'lasts', ms: seconds === undefined ? usualMs : Number(seconds) * 1000 };
 };
 
-const keysOf = ({ resource, object }: Change): readonly string[] => {
+const keysOf = ({ resource, object }: StoreChange): readonly string[] => {
   if (resource === instances) return [`vmi ${keyOf(object)}`];
   if (resource === 'nodes') return [`node /${object.metadata.name}`];
   const domain = resource === 'pods' ? object.metadata.annotations?.[annotations.domain] : undefined;

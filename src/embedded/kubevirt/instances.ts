@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { type Cluster, type Controller, keyOf, split } from '../controllers/controller.ts';
 import { isActive, isDeleting, isFinished, isReady, nodeOf as podNodeOf, phaseOf as podPhaseOf } from '../controllers/pods.ts';
 import { type Stored, strings, text } from '../object.ts';
-import type { Change } from '../store/store.ts';
+import type { StoreChange } from '../store/store.ts';
 import { launcherFor, memoryOf } from './launcher.ts';
 import {
   annotations,
@@ -22,7 +22,7 @@ import { entered, withoutThis, withThis, writeInstance, writePod } from './writi
 
 /** The part of virt-controller that makes launcher pods and says of VMs where they are. Upstream: pkg/virt-controller/watch/vmi. */
 
-const keysOf = ({ resource, object }: Change): readonly string[] => {
+const keysOf = ({ resource, object }: StoreChange): readonly string[] => {
   if (resource === instances) return [keyOf(object)];
   const domain = resource === 'pods' ? object.metadata.annotations?.[annotations.domain] : undefined;
   return domain === undefined ? [] : [`${object.metadata.namespace ?? ''}/${domain}`];

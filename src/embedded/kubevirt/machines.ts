@@ -2,12 +2,12 @@ import { type Cluster, type Controller, keyOf, split } from '../controllers/cont
 import { controllerOf, controllerReference, isDeleting } from '../controllers/pods.ts';
 import { report } from '../controllers/workload.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
-import type { Change } from '../store/store.ts';
+import type { StoreChange } from '../store/store.ts';
 import { apiVersion, conditionOf, instances, isFinal, machines, phaseOf } from './words.ts';
 
 /** The part of virt-controller that starts VMs again. Upstream: pkg/virt-controller/watch/vm. */
 
-const keysOf = ({ resource, object }: Change): readonly string[] => {
+const keysOf = ({ resource, object }: StoreChange): readonly string[] => {
   if (resource === machines) return [keyOf(object)];
   const owner = resource === instances ? controllerOf(object) : undefined;
   return owner?.kind === 'VirtualMachine' ? [`${object.metadata.namespace ?? ''}/${owner.name}`] : [];

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { type Cluster, type Controller, keyOf, split } from '../controllers/controller.ts';
 import { isDeleting, isFinished, isReady, nodeOf as podNodeOf, phaseOf as podPhaseOf } from '../controllers/pods.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
-import type { Change } from '../store/store.ts';
+import type { StoreChange } from '../store/store.ts';
 import { launcherFor } from './launcher.ts';
 import {
   annotations,
@@ -36,7 +36,7 @@ const pendingMs = 15 * 60_000;
 /** Ended migrations of a VM that are kept. */
 const kept = 5;
 
-const keysOf = ({ resource, type, object }: Change, { store }: Cluster): readonly string[] => {
+const keysOf = ({ resource, type, object }: StoreChange, { store }: Cluster): readonly string[] => {
   const { namespace = '' } = object.metadata;
   if (resource === migrations) return [keyOf(object)];
   if (resource === instances)

@@ -33,7 +33,7 @@ const setMark = (registry: RegistryContext, vmi: Stored, node: string | undefine
 };
 
 /** Whether an eviction makes KubeVirt move the VM, or is refused at once, or is nothing to it. */
-const wishOf = ({ store }: RegistryContext, vmi: Stored): 'mark' | 'let go' | 'refuse' => {
+const verdictOn = ({ store }: RegistryContext, vmi: Stored): 'mark' | 'let go' | 'refuse' => {
   const strategy = strategyOf(store, vmi);
   if (strategy === 'External') return 'mark';
   if (strategy === 'LiveMigrate') return isMigratable(vmi) ? 'mark' : 'refuse';
@@ -49,9 +49,9 @@ const eviction = (registry: RegistryContext, request: JsonObject): ReviewResult 
   const vmi = registry.store.get(instances, namespace, strings(pod.metadata.annotations)[annotations.domain] ?? '');
   if (vmi === undefined) return allowed;
   const { name } = vmi.metadata;
-  const wish = wishOf(registry, vmi);
-  if (wish === 'let go') return allowed;
-  if (wish === 'refuse') return denied(429, `VMI ${name} is configured with an eviction strategy but is not live-migratable`);
+  const verdict = verdictOn(registry, vmi);
+  if (verdict === 'let go') return allowed;
+  if (verdict === 'refuse') return denied(429, `VMI ${name} is configured with an eviction strategy but is not live-migratable`);
   const triggered = `Eviction triggered evacuation of VMI "${namespace}/${name}"`;
   if (markOf(vmi) !== '') return denied(429, `Evacuation in progress: ${triggered}`);
   if (text(pod, 'spec', 'nodeName') !== nodeOf(vmi)) return denied(429, 'Eviction request for target Pod');

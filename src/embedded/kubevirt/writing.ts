@@ -7,7 +7,7 @@ import { instances, migrations, phaseOf } from './words.ts';
 
 /** Writes of the simulated parts: nothing is written that stands there already. */
 
-export type Change = {
+export type VmChange = {
   readonly labels?: Readonly<Record<string, string | undefined>>;
   readonly annotations?: Readonly<Record<string, string | undefined>>;
   readonly finalizers?: readonly string[];
@@ -17,10 +17,10 @@ export type Change = {
   readonly status?: JsonObject;
 };
 
-const merged = (before: Readonly<Record<string, string>> | undefined, change: Change['labels']): JsonObject =>
+const merged = (before: Readonly<Record<string, string>> | undefined, change: VmChange['labels']): JsonObject =>
   without({ ...strings(before), ...change });
 
-const changed = (object: Stored, { labels, annotations, finalizers, spec, status }: Change): Stored => ({
+const changed = (object: Stored, { labels, annotations, finalizers, spec, status }: VmChange): Stored => ({
   ...object,
   metadata: {
     ...object.metadata,
@@ -34,7 +34,7 @@ const changed = (object: Stored, { labels, annotations, finalizers, spec, status
   ...(status !== undefined && { status: without({ ...part(object, 'status'), ...status }) }),
 });
 
-const write = (cluster: Cluster, resource: string, object: Stored, change: Change, sub?: 'status'): Stored => {
+const write = (cluster: Cluster, resource: string, object: Stored, change: VmChange, sub?: 'status'): Stored => {
   const after = changed(object, change);
   if (sameJson(after, object)) return object;
   const written = cluster.writes.update(resource, after, sub);
@@ -42,15 +42,15 @@ const write = (cluster: Cluster, resource: string, object: Stored, change: Chang
 };
 
 /** A VMI has no status subresource: one write is enough. The answer is the VMI as it stands then. */
-export const writeInstance = (cluster: Cluster, vmi: Stored, change: Change): Stored => write(cluster, instances, vmi, change);
+export const writeInstance = (cluster: Cluster, vmi: Stored, change: VmChange): Stored => write(cluster, instances, vmi, change);
 
 /** A migration has one. */
-export const writeMigration = (cluster: Cluster, migration: Stored, { status, ...change }: Change): Stored => {
+export const writeMigration = (cluster: Cluster, migration: Stored, { status, ...change }: VmChange): Stored => {
   const after = write(cluster, migrations, migration, change);
   return status === undefined ? after : write(cluster, migrations, after, { status }, 'status');
 };
 
-export const writePod = (cluster: Cluster, pod: Stored, change: Change): Stored => write(cluster, 'pods', pod, change);
+export const writePod = (cluster: Cluster, pod: Stored, change: VmChange): Stored => write(cluster, 'pods', pod, change);
 
 /** The members of a status that say that a phase began. */
 export const entered = (cluster: Cluster, object: Stored, phase: string): JsonObject => {

@@ -4,7 +4,7 @@ import { controllerOf, controllerReference, isDeleting } from '../controllers/po
 import { report } from '../controllers/workload.ts';
 import { kubernetesVersion } from '../kubernetes-version.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
-import type { Change } from '../store/store.ts';
+import type { StoreChange } from '../store/store.ts';
 import type { Instance, SimulatedCloud } from './cloud.ts';
 import { type Flavour, machineGroups } from './definitions.ts';
 
@@ -70,7 +70,7 @@ class SetLoop {
     };
   }
 
-  #keysOf({ resource, object }: Change): readonly string[] {
+  #keysOf({ resource, object }: StoreChange): readonly string[] {
     if (resource === this.#sets) return [keyOf(object)];
     const owner = resource === this.#machines ? controllerOf(object) : undefined;
     return owner === undefined ? [] : [`${object.metadata.namespace ?? ''}/${owner.name}`];
@@ -165,7 +165,7 @@ class MachineLoop {
     };
   }
 
-  #keysOf({ resource, object }: Change): readonly string[] {
+  #keysOf({ resource, object }: StoreChange): readonly string[] {
     if (resource === this.#resource) return [keyOf(object)];
     const owner = resource === 'nodes' ? object.metadata.annotations?.[`${this.#group}/machine`] : undefined;
     return owner === undefined ? [] : [owner];

@@ -1,15 +1,15 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
-import { type Asked, refuse, type Said } from './answer.ts';
+import { type NovaCall, type NovaReply, refuse } from './answer.ts';
 import { type OpenStack, simulatedUser } from './open-stack.ts';
 import type { SimulatedServer } from './parts.ts';
 
-type Action = (cloud: OpenStack, server: SimulatedServer, argument: Json | undefined, minor: number) => Said;
+type Action = (cloud: OpenStack, server: SimulatedServer, argument: Json | undefined, minor: number) => NovaReply;
 
-const inState = (action: string, { id }: SimulatedServer, what: string): Said =>
+const inState = (action: string, { id }: SimulatedServer, what: string): NovaReply =>
   refuse(409, `Cannot '${action}' instance ${id} while it is in ${what}`);
 
 /** What Nova checks first: nothing else is under way, and the state is one of those. */
-const unready = (action: string, server: SimulatedServer, states: readonly string[]): Said | undefined => {
+const unready = (action: string, server: SimulatedServer, states: readonly string[]): NovaReply | undefined => {
   if (!states.includes(server.vmState)) return inState(action, server, `vm_state ${server.vmState}`);
   return server.taskState === undefined ? undefined : inState(action, server, `task_state ${server.taskState}`);
 };
@@ -43,14 +43,14 @@ const confirm: Action = (cloud, server) => {
 const actions: Readonly<Record<string, Action>> = { 'os-migrateLive': liveMigrate, migrate: coldMigrate, confirmResize: confirm };
 
 /** `POST /servers/{id}/action`. */
-export const act = (cloud: OpenStack, server: SimulatedServer, { body, minor }: Asked): Said => {
+export const act = (cloud: OpenStack, server: SimulatedServer, { body, minor }: NovaCall): NovaReply => {
   const [name, argument] = Object.entries(isObject(body) ? body : {})[0] ?? ['', undefined];
   const action = actions[name];
   return action === undefined ? refuse(400, `There is no such action: ${name}`) : action(cloud, server, argument, minor);
 };
 
 /** `DELETE /servers/{id}/migrations/{n}`: a queued one only since 2.65. */
-export const abort = (cloud: OpenStack, server: SimulatedServer, id: number, minor: number): Said => {
+export const abort = (cloud: OpenStack, server: SimulatedServer, id: number, minor: number): NovaReply => {
   const record = cloud.migrations.underWay(server.id).find(one => one.id === id && one.type === 'live-migration');
   if (record === undefined) return refuse(404, `Migration ${id} for server ${server.id} is not live-migration.`);
   const isQueued = record.status === 'queued' || record.status === 'preparing';

@@ -1,7 +1,7 @@
 import type { Json } from '../../core/json.ts';
 
 /** One call over HTTP, and what is said to it. */
-export type Asked = {
+export type NovaCall = {
   readonly method: string;
   /** Path without query, below the service. */
   readonly path: string;
@@ -13,7 +13,7 @@ export type Asked = {
   readonly base: string;
 };
 
-export type Said = { readonly status: number; readonly body?: Json; readonly headers?: Readonly<Record<string, string>> };
+export type NovaReply = { readonly status: number; readonly body?: Json; readonly headers?: Readonly<Record<string, string>> };
 
 const names: Readonly<Record<number, string>> = {
   400: 'badRequest',
@@ -24,7 +24,7 @@ const names: Readonly<Record<number, string>> = {
 };
 
 /** Nova's way to refuse. */
-export const refuse = (code: number, message: string): Said => ({
+export const refuse = (code: number, message: string): NovaReply => ({
   status: code,
   body: { [names[code] ?? 'computeFault']: { code, message } },
 });

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { abort, act } from './actions.ts';
-import { type Asked, refuse, type Said } from './answer.ts';
+import { type NovaCall, type NovaReply, refuse } from './answer.ts';
 import { actionBody, actionEvents, hypervisorBody, migrationBody, progressBody, serverBody, serviceBody } from './bodies.ts';
 import type { OpenStack } from './open-stack.ts';
 import type { SimulatedHost } from './parts.ts';
@@ -8,7 +8,7 @@ import type { SimulatedHost } from './parts.ts';
 type Item = { readonly id: string; readonly body: JsonObject };
 
 /** One page, and a link to the next where there is more. */
-const page = (cloud: OpenStack, asked: Asked, key: string, items: readonly Item[]): Said => {
+const page = (cloud: OpenStack, asked: NovaCall, key: string, items: readonly Item[]): NovaReply => {
   const { query, base, path } = asked;
   const limit = Math.min(Number(query.get('limit') ?? cloud.pageSize), cloud.pageSize);
   const marker = query.get('marker');
@@ -23,7 +23,7 @@ const page = (cloud: OpenStack, asked: Asked, key: string, items: readonly Item[
   return { status: 200, body: { [key]: shown.map(({ body }) => body), ...(more && links) } };
 };
 
-const listServers = (cloud: OpenStack, asked: Asked): Said => {
+const listServers = (cloud: OpenStack, asked: NovaCall): NovaReply => {
   const host = asked.query.get('host');
   const isAll = ['1', 'true', 'True'].includes(asked.query.get('all_tenants') ?? '');
   const found = [...cloud.servers.values()]
@@ -37,7 +37,7 @@ const listServers = (cloud: OpenStack, asked: Asked): Said => {
   );
 };
 
-const listMigrations = (cloud: OpenStack, asked: Asked): Said => {
+const listMigrations = (cloud: OpenStack, asked: NovaCall): NovaReply => {
   const { query, minor } = asked;
   if (minor < 59 && (query.has('limit') || query.has('changes-since'))) return refuse(400, 'Additional properties are not allowed');
   const [host, source, server] = [query.get('host'), query.get('source_compute'), query.get('instance_uuid')];
@@ -52,13 +52,13 @@ const listMigrations = (cloud: OpenStack, asked: Asked): Said => {
   return minor >= 59 ? page(cloud, asked, 'migrations', items) : { status: 200, body: { migrations: items.map(({ body }) => body) } };
 };
 
-const listServices = (cloud: OpenStack, { query }: Asked): Said => {
+const listServices = (cloud: OpenStack, { query }: NovaCall): NovaReply => {
   const [host, binary] = [query.get('host'), query.get('binary')];
   const fits = ({ name }: SimulatedHost): boolean => (host === null || name === host) && (binary === null || binary === 'nova-compute');
   return { status: 200, body: { services: cloud.hosts.values().filter(fits).map(serviceBody).toArray() } };
 };
 
-const changeService = (cloud: OpenStack, id: string, { body }: Asked): Said => {
+const changeService = (cloud: OpenStack, id: string, { body }: NovaCall): NovaReply => {
   const host = cloud.hosts.values().find(({ service }) => service === id);
   if (host === undefined) return refuse(404, `Service ${id} could not be found.`);
   const { status, disabled_reason: reason }: JsonObject = isObject(body) ? body : {};
@@ -73,7 +73,7 @@ const changeService = (cloud: OpenStack, id: string, { body }: Asked): Said => {
   return { status: 200, body: { service: serviceBody(host) } };
 };
 
-const actionsOf = (cloud: OpenStack, server: string, request: string | undefined, minor: number): Said => {
+const actionsOf = (cloud: OpenStack, server: string, request: string | undefined, minor: number): NovaReply => {
   const own = cloud.migrations.actions.filter(one => one.server === server);
   if (request === undefined) return { status: 200, body: { instanceActions: own.map(actionBody) } };
   const action = own.find(one => one.request === request);
@@ -81,13 +81,13 @@ const actionsOf = (cloud: OpenStack, server: string, request: string | undefined
   return { status: 200, body: { instanceAction: { ...actionBody(action), events: actionEvents(action, minor) } } };
 };
 
-const progress = (cloud: OpenStack, server: string): Said => {
+const progress = (cloud: OpenStack, server: string): NovaReply => {
   const { memoryMiB = 0 } = cloud.servers.get(server) ?? {};
   const running = cloud.migrations.underWay(server).filter(one => one.type === 'live-migration');
   return { status: 200, body: { migrations: running.map(one => progressBody(one, memoryMiB, cloud.nowMs())) } };
 };
 
-const ofServer = (cloud: OpenStack, [, id = '', part, sub]: readonly string[], asked: Asked): Said => {
+const ofServer = (cloud: OpenStack, [, id = '', part, sub]: readonly string[], asked: NovaCall): NovaReply => {
   const server = cloud.servers.get(id);
   if (server === undefined) return refuse(404, `Instance ${id} could not be found.`);
   const { method } = asked;
@@ -104,7 +104,7 @@ const ofServer = (cloud: OpenStack, [, id = '', part, sub]: readonly string[], a
 };
 
 /** Nova's answer to one call, as soon as it is known who asks. */
-export const compute = (cloud: OpenStack, asked: Asked): Said => {
+export const compute = (cloud: OpenStack, asked: NovaCall): NovaReply => {
   const parts = asked.path.split('/').slice(1);
   const [first, second] = parts;
   const route = `${asked.method} ${first ?? ''}`;

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
-import type { Said } from './answer.ts';
+import type { NovaReply } from './answer.ts';
 import { type OpenStack, simulatedUser } from './open-stack.ts';
 
 const at = (value: Json | undefined, ...path: readonly string[]): Json | undefined => {
@@ -8,7 +8,7 @@ const at = (value: Json | undefined, ...path: readonly string[]): Json | undefin
   return found;
 };
 
-const refusal: Said = {
+const refusal: NovaReply = {
   status: 401,
   body: { error: { code: 401, message: 'The request you have made requires authentication.', title: 'Unauthorized' } },
 };
@@ -58,7 +58,7 @@ export class Keystone {
     this.#tokens.clear();
   }
 
-  logIn(body: Json | undefined, base: string): Said {
+  logIn(body: Json | undefined, base: string): NovaReply {
     if (!isRight(body)) return refusal;
     this.#made += 1;
     const now = this.#cloud.nowMs();

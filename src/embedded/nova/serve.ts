@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Json } from '../../core/json.ts';
-import { type Asked, refuse, type Said } from './answer.ts';
+import { type NovaCall, type NovaReply, refuse } from './answer.ts';
 import { compute } from './compute.ts';
 import { Keystone } from './keystone.ts';
 import type { OpenStack } from './open-stack.ts';
@@ -18,7 +18,7 @@ export type NovaSaying = { readonly status: number; readonly headers: Readonly<R
 
 const parsed = (text: string | undefined): Json | undefined => (text === undefined || text === '' ? undefined : (JSON.parse(text) as Json));
 
-const tooNew = (minor: number, [least, most]: readonly [number, number]): Said => ({
+const tooNew = (minor: number, [least, most]: readonly [number, number]): NovaReply => ({
   status: 406,
   body: {
     errors: [
@@ -66,7 +66,7 @@ export class OpenStackApi {
     headers: NovaAsking['headers'],
     body: Json | undefined,
     origin: string,
-  ): Said {
+  ): NovaReply {
     if (pathname === '/identity/v3/auth/tokens' && method === 'POST') return this.keystone.logIn(body, origin);
     if (!pathname.startsWith('/compute/v2.1')) return refuse(404, 'The resource could not be found.');
     const { minors } = this.#cloud;
@@ -82,7 +82,7 @@ export class OpenStackApi {
       return refuse(401, 'The request you have made requires authentication.');
     const minor = Number(/2\.(\d+)$/.exec(String(headers['openstack-api-version'] ?? ''))?.[1] ?? 1);
     if (minor < minors[0] || minor > minors[1]) return tooNew(minor, minors);
-    const asked: Asked = { method, path, query, body, minor, base: `${origin}/compute/v2.1` };
+    const asked: NovaCall = { method, path, query, body, minor, base: `${origin}/compute/v2.1` };
     return compute(this.#cloud, asked);
   }
 }

@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject, sameJson } from '../../core/json.ts';
 import { objects } from '../object.ts';
-import { elementName, type Node } from './shape.ts';
+import { elementName, type SchemaNode } from './shape.ts';
 
 /** Sets of fields as managedFields hold them (FieldsV1): a tree of `f:name`, `k:{…}`, `v:…`; an empty object is a field that is owned. */
 export type Fields = { readonly [segment: string]: Fields };
@@ -8,7 +8,7 @@ export type Fields = { readonly [segment: string]: Fields };
 const isLeaf = (fields: Fields): boolean => Object.keys(fields).length === 0;
 
 /** The fields that a value has. */
-export const fieldsOf = (value: Json | undefined, node: Node): Fields => {
+export const fieldsOf = (value: Json | undefined, node: SchemaNode): Fields => {
   if (node.kind === 'map' && isObject(value)) {
     const members = Object.entries(value).filter(([, member]) => member !== undefined);
     return Object.fromEntries(members.map(([key, member]) => [`f:${key}`, fieldsOf(member, node.member(key))]));
@@ -45,7 +45,7 @@ export const union = (one: Fields, other: Fields): Fields => {
 };
 
 /** The value that a segment leads to. */
-const step = (value: Json | undefined, segment: string, node: Node): Json | undefined => {
+const step = (value: Json | undefined, segment: string, node: SchemaNode): Json | undefined => {
   const name = segment.slice(2);
   if (segment.startsWith('f:')) return isObject(value) ? value[name] : undefined;
   if (!Array.isArray(value)) return undefined;
@@ -54,7 +54,7 @@ const step = (value: Json | undefined, segment: string, node: Node): Json | unde
   return node.kind === 'keyed' ? objects(list).find(one => elementName(one, node.keys) === segment) : undefined;
 };
 
-const nodeAt = (node: Node, segment: string): Node => {
+const nodeAt = (node: SchemaNode, segment: string): SchemaNode => {
   if (node.kind === 'map') return node.member(segment.slice(2));
   return node.kind === 'keyed' ? node.element : node;
 };
@@ -73,7 +73,7 @@ export const disputed = (
   theirs: Fields,
   wanted: Json | undefined,
   live: Json | undefined,
-  node: Node,
+  node: SchemaNode,
   path = '',
 ): readonly string[] =>
   Object.entries(mine).flatMap(([segment, inner]): readonly string[] => {
@@ -88,8 +88,8 @@ export const disputed = (
   });
 
 /** Fields of which two values differ. */
-export const changedFields = (before: Json | undefined, after: Json | undefined, node: Node): Fields => {
-  const changed = (fields: Fields, one: Json | undefined, other: Json | undefined, at: Node): Fields => {
+export const changedFields = (before: Json | undefined, after: Json | undefined, node: SchemaNode): Fields => {
+  const changed = (fields: Fields, one: Json | undefined, other: Json | undefined, at: SchemaNode): Fields => {
     const left: Record<string, Fields> = {};
     for (const [segment, inner] of Object.entries(fields)) {
       if (segment === '.') {
@@ -107,7 +107,7 @@ export const changedFields = (before: Json | undefined, after: Json | undefined,
 };
 
 /** Lays a wanted value over the present one. */
-export const overlay = (live: Json | undefined, wanted: Json, node: Node): Json => {
+export const overlay = (live: Json | undefined, wanted: Json, node: SchemaNode): Json => {
   if (node.kind === 'map' && isObject(wanted)) {
     const result: Record<string, Json | undefined> = isObject(live) ? { ...live } : {};
     for (const [key, value] of Object.entries(wanted)) {
@@ -124,7 +124,7 @@ export const overlay = (live: Json | undefined, wanted: Json, node: Node): Json 
 const overlayKeyed = (
   present: readonly JsonObject[],
   mine: readonly JsonObject[],
-  node: Extract<Node, { readonly kind: 'keyed' }>,
+  node: Extract<SchemaNode, { readonly kind: 'keyed' }>,
 ): Json => {
   const names = new Map(mine.map(one => [elementName(one, node.keys), one]));
   const kept = present.map(one => {
@@ -137,7 +137,7 @@ const overlayKeyed = (
 };
 
 /** Takes fields out of a value; what is left empty of a map goes with its last member. */
-export const prune = (value: Json | undefined, fields: Fields, node: Node): Json | undefined => {
+export const prune = (value: Json | undefined, fields: Fields, node: SchemaNode): Json | undefined => {
   if (node.kind === 'map' && isObject(value)) {
     const result: Record<string, Json | undefined> = { ...value };
     for (const [segment, inner] of Object.entries(fields)) {

@@ -3,7 +3,9 @@ import { text } from '../object.ts';
 
 /** RFC 6902, as gopkg.in/evanphx/json-patch does it for the API server. */
 
-export type Patched = { readonly kind: 'patched'; readonly value: JsonObject } | { readonly kind: 'failed'; readonly message: string };
+export type JsonPatchResult =
+  | { readonly kind: 'patched'; readonly value: JsonObject }
+  | { readonly kind: 'failed'; readonly message: string };
 
 /** Thrown inside of one call of `applyJsonPatch` only. */
 class Misfit extends Error {}
@@ -114,7 +116,7 @@ const step = (document: Json, operation: JsonObject): Json => {
 };
 
 /** Applies a list of operations; one that does not fit refuses the whole. */
-export const applyJsonPatch = (document: JsonObject, operations: readonly JsonObject[]): Patched => {
+export const applyJsonPatch = (document: JsonObject, operations: readonly JsonObject[]): JsonPatchResult => {
   try {
     const value = operations.reduce(step, document as Json);
     return isObject(value) ? { kind: 'patched', value } : { kind: 'failed', message: 'the patch leaves no object' };

@@ -4,35 +4,35 @@ import { type Field, type FieldType, structNamed } from '../kinds/types.ts';
 import { items } from '../object.ts';
 
 /** How server-side apply sees a value: what is owned as a whole, and what is owned piece by piece. */
-export type Node =
+export type SchemaNode =
   /** Scalars, and whatever is atomic. */
   | { readonly kind: 'leaf' }
-  | { readonly kind: 'map'; readonly member: (key: string) => Node }
+  | { readonly kind: 'map'; readonly member: (key: string) => SchemaNode }
   /** A list whose elements are told apart by some of their members. */
-  | { readonly kind: 'keyed'; readonly keys: readonly string[]; readonly element: Node }
+  | { readonly kind: 'keyed'; readonly keys: readonly string[]; readonly element: SchemaNode }
   /** A list of scalars, each of which is there or not. */
   | { readonly kind: 'set' };
 
-const leaf: Node = { kind: 'leaf' };
+const leaf: SchemaNode = { kind: 'leaf' };
 
-const nodeOfType = (type: FieldType): Node => {
+const nodeOfType = (type: FieldType): SchemaNode => {
   if (type.kind === 'struct') return structNode(type.name);
   if (type.kind !== 'map') return leaf;
   const member = nodeOfType(type.of);
   return { kind: 'map', member: () => member };
 };
 
-const nodeOfField = (field: Field | undefined): Node => {
+const nodeOfField = (field: Field | undefined): SchemaNode => {
   if (field === undefined || field.atomic) return leaf;
   if (field.type.kind !== 'list') return nodeOfType(field.type);
   if (field.keys !== undefined) return { kind: 'keyed', keys: field.keys, element: nodeOfType(field.type.of) };
   return field.set ? { kind: 'set' } : leaf;
 };
 
-const structNode = (name: string): Node => ({ kind: 'map', member: key => nodeOfField(structNamed(name).fields.get(key)) });
+const structNode = (name: string): SchemaNode => ({ kind: 'map', member: key => nodeOfField(structNamed(name).fields.get(key)) });
 
-const schemaNode = (schema: JsonObject): Node => {
-  const member = (key: string): Node => {
+const schemaNode = (schema: JsonObject): SchemaNode => {
+  const member = (key: string): SchemaNode => {
     const properties = schema['properties'];
     const own = isObject(properties) ? properties[key] : undefined;
     const additional = schema['additionalProperties'];
@@ -48,7 +48,7 @@ const schemaNode = (schema: JsonObject): Node => {
 };
 
 /** The shape of a kind's objects. The metadata of custom resources is that of everything else. */
-export const nodeOf = (shape: Shape): Node => {
+export const nodeOf = (shape: Shape): SchemaNode => {
   if (shape.kind === 'go') return structNode(shape.struct);
   const own = schemaNode(shape.schema);
   const metadata = structNode('meta.ObjectMeta');

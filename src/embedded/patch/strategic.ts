@@ -9,9 +9,11 @@ import { type Field, structNamed } from '../kinds/types.ts';
 /** Thrown inside of one call of `applyStrategic` only. */
 class Misfit extends Error {}
 
-export type Patched = { readonly kind: 'patched'; readonly value: JsonObject } | { readonly kind: 'failed'; readonly message: string };
+export type StrategicPatchResult =
+  | { readonly kind: 'patched'; readonly value: JsonObject }
+  | { readonly kind: 'failed'; readonly message: string };
 
-export const applyStrategic = (document: JsonObject, patch: JsonObject, struct: string): Patched => {
+export const applyStrategic = (document: JsonObject, patch: JsonObject, struct: string): StrategicPatchResult => {
   try {
     return { kind: 'patched', value: mergeMap(document, patch, struct) };
   } catch (error) {

@@ -190,10 +190,10 @@ const structIn = (type: string, place: Place, draft: Draft, fieldsOf = type): Dr
   return draft;
 };
 
-export type Read = { readonly kind: 'read'; readonly object: JsonObject } | { readonly kind: 'malformed'; readonly why: string };
+export type DecodedMessage = { readonly kind: 'read'; readonly object: JsonObject } | { readonly kind: 'malformed'; readonly why: string };
 
 /** An object of a type of Kubernetes from its protobuf; a value that says why where the bytes are none. Never throws. */
-export const readMessage = (bytes: Uint8Array, type: string): Read => {
+export const readMessage = (bytes: Uint8Array, type: string): DecodedMessage => {
   try {
     return { kind: 'read', object: structIn(type, { reader: new BinaryReader(bytes), depth: 0, field: '' }, {}) };
   } catch (error) {

@@ -4,10 +4,10 @@ import { applyConflict, badRequest, type Failure } from '../failure.ts';
 import { apiVersionOf, type Kind } from '../kinds/kind.ts';
 import { metaOf, type Stored, text } from '../object.ts';
 import { disputed, fieldsOf, minus, overlay, prune, union } from '../patch/fields.ts';
-import { type Node, nodeOf } from '../patch/shape.ts';
+import { nodeOf, type SchemaNode } from '../patch/shape.ts';
 import type { RegistryContext } from './context.ts';
 import { create } from './create.ts';
-import { beforeFirstApply, type Entry, isSame, manageable, managersOf, written } from './managed.ts';
+import { beforeFirstApply, isSame, type ManagedFieldsEntry, manageable, managersOf, written } from './managed.ts';
 import { type Edit, refused, type WriteOptions, type WriteResult } from './outcome.ts';
 import { change } from './update.ts';
 
@@ -26,7 +26,7 @@ export const apply = (
   const now = timeText(registry.clock.now());
   const node = nodeOf(kind.shape);
   const config = manageable(given);
-  const mine: Entry = {
+  const mine: ManagedFieldsEntry = {
     manager: options.manager,
     operation: 'Apply',
     ...(options.subresource === undefined ? {} : { subresource: options.subresource }),
@@ -55,7 +55,7 @@ const problemOf = (kind: Kind, name: string, given: JsonObject): Failure | undef
   return undefined;
 };
 
-type Applying = { readonly kind: Kind; readonly mine: Entry; readonly node: Node; readonly force: boolean };
+type Applying = { readonly kind: Kind; readonly mine: ManagedFieldsEntry; readonly node: SchemaNode; readonly force: boolean };
 
 const merged = (current: Stored, given: JsonObject, config: JsonObject, { mine, node, force }: Applying): ReturnType<Edit> => {
   const known = managersOf(current);
@@ -89,9 +89,9 @@ const merged = (current: Stored, given: JsonObject, config: JsonObject, { mine, 
   };
 };
 
-type Conflict = { readonly entry: Entry; readonly field: string };
+type Conflict = { readonly entry: ManagedFieldsEntry; readonly field: string };
 
-const whoOf = ({ manager, subresource, apiVersion, operation }: Entry): string =>
+const whoOf = ({ manager, subresource, apiVersion, operation }: ManagedFieldsEntry): string =>
   `${JSON.stringify(manager)}${subresource === undefined ? '' : ` with subresource ${JSON.stringify(subresource)}`}${operation === 'Update' ? ` using ${apiVersion}` : ''}`;
 
 /** Upstream: NewConflictError of apimachinery/pkg/util/managedfields/internal. */

@@ -3,7 +3,7 @@ import type { Draft, Stored } from '../object.ts';
 import type { Refused } from './outcome.ts';
 
 /** A write that is about to happen: everything has been checked but what the validating webhooks say. Upstream: admission.Attributes. */
-export type Attempt = {
+export type AdmissionAttributes = {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE';
   readonly of: Kind;
   /** `status`, `eviction`, `scale`; empty for the object itself. */
@@ -17,4 +17,4 @@ export type Attempt = {
 };
 
 /** Stands before the store: refuses, or lets the write happen. */
-export type Gate = (attempt: Attempt) => Refused | undefined;
+export type AdmissionCheck = (attempt: AdmissionAttributes) => Refused | undefined;

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import { at, objects, part, type Stored, text, without } from '../object.ts';
 import { changedFields, type Fields, fieldsOf, minus, union } from '../patch/fields.ts';
-import type { Node } from '../patch/shape.ts';
+import type { SchemaNode } from '../patch/shape.ts';
 
 /**
  * Who manages which fields. The API server keeps this for every object; here it is kept from the first server-side apply of an object on,
@@ -9,9 +9,9 @@ import type { Node } from '../patch/shape.ts';
  */
 export type Manager = { readonly manager: string; readonly operation: 'Apply' | 'Update'; readonly subresource?: string };
 
-export type Entry = Manager & { readonly apiVersion: string; readonly time: string; readonly fields: Fields };
+export type ManagedFieldsEntry = Manager & { readonly apiVersion: string; readonly time: string; readonly fields: Fields };
 
-export const managersOf = (object: JsonObject | undefined): readonly Entry[] =>
+export const managersOf = (object: JsonObject | undefined): readonly ManagedFieldsEntry[] =>
   objects(at(object, 'metadata', 'managedFields')).map(entry => ({
     manager: text(entry, 'manager'),
     operation: entry['operation'] === 'Apply' ? 'Apply' : 'Update',
@@ -22,7 +22,7 @@ export const managersOf = (object: JsonObject | undefined): readonly Entry[] =>
   }));
 
 /** As they stand in the metadata; undefined when there are none. */
-export const written = (entries: readonly Entry[]): readonly JsonObject[] | undefined => {
+export const written = (entries: readonly ManagedFieldsEntry[]): readonly JsonObject[] | undefined => {
   const left = entries.filter(({ fields }) => Object.keys(fields).length > 0);
   if (left.length === 0) return undefined;
   return left.map(({ manager, operation, apiVersion, time, fields, subresource }) => ({
@@ -60,7 +60,7 @@ export const manageable = (object: JsonObject): JsonObject => {
 };
 
 /** Whoever was there before anybody applied: all fields that an object has. */
-export const beforeFirstApply = (live: Stored, node: Node, apiVersion: string, time: string): Entry => ({
+export const beforeFirstApply = (live: Stored, node: SchemaNode, apiVersion: string, time: string): ManagedFieldsEntry => ({
   manager: 'before-first-apply',
   operation: 'Update',
   apiVersion,
@@ -69,7 +69,12 @@ export const beforeFirstApply = (live: Stored, node: Node, apiVersion: string, t
 });
 
 /** Managers after an update: what has changed is the updater's and nobody else's. */
-export const afterUpdate = (before: Stored, after: JsonObject, by: Omit<Entry, 'fields'>, node: Node): readonly Entry[] => {
+export const afterUpdate = (
+  before: Stored,
+  after: JsonObject,
+  by: Omit<ManagedFieldsEntry, 'fields'>,
+  node: SchemaNode,
+): readonly ManagedFieldsEntry[] => {
   const entries = managersOf(before);
   const changed = changedFields(manageable(before), manageable(after), node);
   if (Object.keys(changed).length === 0) return entries;

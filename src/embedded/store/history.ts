@@ -1,10 +1,10 @@
 import type { Stored } from '../object.ts';
-import type { Change } from './store.ts';
+import type { StoreChange } from './store.ts';
 
 /** What happened to the objects of one resource, as far back as it is kept. */
-export class History {
+export class WatchHistory {
   readonly #limit: number;
-  #changes: Change[] = [];
+  #changes: StoreChange[] = [];
   #forgottenUpTo: number;
 
   /** `begin`: what happened until then is not known. */
@@ -13,7 +13,7 @@ export class History {
     this.#forgottenUpTo = begin;
   }
 
-  add(change: Change): void {
+  add(change: StoreChange): void {
     this.#changes.push(change);
     // By halves, so that forgetting costs the same for each change however long the history is.
     if (this.#changes.length > this.#limit * 2) this.forget(this.#changes[this.#changes.length - this.#limit - 1]?.version ?? 0);
@@ -24,7 +24,7 @@ export class History {
     this.#forgottenUpTo = Math.max(this.#forgottenUpTo, upTo);
   }
 
-  after(version: number): readonly Change[] | undefined {
+  after(version: number): readonly StoreChange[] | undefined {
     return version < this.#forgottenUpTo ? undefined : this.#changes.slice(this.#firstAfter(version));
   }
 

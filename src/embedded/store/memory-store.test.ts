@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { indexes } from '../kinds/kind.ts';
 import type { Stored } from '../object.ts';
 import { MemoryStore } from './memory-store.ts';
-import type { Change } from './store.ts';
+import type { StoreChange } from './store.ts';
 
 const object = (name: string, namespace = 'a', more: object = {}): Stored => ({
   metadata: { name, namespace, uid: `${namespace}/${name}`, creationTimestamp: '2026-01-01T00:00:00Z', resourceVersion: '' },
@@ -105,7 +105,7 @@ test('law: a list at a past version is what the list was then, and its changes l
   );
 });
 
-const apply = (state: Map<string, Stored>, change: Change): void => {
+const apply = (state: Map<string, Stored>, change: StoreChange): void => {
   const key = names([change.object])?.[0] ?? '';
   if (change.type === 'removed') state.delete(key);
   else state.set(key, change.object);

@@ -1,8 +1,8 @@
 import { withFacts } from '../facts.ts';
 import { freeze, type Stored } from '../object.ts';
-import { History } from './history.ts';
+import { WatchHistory } from './history.ts';
 import { ResourceTable } from './resource-table.ts';
-import type { Change, Index, Listener, Resource, Store } from './store.ts';
+import type { Index, Resource, Store, StoreChange, StoreListener } from './store.ts';
 
 export type StoreOptions = {
   /** Indexes by resource; those under `*` are for every resource. */
@@ -15,10 +15,10 @@ export type StoreOptions = {
 export class MemoryStore implements Store {
   readonly #options: StoreOptions;
   readonly #tables = new Map<Resource, ResourceTable>();
-  readonly #histories = new Map<Resource, History>();
-  readonly #listeners = new Set<Listener>();
-  readonly #listenersOf = new Map<Resource, Set<Listener>>();
-  readonly #untold: Change[] = [];
+  readonly #histories = new Map<Resource, WatchHistory>();
+  readonly #listeners = new Set<StoreListener>();
+  readonly #listenersOf = new Map<Resource, Set<StoreListener>>();
+  readonly #untold: StoreChange[] = [];
   #telling = false;
   #compactedTo = 0;
   /** As in a fresh etcd, whose first revision is 1. */
@@ -62,12 +62,12 @@ export class MemoryStore implements Store {
     return past.list(namespace);
   }
 
-  changesAfter(resource: Resource, version: number): readonly Change[] | undefined {
+  changesAfter(resource: Resource, version: number): readonly StoreChange[] | undefined {
     return this.#history(resource).after(version);
   }
 
-  subscribe(listener: Listener, resource?: Resource): () => void {
-    const listeners = resource === undefined ? this.#listeners : entry(this.#listenersOf, resource, () => new Set<Listener>());
+  subscribe(listener: StoreListener, resource?: Resource): () => void {
+    const listeners = resource === undefined ? this.#listeners : entry(this.#listenersOf, resource, () => new Set<StoreListener>());
     listeners.add(listener);
     return () => listeners.delete(listener);
   }
@@ -112,12 +112,12 @@ export class MemoryStore implements Store {
     return entry(this.#tables, resource, () => new ResourceTable({ ...indexes['*'], ...indexes[resource] }));
   }
 
-  #history(resource: Resource): History {
-    return entry(this.#histories, resource, () => new History(this.#options.historyLimit ?? 20_000, this.#compactedTo));
+  #history(resource: Resource): WatchHistory {
+    return entry(this.#histories, resource, () => new WatchHistory(this.#options.historyLimit ?? 20_000, this.#compactedTo));
   }
 
   /** In order for everyone: what a listener writes is told when all have heard of what it was told of. */
-  #tell(change: Change): void {
+  #tell(change: StoreChange): void {
     this.#history(change.resource).add(change);
     this.#untold.push(change);
     if (this.#telling) return;

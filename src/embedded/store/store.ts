@@ -4,13 +4,13 @@ import type { Stored } from '../object.ts';
 export type Resource = string;
 
 /** Something that happened to one object. `version` is the one at which it happened; `object` of a removal carries it too. */
-export type Change =
+export type StoreChange =
   | { readonly type: 'added'; readonly resource: Resource; readonly version: number; readonly object: Stored }
   | { readonly type: 'changed'; readonly resource: Resource; readonly version: number; readonly object: Stored; readonly before: Stored }
   | { readonly type: 'removed'; readonly resource: Resource; readonly version: number; readonly object: Stored; readonly before: Stored };
 
 /** Is told of every change, in order. It may write: what it writes is told after everyone has heard of this change. */
-export type Listener = (change: Change) => void;
+export type StoreListener = (change: StoreChange) => void;
 
 /** Where in a collection to go on: after this object, in the order of lists. */
 export type Position = { readonly namespace: string; readonly name: string };
@@ -34,9 +34,9 @@ export interface Store {
   /** The collection as it was at a version; undefined when that has been forgotten. */
   listAt(resource: Resource, version: number, namespace?: string): readonly Stored[] | undefined;
   /** What has happened to a resource after a version, in order; undefined when that has been forgotten. */
-  changesAfter(resource: Resource, version: number): readonly Change[] | undefined;
+  changesAfter(resource: Resource, version: number): readonly StoreChange[] | undefined;
   /** Told of the changes of one resource (or of all) from now on; the answer ends that. */
-  subscribe(listener: Listener, resource?: Resource): () => void;
+  subscribe(listener: StoreListener, resource?: Resource): () => void;
   /** Stores it under the next version, which is written into it. Frozen from here on. */
   put(resource: Resource, object: Stored): Stored;
   /** Removes it; the answer is the object as its watchers see it go: with the version of its removal. */

@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { machineAdapter } from '../../apis/machine-adapter.ts';
 import { maintenance } from '../../apis/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
-import type { Limits } from '../../core/machine/snapshot.ts';
+import type { MachineLimits } from '../../core/machine/snapshot.ts';
 import { namespacesOf } from '../../operator/cache/namespaces.ts';
 import { MachineManager } from '../../operator/machines/machine-manager.ts';
 import { NodeReconciler } from '../../operator/node/node-reconciler.ts';
@@ -40,7 +40,7 @@ export type MachineDrillOptions = {
   readonly seed?: number;
   /** Stands between the operator and the API server: to count, to fail, to end it. */
   readonly between?: (api: Api) => Api;
-  readonly limits?: Limits;
+  readonly limits?: MachineLimits;
   /** Milliseconds from the order of a machine to its node. */
   readonly launchMs?: number;
 };
@@ -93,7 +93,7 @@ const ended = async (running: Promise<unknown>, clock: VirtualClock): Promise<vo
 };
 
 /** Starts the operator with all its rooms; the answer ends it, with everything that it has begun. */
-const startedOn = ({ clock, cloud }: Furnished, api: Api, watcher: Watcher, limits: Limits) => {
+const startedOn = ({ clock, cloud }: Furnished, api: Api, watcher: Watcher, limits: MachineLimits) => {
   const adapters = [maintenance('medik8s-leases')];
   const common = {
     api,

@@ -1,11 +1,11 @@
-import { type Cluster, type Kubeconfig, KubeconfigError, type User } from './kubeconfig.ts';
+import { type AuthInfo, type Kubeconfig, type KubeconfigCluster, KubeconfigError } from './kubeconfig.ts';
 
 /** One context of a kubeconfig with what it names. */
 export type Chosen = {
   readonly name: string;
   readonly namespace: string;
-  readonly cluster: Cluster & { readonly server: string };
-  readonly user: User;
+  readonly cluster: KubeconfigCluster & { readonly server: string };
+  readonly user: AuthInfo;
 };
 
 /** What flags say in place of the kubeconfig, each for itself: kubectl's `--cluster`, `--user`, `--server`, `--token`, `--as` and so on. */
@@ -13,8 +13,8 @@ export type Overrides = {
   /** Names of entries, in place of those that the context names. */
   readonly clusterName?: string | undefined;
   readonly userName?: string | undefined;
-  readonly cluster?: Partial<Cluster>;
-  readonly user?: Partial<User>;
+  readonly cluster?: Partial<KubeconfigCluster>;
+  readonly user?: Partial<AuthInfo>;
 };
 
 /** A value that is given takes the place of all that says the same in another form (clientcmd's overrides). */
@@ -31,10 +31,10 @@ const overridden = <T extends object>(found: T, given: Partial<T> = {}): T => {
   return { ...(Object.fromEntries(Object.entries(found).filter(([key]) => !gone.has(key))) as T), ...given };
 };
 
-/** The wished context, else the current one, as flags change it. Throws a KubeconfigError that says what is missing, where, and what there is instead. */
-export const chooseContext = (config: Kubeconfig, wished?: string, overrides: Overrides = {}): Chosen => {
+/** The requested context, else the current one, as flags change it. Throws a KubeconfigError that says what is missing, where, and what there is instead. */
+export const chooseContext = (config: Kubeconfig, requested?: string, overrides: Overrides = {}): Chosen => {
   const where = config.files.join(', ');
-  const name = wished ?? config.currentContext;
+  const name = requested ?? config.currentContext;
   if (name === undefined) {
     throw new KubeconfigError(`the kubeconfig ${where} has no current context; choose one with --context: ${listOf(config.contexts)}`);
   }
@@ -48,14 +48,14 @@ export const chooseContext = (config: Kubeconfig, wished?: string, overrides: Ov
   return { name, namespace, cluster: { ...cluster, server }, user };
 };
 
-const clusterOf = ({ clusters, files }: Kubeconfig, context: string, name: string): Cluster => {
+const clusterOf = ({ clusters, files }: Kubeconfig, context: string, name: string): KubeconfigCluster => {
   const cluster = clusters.get(name);
   if (cluster === undefined)
     throw new KubeconfigError(`context "${context}" names the cluster "${name}", which is not in ${files.join(', ')}`);
   return cluster;
 };
 
-const userOf = ({ users, files }: Kubeconfig, context: string, name: string): User => {
+const userOf = ({ users, files }: Kubeconfig, context: string, name: string): AuthInfo => {
   const user = name === '' ? {} : users.get(name);
   if (user === undefined) throw new KubeconfigError(`context "${context}" names the user "${name}", which is not in ${files.join(', ')}`);
   return user;

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { textOf } from '../http/connection-error.ts';
 
 /** A cluster of a kubeconfig (clientcmd/api/v1 Cluster); paths are absolute. */
-export type Cluster = {
+export type KubeconfigCluster = {
   readonly server?: string;
   readonly 'certificate-authority'?: string;
   readonly 'certificate-authority-data'?: string;
@@ -27,7 +27,7 @@ export type ExecConfig = {
 };
 
 /** A user of a kubeconfig (clientcmd/api/v1 AuthInfo); paths are absolute. */
-export type User = {
+export type AuthInfo = {
   readonly token?: string;
   readonly tokenFile?: string;
   readonly 'client-certificate'?: string;
@@ -51,8 +51,8 @@ export type Kubeconfig = {
   readonly files: readonly string[];
   readonly currentContext: string | undefined;
   readonly contexts: ReadonlyMap<string, Context>;
-  readonly clusters: ReadonlyMap<string, Cluster>;
-  readonly users: ReadonlyMap<string, User>;
+  readonly clusters: ReadonlyMap<string, KubeconfigCluster>;
+  readonly users: ReadonlyMap<string, AuthInfo>;
 };
 
 /** Something is wrong with the kubeconfig; the message says what, and in which file. */
@@ -65,8 +65,8 @@ type Named<K extends string, V> = { readonly [key in K]?: V | null } & { readonl
 type Raw = {
   readonly 'current-context'?: string;
   readonly contexts?: readonly Named<'context', Context>[] | null;
-  readonly clusters?: readonly Named<'cluster', Cluster>[] | null;
-  readonly users?: readonly Named<'user', User>[] | null;
+  readonly clusters?: readonly Named<'cluster', KubeconfigCluster>[] | null;
+  readonly users?: readonly Named<'user', AuthInfo>[] | null;
 };
 
 /**
@@ -75,8 +75,8 @@ type Raw = {
  */
 export const loadKubeconfig = async (files: readonly string[], missing: 'is an error' | 'is left out'): Promise<Kubeconfig> => {
   const contexts = new Map<string, Context>();
-  const clusters = new Map<string, Cluster>();
-  const users = new Map<string, User>();
+  const clusters = new Map<string, KubeconfigCluster>();
+  const users = new Map<string, AuthInfo>();
   const found: string[] = [];
   let currentContext: string | undefined;
   for (const file of files) {
@@ -121,9 +121,12 @@ const read = async (file: string, missing: 'is an error' | 'is left out'): Promi
 const withoutNulls = <E extends object>(entry: E): E =>
   Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null)) as E;
 
-const clusterIn = (folder: string, cluster: Cluster): Cluster => ({ ...cluster, ...absolute(folder, cluster, ['certificate-authority']) });
+const clusterIn = (folder: string, cluster: KubeconfigCluster): KubeconfigCluster => ({
+  ...cluster,
+  ...absolute(folder, cluster, ['certificate-authority']),
+});
 
-const userIn = (folder: string, user: User): User => {
+const userIn = (folder: string, user: AuthInfo): AuthInfo => {
   const { exec } = user;
   // As kubectl has it: a bare name is looked for in PATH, anything with a separator is a path.
   const hasPath = exec !== undefined && typeof exec.command === 'string' && exec.command.includes(sep) && !isAbsolute(exec.command);

@@ -2,11 +2,11 @@ import { getCACertificates } from 'node:tls';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { type CredentialSource, Credentials, constant } from '../http/credentials.ts';
-import type { Headers } from '../http/exchange.ts';
+import type { RequestHeaders } from '../http/exchange.ts';
 import type { Chosen } from './context.ts';
 import { ExecSource } from './exec.ts';
 import { caFile, certificatePair, type FileOptions, type Pem, tokenFile } from './files.ts';
-import { type Cluster, type ExecConfig, KubeconfigError, type User } from './kubeconfig.ts';
+import { type AuthInfo, type ExecConfig, type KubeconfigCluster, KubeconfigError } from './kubeconfig.ts';
 import type { Env } from './program.ts';
 
 /** What the credentials of a kubeconfig's user are made with. */
@@ -40,7 +40,7 @@ export const userCredentials = ({ name, cluster, user }: Chosen, options: UserOp
   );
 };
 
-const refuse = (name: string, cluster: Cluster, user: User): void => {
+const refuse = (name: string, cluster: KubeconfigCluster, user: AuthInfo): void => {
   const provider = user['auth-provider'];
   const hasAuthority = cluster['certificate-authority'] !== undefined || cluster['certificate-authority-data'] !== undefined;
   const reason =
@@ -64,7 +64,7 @@ const checkExec = (name: string, exec: ExecConfig): void => {
   }
 };
 
-const authority = (cluster: Cluster, options: FileOptions): CredentialSource | undefined => {
+const authority = (cluster: KubeconfigCluster, options: FileOptions): CredentialSource | undefined => {
   if (cluster['insecure-skip-tls-verify'] === true || !cluster.server?.startsWith('https:')) return undefined;
   const data = cluster['certificate-authority-data'];
   if (data !== undefined && data !== '') return constant({ ca: decode(data) });
@@ -74,12 +74,12 @@ const authority = (cluster: Cluster, options: FileOptions): CredentialSource | u
   return constant({ ca: [...new Set([...getCACertificates('default'), ...getCACertificates('system')])] });
 };
 
-const hasSecret = (user: User): boolean =>
+const hasSecret = (user: AuthInfo): boolean =>
   [user.token, user.tokenFile, user.username, user.exec, user['client-key'], user['client-key-data']].some(
     one => one !== undefined && one !== '',
   );
 
-const clientCertificate = (user: User, options: FileOptions): CredentialSource | undefined => {
+const clientCertificate = (user: AuthInfo, options: FileOptions): CredentialSource | undefined => {
   const cert = pem(user['client-certificate-data'], user['client-certificate']);
   const key = pem(user['client-key-data'], user['client-key']);
   if (cert === undefined && key === undefined) return undefined;
@@ -92,28 +92,28 @@ const pem = (data: string | undefined, file: string | undefined): Pem | undefine
   return file === undefined || file === '' ? undefined : { file };
 };
 
-const bearer = (user: User, options: FileOptions): CredentialSource | undefined => {
+const bearer = (user: AuthInfo, options: FileOptions): CredentialSource | undefined => {
   if (user.tokenFile !== undefined && user.tokenFile !== '') return tokenFile(user.tokenFile, options, user.token);
   if (user.token !== undefined && user.token !== '') return constant({ authorization: `Bearer ${user.token}` });
   if (user.username === undefined || user.username === '') return undefined;
   return constant({ authorization: `Basic ${Buffer.from(`${user.username}:${user.password ?? ''}`).toString('base64')}` });
 };
 
-const program = (cluster: Cluster, user: User, options: UserOptions): CredentialSource | undefined =>
+const program = (cluster: KubeconfigCluster, user: AuthInfo, options: UserOptions): CredentialSource | undefined =>
   // As client-go: whoever has a token or a password needs no program.
   user.exec === undefined || user.token !== undefined || user.tokenFile !== undefined || user.username !== undefined
     ? undefined
     : new ExecSource({ ...options, config: user.exec, cluster: clusterInfo(cluster) });
 
 /** `spec.cluster` of KUBERNETES_EXEC_INFO; what the kubeconfig keeps for the program lies in an extension of a fixed name. */
-const clusterInfo = (cluster: Cluster): Readonly<Record<string, unknown>> => {
+const clusterInfo = (cluster: KubeconfigCluster): Readonly<Record<string, unknown>> => {
   const { extensions = [], 'certificate-authority': _file, ...info } = cluster;
   const config = extensions.find(({ name }) => name === 'client.authentication.k8s.io/exec')?.extension;
   return config === undefined ? info : { ...info, config };
 };
 
 /** kubernetes.io/docs/reference/access-authn-authz/authentication, "User impersonation". */
-const impersonation = (user: User): Headers => {
+const impersonation = (user: AuthInfo): RequestHeaders => {
   const { as, 'as-uid': uid, 'as-groups': groups = [], 'as-user-extra': extra = {} } = user;
   const extras = Object.entries(extra).map(
     ([key, values]) => [`impersonate-extra-${encodeURIComponent(key.toLowerCase())}`, values] as const,

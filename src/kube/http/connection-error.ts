@@ -21,7 +21,7 @@ const advice: Readonly<Record<FailureReason, string>> = {
 };
 
 /** What a failed call was. */
-export type Attempt = { readonly method: string; readonly path: string; readonly server: string };
+export type FailedCall = { readonly method: string; readonly path: string; readonly server: string };
 
 /** There was no answer from the API server. */
 export class ConnectionError extends Error {
@@ -33,7 +33,7 @@ export class ConnectionError extends Error {
   readonly path: string;
   readonly server: string;
 
-  constructor(attempt: Attempt, reason: FailureReason, mayHaveHappened: boolean, cause: unknown) {
+  constructor(attempt: FailedCall, reason: FailureReason, mayHaveHappened: boolean, cause: unknown) {
     super(`${attempt.method} ${attempt.path} at ${attempt.server}: ${textOf(cause)}. ${advice[reason]}`, { cause });
     this.reason = reason;
     this.mayHaveHappened = mayHaveHappened;

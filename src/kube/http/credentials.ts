@@ -1,8 +1,8 @@
 import type { TlsMaterial } from './connection-pools.ts';
-import type { Headers } from './exchange.ts';
+import type { RequestHeaders } from './exchange.ts';
 
 /** What one request needs to be let in. The same object for as long as nothing changes. */
-export type RequestAuth = { readonly headers: Headers; readonly tls: TlsMaterial };
+export type RequestAuth = { readonly headers: RequestHeaders; readonly tls: TlsMaterial };
 
 /** What one source of credentials has to give. */
 export type CredentialPart = {
@@ -21,7 +21,7 @@ export interface CredentialSource {
 }
 
 /** What never changes. */
-export type Fixed = { readonly headers: Headers; readonly tls: Pick<TlsMaterial, 'servername' | 'rejectUnauthorized'> };
+export type Fixed = { readonly headers: RequestHeaders; readonly tls: Pick<TlsMaterial, 'servername' | 'rejectUnauthorized'> };
 
 /** All sources of one connection as one. */
 export class Credentials {
@@ -38,7 +38,7 @@ export class Credentials {
   async auth(): Promise<RequestAuth> {
     const parts = await Promise.all(this.#sources.map(source => source.read()));
     const { authorization, ...certificates }: CredentialPart = Object.assign({}, ...parts);
-    const headers: Headers = { ...this.#fixed.headers, ...(authorization === undefined ? {} : { authorization }) };
+    const headers: RequestHeaders = { ...this.#fixed.headers, ...(authorization === undefined ? {} : { authorization }) };
     return this.#keep({ headers, tls: { ...certificates, ...this.#fixed.tls } });
   }
 

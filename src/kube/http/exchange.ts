@@ -5,7 +5,7 @@ import { TLSSocket } from 'node:tls';
 import { http } from './node-http.ts';
 
 /** Headers as node:http takes them; a list is sent as several lines of the same name. */
-export type Headers = Readonly<Record<string, string | readonly string[]>>;
+export type RequestHeaders = Readonly<Record<string, string | readonly string[]>>;
 
 /** One request, ready to be written. */
 export type Wire = {
@@ -14,7 +14,7 @@ export type Wire = {
   readonly method: string;
   /** With the query. */
   readonly path: string;
-  readonly headers: Headers;
+  readonly headers: RequestHeaders;
   readonly body: string | undefined;
 };
 

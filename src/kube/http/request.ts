@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ApiCall, ApiResponse } from '../../operator/ports.ts';
-import type { Headers } from './exchange.ts';
+import type { RequestHeaders } from './exchange.ts';
 
 /** The path on the wire: the server's own path, the call's, and the query without what is undefined. */
 export const requestPath = (server: URL, { path, query = {} }: Pick<ApiCall, 'path' | 'query'>): string => {
@@ -14,7 +14,7 @@ export const requestPath = (server: URL, { path, query = {} }: Pick<ApiCall, 'pa
 export const requestBody = (call: ApiCall): string | undefined => (call.body === undefined ? undefined : JSON.stringify(call.body));
 
 /** All headers of a call. */
-export const requestHeaders = (call: ApiCall, body: string | undefined, userAgent: string, granted: Headers): Headers => ({
+export const requestHeaders = (call: ApiCall, body: string | undefined, userAgent: string, granted: RequestHeaders): RequestHeaders => ({
   ...granted,
   accept: call.accept ?? 'application/json',
   'user-agent': userAgent,

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Clock, systemClock } from '../../support/clock.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { FaultServer, json, type Response, until } from '../testing/fault-server.ts';
+import { type FaultResponder, FaultServer, json, until } from '../testing/fault-server.ts';
 import { ConnectionError } from './connection-error.ts';
 import { Credentials, constant } from './credentials.ts';
-import { type Seen, Transport, type TransportOptions } from './transport.ts';
+import { type FinishedCall, Transport, type TransportOptions } from './transport.ts';
 
-const start = async (response: Response, setting: Partial<TransportOptions> = {}) => {
+const start = async (response: FaultResponder, setting: Partial<TransportOptions> = {}) => {
   const server = await FaultServer.start(response);
   const credentials = new Credentials([constant({ authorization: 'Bearer t' })], { headers: {}, tls: {} });
   const transport = new Transport({ server: server.url, credentials, userAgent: 'drydock/test', clock: systemClock, ...setting });
@@ -34,7 +34,7 @@ const failure = async (promise: Promise<unknown>): Promise<ConnectionError> => {
 };
 
 test('one connection serves call after call; headers, query and body arrive, JSON comes back parsed', async () => {
-  const seen: Seen[] = [];
+  const seen: FinishedCall[] = [];
   await using it = await start((_, incoming) => json(incoming, 201, { ok: true }), { onResponse: one => seen.push(one) });
   for (let n = 0; n < 3; n += 1) {
     const response = await it.transport.call({
@@ -174,7 +174,7 @@ test('bulk calls leave places for normal ones, and those for vital ones; first c
 test('priority & fairness says wait: normal and bulk calls wait, vital ones do not', async () => {
   const clock = new VirtualClock();
   let isBusy = true;
-  const response: Response = (_, incoming) =>
+  const response: FaultResponder = (_, incoming) =>
     isBusy
       ? void incoming
           .writeHead(429, { 'retry-after': '7', 'content-type': 'text/plain' })
@@ -277,7 +277,7 @@ test('no credentials: nothing is sent', async () => {
 });
 
 test('watches have their own connections: any number of them leaves the places of the calls alone', async () => {
-  const response: Response = (request, incoming) =>
+  const response: FaultResponder = (request, incoming) =>
     request.path === '/watch' ? incoming.writeHead(200).flushHeaders() : json(incoming, 200, {});
   await using it = await start(response, { places: 2 });
   const stop = new AbortController();

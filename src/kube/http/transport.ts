@@ -9,13 +9,13 @@ import { pauseAsked } from './retry-after.ts';
 import { type PendingCall, RoundTripper } from './round-tripper.ts';
 
 /** One finished call, for metrics. */
-export type Seen = {
+export type FinishedCall = {
   readonly method: string;
   /** Without names: `/api/v1/nodes/{name}`. */
   readonly path: string;
   /** Undefined when there was no answer. */
   readonly status: number | undefined;
-  /** From the wish to the answer (of a watch: to its head), waiting for a place included. */
+  /** From the call to the response (of a watch: to its head), waiting for a place included. */
   readonly seconds: number;
   readonly priority: Priority | 'watch';
 };
@@ -32,7 +32,7 @@ export type TransportOptions = {
   /** Calls on the wire at one time; 32 when left out. Watches are not counted. */
   readonly places?: number;
   /** Told of every finished call. Must not throw. */
-  readonly onResponse?: ((seen: Seen) => void) | undefined;
+  readonly onResponse?: ((seen: FinishedCall) => void) | undefined;
 };
 
 /** What a stream is asked for. It is always a GET. */

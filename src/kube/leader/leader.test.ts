@@ -5,15 +5,15 @@ import { silentLog } from '../../support/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { ConnectionError } from '../http/connection-error.ts';
 import { elect } from './leader.ts';
-import type { Lease } from './lease-record.ts';
+import type { LeaseObject } from './lease-record.ts';
 
 type Fault = 'lost answer' | 'never arrives' | 'hangs' | undefined;
 
 /** One Lease with optimistic locking, and faults where a test wants them. */
 class LeaseServer implements Api, Watcher {
-  lease: Lease | undefined;
+  lease: LeaseObject | undefined;
   fault: (call: ApiCall) => Fault = () => undefined;
-  readonly writes: Lease[] = [];
+  readonly writes: LeaseObject[] = [];
   /** Watches see nothing. */
   blind = false;
   readonly watched: string[] = [];
@@ -53,7 +53,7 @@ class LeaseServer implements Api, Watcher {
   }
 
   /** etcd is restored: the lease and the revision are those of then. */
-  restore(lease: Lease, revision: number): void {
+  restore(lease: LeaseObject, revision: number): void {
     this.lease = lease;
     this.#version = revision;
   }
@@ -66,7 +66,7 @@ class LeaseServer implements Api, Watcher {
 
   #handle(call: ApiCall): { readonly status: number; readonly body: unknown } {
     if (call.method === 'GET') return this.lease === undefined ? { status: 404, body: {} } : { status: 200, body: this.lease };
-    const wanted = call.body as Lease;
+    const wanted = call.body as LeaseObject;
     if (call.method === 'POST' && this.lease !== undefined) return { status: 409, body: { message: 'already exists' } };
     if (call.method === 'PUT' && wanted.metadata.resourceVersion !== this.lease?.metadata.resourceVersion)
       return { status: 409, body: { message: 'conflict' } };
@@ -134,7 +134,7 @@ for (const skewMs of [-3_600_000, 0, 3_600_000]) {
     assert.deepEqual([a.mayAct(), b.mayAct()], [true, false]);
     let isCut = true;
     api.fault = call =>
-      isCut && call.body !== undefined && (call.body as Lease).spec?.holderIdentity === 'a' ? 'never arrives' : undefined;
+      isCut && call.body !== undefined && (call.body as LeaseObject).spec?.holderIdentity === 'a' ? 'never arrives' : undefined;
     let both = 0;
     let until = 0;
     for (let step = 0; step < 200 && !b.mayAct(); step += 1) {
@@ -279,7 +279,7 @@ test('a lease that somebody deletes is made anew at once', async () => {
   const api = new LeaseServer();
   const a = contender(api, 'a', clock);
   await clock.advance(100);
-  api.fault = call => ((call.body as Lease | undefined)?.spec?.holderIdentity === 'a' ? 'never arrives' : undefined);
+  api.fault = call => ((call.body as LeaseObject | undefined)?.spec?.holderIdentity === 'a' ? 'never arrives' : undefined);
   const b = contender(api, 'b', clock);
   await clock.advance(100);
   api.remove();
@@ -296,7 +296,7 @@ test('what an earlier process of the same pod has left is taken at once, what an
   const a = contender(api, 'pod-a_1_first', clock, 0, 'pod-a_1_');
   await clock.advance(100);
   // It is killed: it neither renews nor gives back.
-  api.fault = call => ((call.body as Lease | undefined)?.spec?.holderIdentity === 'pod-a_1_first' ? 'never arrives' : undefined);
+  api.fault = call => ((call.body as LeaseObject | undefined)?.spec?.holderIdentity === 'pod-a_1_first' ? 'never arrives' : undefined);
   const b = contender(api, 'pod-b_2_first', clock, 0, 'pod-b_2_');
   const namesake = contender(api, 'pod-a_3_first', clock, 0, 'pod-a_3_');
   await clock.advance(1000);

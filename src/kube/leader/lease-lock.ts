@@ -1,7 +1,7 @@
 import type { Api, ApiCall, ApiResponse } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import { textOf } from '../http/connection-error.ts';
-import { heldBy, holderOf, type Lease, leaseOf, released } from './lease-record.ts';
+import { heldBy, holderOf, type LeaseObject, leaseOf, released } from './lease-record.ts';
 
 /** Who claims which Lease. */
 export type LockOptions = {
@@ -28,7 +28,7 @@ export type Lock =
   | { readonly kind: 'failed'; readonly why: string };
 
 /** What was seen of the Lease last, and when that began to be so. The remote clock is never believed. */
-type Observation = { readonly lease: Lease; readonly version: string; readonly atUptimeMs: number };
+type Observation = { readonly lease: LeaseObject; readonly version: string; readonly atUptimeMs: number };
 
 /** One contender's view of one Lease, and its tries to get or keep it. */
 export class LeaseLock {
@@ -66,7 +66,7 @@ export class LeaseLock {
   }
 
   /** Takes note of the Lease as a watch has shown it; answers whether it is free now. */
-  saw(lease: Lease): boolean {
+  saw(lease: LeaseObject): boolean {
     this.#observe(lease);
     return holderOf(lease) === '';
   }
@@ -89,7 +89,7 @@ export class LeaseLock {
   }
 
   /** Undefined after a conflict: the Lease must be read before anything can be said. */
-  async #write(lease: Lease, signal: AbortSignal): Promise<Lock | undefined> {
+  async #write(lease: LeaseObject, signal: AbortSignal): Promise<Lock | undefined> {
     const { clock, identity, durationMs, name } = this.#options;
     const began = this.#moment();
     const response = await this.#call('PUT', `/${name}`, signal, heldBy(lease, identity, durationMs, clock.now()));
@@ -102,7 +102,7 @@ export class LeaseLock {
 
   async #create(signal: AbortSignal): Promise<Lock> {
     const { clock, identity, durationMs, name, namespace } = this.#options;
-    const lease: Lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace } };
+    const lease: LeaseObject = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace } };
     const began = this.#moment();
     return this.#written(await this.#call('POST', '', signal, heldBy(lease, identity, durationMs, clock.now())), began);
   }
@@ -114,7 +114,7 @@ export class LeaseLock {
     return this.#isRewound(lease) ? { kind: 'rewound' } : { kind: 'held', ...began };
   }
 
-  async #read(signal: AbortSignal): Promise<Lease | undefined> {
+  async #read(signal: AbortSignal): Promise<LeaseObject | undefined> {
     const response = await this.#call('GET', `/${this.#options.name}`, signal);
     if (response.status === 404) return undefined;
     if (response.status !== 200) throw new Error(explain(response));
@@ -127,7 +127,7 @@ export class LeaseLock {
    * A restored etcd counts its revisions from those of the backup. Versions of one resource can be compared (KEP-5504); before Kubernetes 1.35 that is so without having been
    * promised.
    */
-  #isRewound({ metadata }: Lease): boolean {
+  #isRewound({ metadata }: LeaseObject): boolean {
     const { resourceVersion = '' } = metadata;
     if (!/^\d{1,20}$/.test(resourceVersion)) return false;
     const version = BigInt(resourceVersion);
@@ -136,7 +136,7 @@ export class LeaseLock {
     return before !== undefined && version < before;
   }
 
-  #observe(lease: Lease): void {
+  #observe(lease: LeaseObject): void {
     const version = JSON.stringify(lease.spec ?? {});
     // Only a change of the record starts the wait anew; when it was made by its own account does not matter.
     const atUptimeMs = this.#seen?.version === version ? this.#seen.atUptimeMs : this.#options.uptime();
@@ -160,7 +160,7 @@ export class LeaseLock {
     return { sinceMs: this.#options.clock.now().epochMilliseconds, sinceUptimeMs: this.#options.uptime() };
   }
 
-  #call(method: ApiCall['method'], suffix: string, signal: AbortSignal, body?: Lease): Promise<ApiResponse> {
+  #call(method: ApiCall['method'], suffix: string, signal: AbortSignal, body?: LeaseObject): Promise<ApiResponse> {
     const { api, timeoutMs } = this.#options;
     return api.call({ method, path: `${this.#path}${suffix}`, body, priority: 'vital', timeoutMs }, signal);
   }

@@ -11,7 +11,7 @@ type LeaseSpec = {
 };
 
 /** A Lease as it goes over the wire. */
-export type Lease = {
+export type LeaseObject = {
   readonly apiVersion: 'coordination.k8s.io/v1';
   readonly kind: 'Lease';
   readonly metadata: { readonly name: string; readonly namespace: string; readonly resourceVersion?: string };
@@ -19,13 +19,13 @@ export type Lease = {
 };
 
 /** The Lease of an answer with status 200 or 201. */
-export const leaseOf = (response: ApiResponse): Lease => response.body as Lease;
+export const leaseOf = (response: ApiResponse): LeaseObject => response.body as LeaseObject;
 
 /** Who holds it; empty when nobody does. */
-export const holderOf = (lease: Lease): string => lease.spec?.holderIdentity ?? '';
+export const holderOf = (lease: LeaseObject): string => lease.spec?.holderIdentity ?? '';
 
 /** The Lease with this contender as its holder (client-go leaderelection: a change of holder counts as a transition and starts anew). */
-export const heldBy = (lease: Lease, identity: string, durationMs: number, now: Temporal.Instant): Lease => {
+export const heldBy = (lease: LeaseObject, identity: string, durationMs: number, now: Temporal.Instant): LeaseObject => {
   const isNew = holderOf(lease) !== identity;
   const time = microTime(now);
   const { acquireTime = time, leaseTransitions = 0 } = lease.spec ?? {};
@@ -42,7 +42,7 @@ export const heldBy = (lease: Lease, identity: string, durationMs: number, now: 
 };
 
 /** The Lease released: nobody holds it, and nobody has to wait longer than a second for it. */
-export const released = (lease: Lease, now: Temporal.Instant): Lease => {
+export const released = (lease: LeaseObject, now: Temporal.Instant): LeaseObject => {
   const time = microTime(now);
   return { ...lease, spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, acquireTime: time, renewTime: time } };
 };
@@ -51,7 +51,7 @@ export const released = (lease: Lease, now: Temporal.Instant): Lease => {
 const microTime = (instant: Temporal.Instant): string => instant.toString({ fractionalSecondDigits: 6 });
 
 /** A Lease as a watch shows it; undefined for what is no object of Kubernetes. */
-export const watchedLease = (raw: unknown): (CachedObject & { readonly lease: Lease }) | undefined => {
+export const watchedLease = (raw: unknown): (CachedObject & { readonly lease: LeaseObject }) | undefined => {
   const identity = identify(raw);
-  return identity && { key: identity.name, ...identity, lease: raw as Lease };
+  return identity && { key: identity.name, ...identity, lease: raw as LeaseObject };
 };

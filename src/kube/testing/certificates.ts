@@ -1,5 +1,6 @@
+import type { KeyPair } from '../../support/key-pair.ts';
+
 /** Certificates for tests on 127.0.0.1, good for a hundred years. Their keys are no secrets: nothing but these tests trusts their authority. */
-export type KeyPair = { readonly cert: string; readonly key: string };
 
 /** The authority that signed the others. */
 export const testAuthority = `-----BEGIN CERTIFICATE-----

@@ -14,7 +14,7 @@ export type SeenRequest = {
 };
 
 /** Answers a request, well or badly. */
-export type Response = (request: SeenRequest, incoming: ServerResponse) => void | Promise<void>;
+export type FaultResponder = (request: SeenRequest, incoming: ServerResponse) => void | Promise<void>;
 
 /** An API server that does as a test tells it, misbehaviour included, on 127.0.0.1. */
 export class FaultServer implements AsyncDisposable {
@@ -24,9 +24,9 @@ export class FaultServer implements AsyncDisposable {
   readonly requests: SeenRequest[] = [];
   /** How many connections there have been. */
   connections = 0;
-  response: Response;
+  response: FaultResponder;
 
-  private constructor(response: Response, tls: ServerOptions | undefined) {
+  private constructor(response: FaultResponder, tls: ServerOptions | undefined) {
     this.response = response;
     this.#secure = tls !== undefined;
     const listener = (request: IncomingMessage, incoming: ServerResponse): void => void this.#handle(request, incoming);
@@ -36,7 +36,7 @@ export class FaultServer implements AsyncDisposable {
     this.#server.on('tlsClientError', () => {});
   }
 
-  static async start(response: Response, tls?: ServerOptions): Promise<FaultServer> {
+  static async start(response: FaultResponder, tls?: ServerOptions): Promise<FaultServer> {
     const server = new FaultServer(response, tls);
     await new Promise<void>(resolve => server.#server.listen(0, '127.0.0.1', resolve));
     return server;

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { json, type Response, type SeenRequest } from './fault-server.ts';
+import { type FaultResponder, json, type SeenRequest } from './fault-server.ts';
 
 /** An object as it goes over the wire. */
 export const pod = (name: string, version: number, uid = `uid-${name}`, note = ''): unknown => ({
@@ -46,7 +46,7 @@ export class ScriptedCollection {
     this.#watchTurns = watchTurns;
   }
 
-  readonly response: Response = async (request, incoming) => {
+  readonly response: FaultResponder = async (request, incoming) => {
     const isWatch = request.query.has('watch');
     const [seen, turns] = isWatch ? [this.watches, this.#watchTurns] : [this.lists, this.#listTurns];
     seen.push(request);

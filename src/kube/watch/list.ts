@@ -3,7 +3,7 @@ import { versionOf } from './raw-object.ts';
 import { type StatusError, statusErrorOf } from './status-error.ts';
 
 /** One page of a list, or why there is none. */
-export type Page =
+export type ListPage =
   | { readonly kind: 'page'; readonly items: readonly unknown[]; readonly version: string; readonly last: boolean }
   | { readonly kind: 'refused'; readonly statusError: StatusError; readonly headers: ApiResponse['headers'] };
 
@@ -18,7 +18,12 @@ const timeoutMs = 60_000;
  * (kubernetes.io/docs/reference/using-api/api-concepts, "Retrieving large results sets in chunks"). With `from` "cache" the server answers
  * at once, without regard to the limit, and maybe from long ago. Ends after the last page or a refusal; rejects like `Api.call`.
  */
-export async function* pagesOf(api: Api, collection: Collection, signal: AbortSignal, from: 'cache' | 'now' = 'now'): AsyncGenerator<Page> {
+export async function* pagesOf(
+  api: Api,
+  collection: Collection,
+  signal: AbortSignal,
+  from: 'cache' | 'now' = 'now',
+): AsyncGenerator<ListPage> {
   const accept =
     collection.metadataOnly === true
       ? 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json'

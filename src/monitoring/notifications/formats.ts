@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
-import type { Asking } from '../../support/http-exchange.ts';
+import type { HttpRequest } from '../../support/http-exchange.ts';
 import type { Notification } from './notification.ts';
 import { textOf } from './text.ts';
 
@@ -89,7 +89,7 @@ const bodies: Readonly<Record<ReceiverKind, (format: Format, notification: Notif
 };
 
 /** The call that tells a receiver at this address. */
-export const askingFor = (format: Format, url: string, notification: Notification): Asking => {
+export const askingFor = (format: Format, url: string, notification: Notification): HttpRequest => {
   const { contentType, path, json: body } = bodies[format.kind](format, notification);
   return { method: 'POST', url: `${url}${path}`, headers: { 'content-type': contentType }, body: JSON.stringify(body) };
 };

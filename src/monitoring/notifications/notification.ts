@@ -24,7 +24,7 @@ export const notificationOf = (event: KubeEvent, at: Temporal.Instant): Notifica
 
 /** Events that belong together: what a receiver may ask for by one word. */
 export const groups = ['plans', 'blocked', 'announcements', 'all'] as const;
-export type Group = (typeof groups)[number];
+export type EventGroup = (typeof groups)[number];
 
 /** Of every node of a plan: too many for people. */
 const ofEachNode = new Set(['NodeBegun', 'NodeDone', 'NodeRequeued', 'NodeSkipped']);
@@ -32,14 +32,14 @@ const ofEachNode = new Set(['NodeBegun', 'NodeDone', 'NodeRequeued', 'NodeSkippe
 /** What stands in the way on a node: of its maintenances, of itself and of its pods. */
 const onNodes = new Set(['Maintenance', 'NodeMaintenance', 'Node', 'Pod']);
 
-const isIn: Readonly<Record<Group, (event: KubeEvent) => boolean>> = {
+const isIn: Readonly<Record<EventGroup, (event: KubeEvent) => boolean>> = {
   plans: ({ about, reason }) => about.kind === 'MaintenancePlan' && !ofEachNode.has(reason),
   blocked: ({ about, type }) => onNodes.has(about.kind) && type === 'Warning',
   announcements: ({ about }) => about.kind === 'MachineMaintenance',
   all: () => true,
 };
 
-const isGroup = (word: string): word is Group => groups.some(group => group === word);
+const isGroup = (word: string): word is EventGroup => groups.some(group => group === word);
 
 /** A group, or `KIND/REASON`. */
 export const isSelector = (word: string): boolean => isGroup(word) || /^[A-Z][A-Za-z]{0,62}\/[A-Z][A-Za-z]{0,126}$/.test(word);

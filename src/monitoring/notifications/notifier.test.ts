@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { type Answer, type Asked, serving } from '../../clouds/testing/serving.ts';
+import { type Answer, type ServedRequest, serving } from '../../clouds/testing/serving.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { KubeEvent } from '../../operator/ports.ts';
 import { type Log, silentLog } from '../../support/log.ts';
@@ -29,7 +29,7 @@ const event = (over: Partial<KubeEvent> = {}, kind = 'MaintenancePlan'): KubeEve
 type Bench = {
   readonly notifier: Notifier;
   readonly clock: VirtualClock;
-  readonly asked: readonly Asked[];
+  readonly asked: readonly ServedRequest[];
   readonly counted: readonly string[];
   readonly logged: readonly string[];
   /** Turns the clock by seconds, and lets calls over the network end meanwhile. */
@@ -39,7 +39,7 @@ type Bench = {
 
 const bench = async (
   receivers: (base: string) => string,
-  answer: (asked: Asked) => Answer,
+  answer: (asked: ServedRequest) => Answer,
   use: (bench: Bench) => Promise<void>,
 ): Promise<void> => {
   await using server = await serving(answer);
@@ -61,7 +61,7 @@ const bench = async (
   assert.doesNotMatch(logged.join('\n'), new RegExp(secret));
 };
 
-const bodyOf = (asked: Asked | undefined): JsonObject => JSON.parse(asked?.body ?? '{}') as JsonObject;
+const bodyOf = (asked: ServedRequest | undefined): JsonObject => JSON.parse(asked?.body ?? '{}') as JsonObject;
 const ok = (): Answer => ({ status: 202, text: 'ok' });
 
 describe('what is sent', () => {
@@ -107,7 +107,7 @@ describe('what is sent', () => {
     await bench(receivers, ok, async ({ notifier, asked, pass }) => {
       notifier.record(event());
       await pass(0);
-      const of = (path: string): Asked | undefined => asked.find(one => one.path === path);
+      const of = (path: string): ServedRequest | undefined => asked.find(one => one.path === path);
       assert.equal(
         bodyOf(of('/s'))['text'],
         '*MaintenancePlan* kernel: Halted: 2 nodes &lt;failed&gt; &amp; more (Halted, 2026-11-21T08:00:00Z)',
@@ -158,7 +158,7 @@ describe('what is sent', () => {
 
 describe('receivers that misbehave', () => {
   const slack = (base: string): string => `- {kind: slack, url_file: address, timeout: 2s}\n# ${base}`;
-  const withAddress = async (answer: (asked: Asked) => Answer, use: (bench: Bench) => Promise<void>): Promise<void> =>
+  const withAddress = async (answer: (asked: ServedRequest) => Answer, use: (bench: Bench) => Promise<void>): Promise<void> =>
     bench(
       base => {
         writeFileSync(join(folder, 'address'), `${base}/hooks/${secret}\n`);
@@ -175,9 +175,7 @@ describe('receivers that misbehave', () => {
         notifier.record(event());
         for (const seconds of [0, 1, 5, 30, 120, 600]) await pass(seconds);
         assert.deepEqual([asked.length, counted], [5, ['default failed']]);
-        assert.deepEqual(logged, [
-          'a receiver of notifications fails; what it was to be told is given up {"receiver":"default","why":"HTTP 500"}',
-        ]);
+        assert.deepEqual(logged, ['failed to send a notification to a receiver; giving up on it {"receiver":"default","why":"HTTP 500"}']);
         notifier.record(event({ reason: 'Paused' }));
         await pass(0);
         assert.equal(asked.length, 6);
@@ -250,7 +248,7 @@ describe('receivers that misbehave', () => {
         notifier.record(event());
         await pass(0);
         assert.equal(asked.length, 0);
-        assert.match(logged.join(), /the file of --notification-config is wrong: nobody is notified/);
+        assert.match(logged.join(), /failed to read the file of --notification-config: nobody is notified/);
       },
     );
   });

@@ -1,6 +1,6 @@
 import type { Clock } from '../../support/clock.ts';
 import { Deadline } from '../../support/deadline.ts';
-import type { Saying } from '../../support/http-exchange.ts';
+import type { HttpResponse } from '../../support/http-exchange.ts';
 import type { Log } from '../../support/log.ts';
 import { Carrier, contentOf, UnreadableFile } from '../carrier.ts';
 import { askingFor } from './formats.ts';
@@ -32,12 +32,12 @@ type Try = { readonly kind: 'sent' } | { readonly kind: 'refused' | 'again'; rea
 
 const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
-const pauseIn = ({ headers }: Saying): { readonly pauseMs?: number } => {
+const pauseIn = ({ headers }: HttpResponse): { readonly pauseMs?: number } => {
   const seconds = Number(headers['retry-after']);
   return seconds > 0 ? { pauseMs: Math.min(1000 * seconds, longestPauseMs) } : {};
 };
 
-const judged = (said: Saying): Try => {
+const judged = (said: HttpResponse): Try => {
   const { status } = said;
   if (status >= 200 && status < 300) return { kind: 'sent' };
   const why = `HTTP ${status}${status >= 300 && status < 400 ? ', a redirect, which is not followed' : ''}`;
@@ -131,7 +131,7 @@ export class Sender {
       return judged(await this.#carrier.call(askingFor(config, url, notification), deadline.signal));
     } catch (error) {
       if (error instanceof UnreadableFile) return { kind: 'again', why: error.message };
-      return { kind: 'again', why: deadline.expired ? `no answer within ${config.timeoutMs / 1000} s` : codeOf(error) };
+      return { kind: 'again', why: deadline.expired ? `no response within ${config.timeoutMs / 1000} s` : codeOf(error) };
     }
   }
 
@@ -145,14 +145,14 @@ export class Sender {
 
   #well(): true {
     const { log, config } = this.#options;
-    if (!this.#isWell) log.info('a receiver of notifications answers again', { receiver: config.name });
+    if (!this.#isWell) log.info('a receiver of notifications responds again', { receiver: config.name });
     this.#isWell = true;
     return true;
   }
 
   #unwell(why: string): false {
     const { log, config } = this.#options;
-    if (this.#isWell) log.warn('a receiver of notifications fails; what it was to be told is given up', { receiver: config.name, why });
+    if (this.#isWell) log.warn('failed to send a notification to a receiver; giving up on it', { receiver: config.name, why });
     this.#isWell = false;
     return false;
   }

@@ -6,25 +6,25 @@ export class NovaConfigError extends Error {
 }
 
 /** By name or by id. */
-export type Named = { readonly name: string } | { readonly id: string };
+export type NameOrId = { readonly name: string } | { readonly id: string };
 
-type Scope = { readonly project: Named; readonly projectDomain?: Named };
+type Scope = { readonly project: NameOrId; readonly projectDomain?: NameOrId };
 
 export type Login =
   | {
       readonly kind: 'password';
-      readonly user: Named;
-      readonly userDomain?: Named;
+      readonly user: NameOrId;
+      readonly userDomain?: NameOrId;
       readonly password: string;
       readonly scope: Scope;
     }
   | {
       readonly kind: 'application credential';
-      readonly credential: Named;
+      readonly credential: NameOrId;
       readonly secret: string;
       /** Whose it is, where it is given by name. */
-      readonly user?: Named;
-      readonly userDomain?: Named;
+      readonly user?: NameOrId;
+      readonly userDomain?: NameOrId;
     };
 
 export type EndpointInterface = 'internal' | 'public' | 'admin';
@@ -68,13 +68,13 @@ export const authUrlOf = (text: string, key: string, source: string): string => 
   return bare.endsWith('/v3') ? bare : `${bare}/v3`;
 };
 
-const named = (reader: Reader, idKeys: readonly string[], nameKeys: readonly string[]): Named | undefined => {
+const named = (reader: Reader, idKeys: readonly string[], nameKeys: readonly string[]): NameOrId | undefined => {
   for (const key of idKeys) if (reader.has(key)) return { id: reader.need(key) };
   for (const key of nameKeys) if (reader.has(key)) return { name: reader.need(key) };
   return undefined;
 };
 
-const domain = (reader: Reader, prefix: 'user' | 'project'): Named | undefined =>
+const domain = (reader: Reader, prefix: 'user' | 'project'): NameOrId | undefined =>
   named(reader, [`${prefix}_domain_id`], [`${prefix}_domain_name`]) ??
   named(reader, ['domain_id', 'default_domain_id', 'default_domain'], ['domain_name', 'default_domain_name']);
 
@@ -97,7 +97,7 @@ const passwordLogin = (reader: Reader): Login => {
   const projectDomain = domain(reader, 'project');
   const user = named(reader, ['user_id'], ['username']) ?? { name: reader.need('username') };
   const project = named(reader, ['project_id', 'tenant_id'], ['project_name', 'tenant_name']) ?? { name: reader.need('project_name') };
-  const byName: Named = { id: 'default' };
+  const byName: NameOrId = { id: 'default' };
   return {
     kind: 'password',
     user,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { markOf } from '../../core/hypervisor/mark.ts';
-import type { ComputeService, Migration, Server } from '../../core/hypervisor/server.ts';
+import type { ComputeService, NovaServer, ServerMigration } from '../../core/hypervisor/server.ts';
 import type { HostCall } from '../../core/hypervisor/snapshot.ts';
 import type { Clock } from '../../support/clock.ts';
 import { silentLog } from '../../support/log.ts';
@@ -52,10 +52,10 @@ const serviceOf = async ({ nova, signal }: Scene, host: string): Promise<Compute
 const perform = async (scene: Scene, call: HostCall, host = scene.source) =>
   scene.nova.perform(call, (await serviceOf(scene, host)).id, scene.signal);
 
-const recordOf = async ({ nova, source, signal }: Scene, server: string): Promise<Migration | undefined> =>
+const recordOf = async ({ nova, source, signal }: Scene, server: string): Promise<ServerMigration | undefined> =>
   must(await nova.migrations(source, undefined, signal)).find(one => one.server === server);
 
-const ended = (scene: Scene, server: string, status: string): Promise<Migration> =>
+const ended = (scene: Scene, server: string, status: string): Promise<ServerMigration> =>
   eventually(
     scene,
     async () => {
@@ -65,13 +65,13 @@ const ended = (scene: Scene, server: string, status: string): Promise<Migration>
     `a migration that is ${status}`,
   );
 
-const serverNow = async ({ nova, signal }: Scene, id: string): Promise<Server> => {
+const serverNow = async ({ nova, signal }: Scene, id: string): Promise<NovaServer> => {
   const server = must(await nova.server(id, signal));
   assert.ok(server);
   return server;
 };
 
-const idle = (scene: Scene, id: string): Promise<Server> =>
+const idle = (scene: Scene, id: string): Promise<NovaServer> =>
   eventually(
     scene,
     async () => {

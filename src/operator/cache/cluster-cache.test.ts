@@ -7,7 +7,7 @@ import type { JsonObject } from '../../core/json.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Collection } from '../ports.ts';
-import { Cluster, uidOf } from '../testing/cluster.ts';
+import { FakeCluster, uidOf } from '../testing/fake-cluster.ts';
 import { Lines, settle } from '../testing/fakes.ts';
 import { ClusterCache } from './cluster-cache.ts';
 import { type Namespaces, namespacesOf } from './namespaces.ts';
@@ -37,11 +37,11 @@ const rawRequest = (nodeName: string): JsonObject => ({ metadata: { name: nodeNa
 
 /** A world that has read everything; what it tells from then on. */
 const watched = async (
-  fill: (cluster: Cluster) => void,
+  fill: (cluster: FakeCluster) => void,
   scope?: 'drain',
   { adapters = [adapter], ...more }: { readonly adapters?: readonly KindAdapter[]; readonly namespaces?: Namespaces } = {},
 ) => {
-  const cluster = new Cluster();
+  const cluster = new FakeCluster();
   fill(cluster);
   const [touched, foreign]: [string[], string[]] = [[], []];
   const collections: Collection[] = [];
@@ -103,7 +103,7 @@ test('once all has been read, the nodes that somebody wants, and those with some
 });
 
 describe('a node is looked at again', () => {
-  const one = (cluster: Cluster): void => {
+  const one = (cluster: FakeCluster): void => {
     for (const name of ['n1', 'n2']) cluster.put(node(name), rawNode(name));
     cluster.put(request('n1'), rawRequest('n1'));
   };
@@ -118,7 +118,7 @@ describe('a node is looked at again', () => {
     await end();
   });
 
-  test('when its lease, a volume of it or a DaemonSet changes, and when a wish moves', async () => {
+  test('when its lease, a volume of it or a DaemonSet changes, and when a request moves', async () => {
     const { cluster, by, end } = await watched(one);
     const someLease = (name: string) =>
       cluster.put(lease(name), { metadata: { namespace: 'leases', name: `node-${name}` }, spec: { holderIdentity: 'another' } });
@@ -253,14 +253,14 @@ describe('a node is looked at again', () => {
 test('who listens hears of nodes when something of them matters, and of every maintenance', async () => {
   const { cluster, clusterCache, by, end } = await watched(cluster => cluster.put(node('n1'), rawNode('n1')));
   const heard: string[] = [];
-  const stop = clusterCache.subscribe({ node: ({ name }) => heard.push(name), request: ({ name }) => heard.push(`wish ${name}`) });
+  const stop = clusterCache.subscribe({ node: ({ name }) => heard.push(name), request: ({ name }) => heard.push(`request ${name}`) });
   await by(() => cluster.put(node('n1'), rawNode('n1')));
   assert.deepEqual(heard, []);
   await by(() => cluster.put(node('n1'), rawNode('n1', { spec: { unschedulable: true } })));
   await by(() => cluster.put(node('n2'), rawNode('n2')));
   await by(() => cluster.put(request('n1'), rawRequest('n1')));
   await by(() => cluster.remove(node('n2')));
-  assert.deepEqual(heard, ['n1', 'n2', 'wish n1', 'n2']);
+  assert.deepEqual(heard, ['n1', 'n2', 'request n1', 'n2']);
   stop();
   await by(() => cluster.put(node('n1'), rawNode('n1')));
   assert.equal(heard.length, 4);
@@ -312,7 +312,7 @@ test('of a kind that has namespaces, what is elsewhere than where it counts is t
     },
   };
   const known = async (namespaces?: Namespaces) => {
-    const fill = (cluster: Cluster): void => {
+    const fill = (cluster: FakeCluster): void => {
       for (const name of ['own', 'theirs'])
         cluster.put(request(name), { metadata: { name, namespace: name, generation: 1 }, spec: { nodeName: name } });
       cluster.put(request('wide'), rawRequest('wide'));

@@ -13,7 +13,7 @@ import { Cache } from './cache.ts';
 import { InformerSet } from './informer-set.ts';
 import { LifecycleEvictions, lifecycleCollections } from './lifecycle-evictions.ts';
 import type { ClusterCacheEvents, Listener } from './listeners.ts';
-import { type Named, readNamed } from './named.ts';
+import { type NamedObject, readNamed } from './named.ts';
 import type { Namespaces } from './namespaces.ts';
 import { fingerprint, isMarked, standsFor } from './node-predicates.ts';
 import { PodWatches } from './pod-watches.ts';
@@ -23,7 +23,7 @@ import { Vms, vmCollections } from './vms.ts';
  * everything: nodes, their maintenances and all that has a say. drain: only what a drain looks at beside the pods; what the user may not
  * read of it is done without, for the API server asks the budgets anyway.
  */
-export type Scope = 'everything' | 'drain';
+export type CacheScope = 'everything' | 'drain';
 
 /** Collections that many clusters do not have, and that older roles do not let the operator read. */
 const isOptional = (name: string): boolean => vmCollections.has(name) || lifecycleCollections.has(name);
@@ -37,7 +37,7 @@ export class ClusterCache {
   readonly budgets = new Cache<Budget>(({ namespace }) => namespace);
   readonly budgetIndex = new BudgetIndex(this.budgets);
   readonly leases = new Cache<Lease>(() => '');
-  readonly daemonSets = new Cache<Named>(() => '');
+  readonly daemonSets = new Cache<NamedObject>(() => '');
   readonly attachments = new Cache<Attachment>(({ nodeName }) => nodeName);
   readonly pods: PodWatches;
   /** Volume by claim, looked up once: a bound claim stays bound to its volume. */
@@ -52,7 +52,7 @@ export class ClusterCache {
   readonly #adapters: readonly KindAdapter[];
   readonly #events: ClusterCacheEvents;
   readonly #log: Log;
-  readonly #scope: Scope;
+  readonly #scope: CacheScope;
   readonly #namespaces: Namespaces | undefined;
   #daemonSetNames: ReadonlySet<string> | undefined;
 
@@ -61,7 +61,7 @@ export class ClusterCache {
     readonly watcher: Watcher;
     readonly clock: Clock;
     readonly adapters: readonly KindAdapter[];
-    readonly scope?: Scope;
+    readonly scope?: CacheScope;
     /** Reads MaintenanceWindows; they are not followed when left out. */
     readonly readWindow?: ((raw: unknown) => MaintenanceWindow) | undefined;
     /** Whose objects count, of kinds that have namespaces; everybody's when left out. */
@@ -197,8 +197,7 @@ export class ClusterCache {
     const project = (raw: unknown): MaintenanceRequest | undefined => {
       const request = adapter.read(raw);
       if (typeof request !== 'string') return this.#isForeign(request) ? undefined : request;
-      const { metadata } = raw as { readonly metadata: { readonly name: string } };
-      this.#log.warn('ignoring invalid object', { kind: adapter.kind, name: metadata.name, error: request });
+      this.#log.warn('ignoring invalid object', { kind: adapter.kind, name: readNamed(raw).key.split('/').at(-1), error: request });
       return undefined;
     };
     const changed = (change: Change<MaintenanceRequest>): void => {
@@ -207,8 +206,7 @@ export class ClusterCache {
       if (before !== undefined && before.nodeName !== change.object.nodeName) this.#events.touched(before.nodeName);
       this.#events.touched(change.object.nodeName);
     };
-    const unseen = (list: CompleteList): readonly MaintenanceRequest[] =>
-      this.requests.unseen(list).filter(request => request.adapter.name === adapter.name);
+    const unseen = (list: CompleteList) => this.requests.unseen(list).filter(request => request.adapter === adapter);
     await this.#informers.follow(adapter.name, { path: adapter.path }, project, changed, signal, unseen);
   }
 
@@ -291,7 +289,7 @@ export class ClusterCache {
     }
   }
 
-  #daemonSetChanged(change: Change<Named>): void {
+  #daemonSetChanged(change: Change<NamedObject>): void {
     this.daemonSets.apply(change);
     if (change.type === 'changed') return;
     this.#daemonSetNames = undefined;

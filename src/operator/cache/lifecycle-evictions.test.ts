@@ -7,11 +7,11 @@ import type { Api, Collection, Watcher, WatchHandler } from '../ports.ts';
 import { InformerSet } from './informer-set.ts';
 import { LifecycleEvictions, lifecycleCollections } from './lifecycle-evictions.ts';
 
-type Watched = { readonly collection: Collection; readonly project: (raw: unknown) => unknown; readonly handler: WatchHandler<never> };
+type StartedWatch = { readonly collection: Collection; readonly project: (raw: unknown) => unknown; readonly handler: WatchHandler<never> };
 
 /** Both collections, filled by hand. */
 const followed = async (resources: readonly string[]) => {
-  const watched = new Map<string, Watched>();
+  const watched = new Map<string, StartedWatch>();
   const watcher: Watcher = {
     watch: async (collection, project, handler) => {
       watched.set(collection.path.split('/').at(-1) ?? '', { collection, project, handler });

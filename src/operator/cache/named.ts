@@ -1,10 +1,10 @@
 import type { CachedObject } from '../ports.ts';
 
 /** What is kept of an object of which only the name counts, for example a DaemonSet. */
-export type Named = CachedObject;
+export type NamedObject = CachedObject;
 
 /** Reads its metadata. */
-export const readNamed = (raw: unknown): Named => {
+export const readNamed = (raw: unknown): NamedObject => {
   const { metadata } = raw as {
     readonly metadata: { readonly namespace?: string; readonly name: string; readonly uid: string; readonly resourceVersion: string };
   };

@@ -3,13 +3,13 @@ import { knownFor, ownersOf, type Traffic, trafficOf } from '../../core/vm/known
 import {
   defaultSettings,
   type KubeVirtSettings,
-  type Migration,
   migrationsPath,
   readMigration,
   readSettings,
   readVmi,
   settingsPath,
   type Vmi,
+  type VmMigration,
   vmisPath,
 } from '../../core/vm/kubevirt.ts';
 import type { VmsKnown } from '../../core/vm/vm-pod.ts';
@@ -34,7 +34,7 @@ const fingerprint = ({ uid, phase, deleting, nodeName, evacuatedFrom, strategy, 
 /** KubeVirt's VMs, kept up to date by watches, and the nodes that wait for them. It only watches and tells. */
 export class Vms {
   readonly #vmis = new Cache<Vmi>(({ nodeName = '' }) => nodeName);
-  readonly #migrations = new Cache<Migration>(({ vmi }) => vmi);
+  readonly #migrations = new Cache<VmMigration>(({ vmi }) => vmi);
   readonly #settings = new Cache<KubeVirtSettings>(() => '');
   readonly #informers: InformerSet;
   readonly #touched: (nodeName: string) => void;
@@ -86,7 +86,7 @@ export class Vms {
       this.#touch(before, change.object);
   }
 
-  #migrationChanged(change: Change<Migration>): void {
+  #migrationChanged(change: Change<VmMigration>): void {
     this.#migrations.apply(change);
     this.#traffic = undefined;
     this.#touch(this.#vmis.get(change.object.vmi));

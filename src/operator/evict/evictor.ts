@@ -37,7 +37,7 @@ const said: Readonly<Record<EvictionMethod, string>> = {
 export class Evictor {
   readonly #options: Options;
   /** The last eviction of each budget. */
-  readonly #lanes = new Map<string, Promise<void>>();
+  readonly #lastByBudget = new Map<string, Promise<void>>();
   /** By node, and by the uid of the pod. */
   readonly #attempts = new Map<string, Map<string, Attempt>>();
 
@@ -73,12 +73,12 @@ export class Evictor {
       ...(overrules && { overrules }),
     });
     const keys = budget === undefined ? (overrules ?? []).map(one => one.budget) : [budget.key];
-    const before = keys.flatMap(key => this.#lanes.get(key) ?? []);
+    const before = keys.flatMap(key => this.#lastByBudget.get(key) ?? []);
     const run = before.length === 0 ? this.#send(call, nodeName) : Promise.all(before).then(() => this.#send(call, nodeName));
     if (budget === undefined) return;
-    this.#lanes.set(budget.key, run);
+    this.#lastByBudget.set(budget.key, run);
     void run.then(() => {
-      if (this.#lanes.get(budget.key) === run) this.#lanes.delete(budget.key);
+      if (this.#lastByBudget.get(budget.key) === run) this.#lastByBudget.delete(budget.key);
     });
   }
 

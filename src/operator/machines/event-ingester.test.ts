@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { machineAdapter } from '../../apis/machine-adapter.ts';
 import type { Node } from '../../core/hold/node.ts';
-import type { Target } from '../../core/machine/adapter.ts';
+import type { AnnouncedTarget } from '../../core/machine/adapter.ts';
 import type { Machine } from '../../core/machine/machine.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
@@ -12,19 +12,19 @@ import type { Clock } from '../../support/clock.ts';
 import { Cache } from '../cache/cache.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { Lines, ScriptedApi } from '../testing/fakes.ts';
-import type { Writer, Written } from '../write/writer.ts';
+import type { WriteOutcome, Writer } from '../write/writer.ts';
 import { EventIngester } from './event-ingester.ts';
 import { MachineCache } from './machine-cache.ts';
 
 type Known = { readonly machines?: readonly Machine[]; readonly nodes?: readonly Node[]; readonly requests?: readonly MachineRequest[] };
 
 /** An intake that knows these objects, whose writes are answered one after the other; the last answer counts for all that follow. */
-const bench = ({ machines = [], nodes = [], requests = [] }: Known, responses: readonly Written[] = [{ result: 'stored' }]) => {
+const bench = ({ machines = [], nodes = [], requests = [] }: Known, responses: readonly WriteOutcome[] = [{ result: 'stored' }]) => {
   const writes: Write[] = [];
   const about: string[] = [];
   const pauses: number[] = [];
   const writer = {
-    write: (write: Write, name: string): Promise<Written> => {
+    write: (write: Write, name: string): Promise<WriteOutcome> => {
       about.push(name);
       return Promise.resolve(responses[writes.push(write) - 1] ?? responses.at(-1)!);
     },
@@ -45,7 +45,7 @@ const { nodeName: _none, ...nodeless } = own;
 const node = makeNode({ providerId: 'aws:///a/i-n' });
 
 describe('whom an announcement is about', () => {
-  const target = (known: Known, by: (ingester: EventIngester) => Target | undefined) => by(bench(known).ingester);
+  const target = (known: Known, by: (ingester: EventIngester) => AnnouncedTarget | undefined) => by(bench(known).ingester);
 
   test('what the cloud calls a machine: the machine, else the node, else nobody', () => {
     assert.deepEqual(
@@ -109,7 +109,7 @@ describe('whom an announcement is about', () => {
 });
 
 describe('what is taken in', () => {
-  const about: Target = { name: 'm1', instance: 'i-1', machine: own, nodeName: 'n1' };
+  const about: AnnouncedTarget = { name: 'm1', instance: 'i-1', machine: own, nodeName: 'n1' };
   const look = (target = about, events = [makeEvent()]) => ({ target, events, source: 'aws', complete: true });
 
   test('a machine of which one thing is pending gets an object, one of which all is over does not', async () => {
@@ -127,8 +127,8 @@ describe('what is taken in', () => {
 
   /** What there is already, whom the announcement is about, and what becomes of it. */
   const { machineNamespace: _unsaid, ...unnamed } = makeMachineRequest({ instance: '', events: [] });
-  const bareNode: Target = { name: 'm1', instance: 'i-1', nodeName: 'm1' };
-  const objects: readonly (readonly [string, MachineRequest, Target, string])[] = [
+  const bareNode: AnnouncedTarget = { name: 'm1', instance: 'i-1', nodeName: 'm1' };
+  const objects: readonly (readonly [string, MachineRequest, AnnouncedTarget, string])[] = [
     ['the same instance', makeMachineRequest({ events: [] }), about, 'PATCH'],
     ['a machine of that namespace, whose instance was not known', { ...unnamed, machineNamespace: 'machines' }, about, 'PATCH'],
     ['a machine of another namespace', { ...unnamed, machineNamespace: 'others' }, about, 'POST'],
@@ -147,7 +147,7 @@ describe('what is taken in', () => {
 
   test('the object of a machine whose name is taken has its namespace in its name, that of a node says so', async () => {
     const taken = makeMachineRequest({ instance: 'i-9' });
-    const nameFor = async (target: Target): Promise<unknown> => {
+    const nameFor = async (target: AnnouncedTarget): Promise<unknown> => {
       const { ingester, writes } = bench({ requests: [taken] });
       await ingester.take(look(target));
       const { name } = (writes[0]?.body['metadata'] ?? {}) as { readonly name?: string };
@@ -170,7 +170,7 @@ describe('what is taken in', () => {
 
   test('a race is run six times with ever longer pauses between, and what was said last is the answer', async () => {
     const later = { until: at(9) };
-    const ends: readonly (readonly [Written, string])[] = [
+    const ends: readonly (readonly [WriteOutcome, string])[] = [
       [{ result: 'conflict' }, 'another writer keeps changing the object'],
       [{ result: 'postponed', ...later }, 'the API server refused the last write'],
       [{ result: 'refused', message: 'no', ...later }, 'no'],

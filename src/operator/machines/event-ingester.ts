@@ -1,5 +1,5 @@
 import { sameJson } from '../../core/json.ts';
-import type { MachineAdapter, Target } from '../../core/machine/adapter.ts';
+import type { AnnouncedTarget, MachineAdapter } from '../../core/machine/adapter.ts';
 import { afterLook, sorted } from '../../core/machine/announced.ts';
 import { isPending, type MachineEvent } from '../../core/machine/event.ts';
 import { instanceOf } from '../../core/machine/machine.ts';
@@ -9,12 +9,12 @@ import { announce, machineMaintenanceApi, ownWrite } from '../../core/machine/wr
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { Writer, Written } from '../write/writer.ts';
+import type { WriteOutcome, Writer } from '../write/writer.ts';
 import type { MachineCache } from './machine-cache.ts';
 
 /** What somebody has seen of one machine. */
 export type MachineObservation = {
-  readonly target: Target;
+  readonly target: AnnouncedTarget;
   readonly events: readonly MachineEvent[];
   /** Name of the source, as its events have it. */
   readonly source: string;
@@ -47,7 +47,7 @@ export class EventIngester {
   }
 
   /** The machine or node that the cloud calls so; undefined for one that this cluster does not have. */
-  targetOf(instance: string): Target | undefined {
+  targetOf(instance: string): AnnouncedTarget | undefined {
     const { machines, cache } = this.#options;
     const machine = machines.byInstance(instance);
     if (machine !== undefined)
@@ -57,7 +57,7 @@ export class EventIngester {
   }
 
   /** The machine of a node, or the node itself where it has none. */
-  targetOfNode(nodeName: string): Target | undefined {
+  targetOfNode(nodeName: string): AnnouncedTarget | undefined {
     const { machines, cache } = this.#options;
     const machine = [...machines.machines.values()].find(one => one.nodeName === nodeName);
     const node = cache.nodes.get(nodeName);
@@ -67,7 +67,7 @@ export class EventIngester {
   }
 
   /** Whatever somebody calls a machine: the name of a node, of a Machine, or what the cloud calls it. */
-  targetNamed(name: string): Target | undefined {
+  targetNamed(name: string): AnnouncedTarget | undefined {
     const { machines, cache } = this.#options;
     if (cache.nodes.get(name) !== undefined) return this.targetOfNode(name);
     const [machine, ...others] = machines.machines.in(name);
@@ -103,7 +103,7 @@ export class EventIngester {
       : ownWrite(known, 'record the announcements', { spec }, told(known, events));
   }
 
-  #requestOf({ name, instance, machine }: Target): MachineRequest | undefined {
+  #requestOf({ name, instance, machine }: AnnouncedTarget): MachineRequest | undefined {
     const named = this.#options.machines.requests.in(name);
     return named.find(
       request =>
@@ -113,7 +113,7 @@ export class EventIngester {
   }
 
   /** The name of the replaced operator; with the namespace in it where another machine of that name has taken it. */
-  #nameFor({ name, machine }: Target): string {
+  #nameFor({ name, machine }: AnnouncedTarget): string {
     const { machines, namespace } = this.#options;
     const usual = `mm-${name}`;
     return machines.requests.get(`${namespace}/${usual}`) === undefined ? usual : `mm-${machine?.namespace ?? 'node'}-${name}`;
@@ -133,7 +133,7 @@ export class EventIngester {
   }
 }
 
-const textOf = (written: Exclude<Written, { result: 'stored' }>): string =>
+const textOf = (written: Exclude<WriteOutcome, { result: 'stored' }>): string =>
   'message' in written
     ? written.message
     : written.result === 'conflict'

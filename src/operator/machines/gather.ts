@@ -3,8 +3,8 @@ import { sameJson } from '../../core/json.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { isPending } from '../../core/machine/event.ts';
 import { instanceOf, type Machine, type MachineSet } from '../../core/machine/machine.ts';
-import { isOver, type MachineRequest, type Strategy } from '../../core/machine/request.ts';
-import type { Limits, MachineSnapshot, OtherMaintenance, ReplacementSet } from '../../core/machine/snapshot.ts';
+import { isOver, type MachineRequest, type MachineStrategy } from '../../core/machine/request.ts';
+import type { MachineLimits, MachineSnapshot, OtherMaintenance, ReplacementSet } from '../../core/machine/snapshot.ts';
 import { childDrain, childName } from '../../core/machine/writes.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { secondsBetween } from '../../core/time.ts';
@@ -67,8 +67,8 @@ const otherOf = (machines: MachineCache, request: MachineRequest): OtherMaintena
 };
 
 /** How long the maintenances that there are have taken, in seconds: the longest of each strategy. */
-const seenOf = (requests: Iterable<MachineRequest>): ReadonlyMap<Strategy, number> => {
-  const seen = new Map<Strategy, number>();
+const seenOf = (requests: Iterable<MachineRequest>): ReadonlyMap<MachineStrategy, number> => {
+  const seen = new Map<MachineStrategy, number>();
   for (const { history } of requests) {
     const { startedAt, drainedAt, completedAt, strategy } = history;
     const end = strategy === 'Drain' ? drainedAt : completedAt;
@@ -114,7 +114,7 @@ export const snapshotOf = (
   request: MachineRequest,
   machines: MachineCache,
   cache: ClusterCache,
-  settings: { readonly limits: Limits; readonly drainLeadSeconds: number; readonly drainPolicy: MachineAdapter['drainPolicy'] },
+  settings: { readonly limits: MachineLimits; readonly drainLeadSeconds: number; readonly drainPolicy: MachineAdapter['drainPolicy'] },
 ): MachineSnapshot => {
   const machine = machineOf(machines, request);
   const nodeName = machine?.nodeName ?? request.nodeName ?? request.history.nodeName;

@@ -4,7 +4,7 @@ import { decideMachine } from '../../core/machine/decide.ts';
 import { deadlineOf } from '../../core/machine/event.ts';
 import { readMachine, readMachineSet } from '../../core/machine/machine.ts';
 import { isOver, type MachineRequest } from '../../core/machine/request.ts';
-import type { Limits, MachineDecision } from '../../core/machine/snapshot.ts';
+import type { MachineDecision, MachineLimits } from '../../core/machine/snapshot.ts';
 import { announce, pathOfRequest } from '../../core/machine/writes.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
@@ -27,7 +27,7 @@ export type MachinesOptions = Ports & {
   readonly adapter: MachineAdapter;
   /** Whose MachineMaintenances count. */
   readonly namespaces: Namespaces;
-  readonly limits: Limits;
+  readonly limits: MachineLimits;
   /** A node is drained this long before the cloud may begin, in seconds, where no window says otherwise. */
   readonly drainLeadSeconds: number;
   /** Something has changed that plans may wait for. */

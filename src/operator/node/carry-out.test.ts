@@ -7,7 +7,7 @@ import { readPod } from '../../core/pod/pod.ts';
 import { at } from '../../core/testing/make.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ApiResponse } from '../ports.ts';
-import { Cluster } from '../testing/cluster.ts';
+import { FakeCluster } from '../testing/fake-cluster.ts';
 import { failure, Lines, Notebook, response, settle, Tallies } from '../testing/fakes.ts';
 import { NodeReconciler, type NodeReconcilerOptions } from './node-reconciler.ts';
 
@@ -38,7 +38,7 @@ const bench = (
   decision: Partial<Decision> | ((snapshot: NodeSnapshot) => Partial<Decision>),
   over: Partial<NodeReconcilerOptions> = {},
 ) => {
-  const [cluster, clock, meter, log] = [new Cluster(), new VirtualClock(), new Tallies(), new Lines()];
+  const [cluster, clock, meter, log] = [new FakeCluster(), new VirtualClock(), new Tallies(), new Lines()];
   const snapshots: NodeSnapshot[] = [];
   const leader = { yes: true };
   const script = { decision };
@@ -284,7 +284,7 @@ test('where one of several writes has lost a race, the next look comes after a p
 
 test('what one node leaves of a budget is offered to the next one that waits for it', async () => {
   const budget = '/apis/policy/v1/namespaces/shop/poddisruptionbudgets/web';
-  const allow = (cluster: Cluster, disruptionsAllowed: number): unknown =>
+  const allow = (cluster: FakeCluster, disruptionsAllowed: number): unknown =>
     cluster.put(budget, {
       metadata: { name: 'web', namespace: 'shop', generation: 1 },
       spec: { selector: {} },

@@ -4,7 +4,7 @@ import { maintenance } from '../../apis/maintenance.ts';
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
-import { Cluster } from '../testing/cluster.ts';
+import { FakeCluster } from '../testing/fake-cluster.ts';
 import { failure, Lines, Notebook, response, settle, Tallies } from '../testing/fakes.ts';
 import { NodeReconciler } from './node-reconciler.ts';
 
@@ -15,22 +15,22 @@ const leasePath = (node: string): string => `/apis/coordination.k8s.io/v1/namesp
 const podPath = (name: string, namespace = 'shop'): string => `/api/v1/namespaces/${namespace}/pods/${name}`;
 const budgetPath = (namespace = 'shop'): string => `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets/web`;
 
-const addNode = (cluster: Cluster, name: string): unknown => cluster.put(nodePath(name), { metadata: { name }, spec: {}, status: {} });
+const addNode = (cluster: FakeCluster, name: string): unknown => cluster.put(nodePath(name), { metadata: { name }, spec: {}, status: {} });
 
-const addRequest = (cluster: Cluster, node: string): unknown =>
+const addRequest = (cluster: FakeCluster, node: string): unknown =>
   cluster.put(requestPath(node), {
     metadata: { name: node, generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' },
     spec: { nodeName: node, drain: { force: true } },
   });
 
-const addPod = (cluster: Cluster, name: string, node: string, namespace = 'shop'): unknown =>
+const addPod = (cluster: FakeCluster, name: string, node: string, namespace = 'shop'): unknown =>
   cluster.put(podPath(name, namespace), {
     metadata: { name, namespace, labels: { app: 'web' }, deletionGracePeriodSeconds: 30 },
     spec: { nodeName: node },
     status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
   });
 
-const allow = (cluster: Cluster, disruptionsAllowed: number, namespace = 'shop'): unknown =>
+const allow = (cluster: FakeCluster, disruptionsAllowed: number, namespace = 'shop'): unknown =>
   cluster.put(budgetPath(namespace), {
     metadata: { name: 'web', namespace, generation: 1 },
     spec: { selector: { matchLabels: { app: 'web' } } },
@@ -38,8 +38,8 @@ const allow = (cluster: Cluster, disruptionsAllowed: number, namespace = 'shop')
   });
 
 /** An operator at work on a cluster that the test has filled. */
-const bench = (fill: (cluster: Cluster) => void) => {
-  const [cluster, clock, recorder, meter, log] = [new Cluster(), new VirtualClock(), new Notebook(), new Tallies(), new Lines()];
+const bench = (fill: (cluster: FakeCluster) => void) => {
+  const [cluster, clock, recorder, meter, log] = [new FakeCluster(), new VirtualClock(), new Notebook(), new Tallies(), new Lines()];
   fill(cluster);
   const leader = { yes: true };
   const operator = new NodeReconciler({
@@ -70,16 +70,16 @@ const bench = (fill: (cluster: Cluster) => void) => {
   return { cluster, clock, recorder, meter, log, operator, leader, stop, calm, end, hasEnded: () => outcome.ended };
 };
 
-const statusOf = (cluster: Cluster, name: string): JsonObject => {
+const statusOf = (cluster: FakeCluster, name: string): JsonObject => {
   const status = cluster.get(requestPath(name))?.['status'];
   return isObject(status) ? status : {};
 };
 
-const evictions = (cluster: Cluster): readonly string[] =>
+const evictions = (cluster: FakeCluster): readonly string[] =>
   cluster.written.filter(one => one.endsWith('/eviction')).map(one => /pods\/([^/]+)\//.exec(one)?.[1] ?? '');
 
 /** Keeps the answers to evictions back until the test lets one go. */
-const slowEvictions = (cluster: Cluster) => {
+const slowEvictions = (cluster: FakeCluster) => {
   const waiting: { readonly name: string; readonly go: (response: ApiResponse | undefined) => void }[] = [];
   cluster.intercept = (call: ApiCall) => {
     if (!call.path.endsWith('/eviction')) return undefined;
@@ -216,7 +216,7 @@ test('a refused write is tried again ever more slowly, and told to those who wai
 });
 
 /** Two nodes with pods of one budget, and one with pods of another. */
-const three = (cluster: Cluster): void => {
+const three = (cluster: FakeCluster): void => {
   for (const node of ['n1', 'n2', 'n3']) {
     addNode(cluster, node);
     addRequest(cluster, node);

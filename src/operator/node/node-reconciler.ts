@@ -9,7 +9,7 @@ import type { Pod } from '../../core/pod/pod.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { earliest, secondsAfter } from '../../core/time.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
-import { ClusterCache, type Scope } from '../cache/cluster-cache.ts';
+import { type CacheScope, ClusterCache } from '../cache/cluster-cache.ts';
 import type { Namespaces } from '../cache/namespaces.ts';
 import { Defects } from '../defects.ts';
 import { BudgetWaiters } from '../evict/budget-waiters.ts';
@@ -19,7 +19,7 @@ import type { Overview, Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import { cacheUpdaterOf } from '../write/cache-updater.ts';
 import { UncertainWrites } from '../write/uncertain-writes.ts';
-import { Writer, type Written } from '../write/writer.ts';
+import { type WriteOutcome, Writer } from '../write/writer.ts';
 import { NodeStates } from './node-states.ts';
 import { countedByState } from './overview.ts';
 import { lookUp } from './resolve-claims.ts';
@@ -34,7 +34,7 @@ export type NodeReconcilerOptions = Ports &
     /** Whose objects count, of kinds that have namespaces; everybody's when left out. */
     readonly namespaces?: Namespaces;
     /** What has to be known for it; everything when left out. */
-    readonly scope?: Scope;
+    readonly scope?: CacheScope;
     /** When a look at a node begins that something has given cause for, as the queue says. In simulated time many things happen at the same moment. */
     readonly soon?: (begin: () => void) => void;
   };
@@ -219,7 +219,7 @@ export class NodeReconciler {
   }
 
   /** What was stored may allow the next step, so the node has its turn again; what was not is tried again, ever more slowly. */
-  #afterWrites(nodeName: string, writes: readonly Write[], written: readonly Written[]): void {
+  #afterWrites(nodeName: string, writes: readonly Write[], written: readonly WriteOutcome[]): void {
     const { clock } = this.#options;
     for (const [at, write] of writes.entries()) {
       const one = written[at];

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { noNotes } from '../../core/maintenance/snapshot.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { ClusterCache } from '../cache/cluster-cache.ts';
-import { Cluster } from '../testing/cluster.ts';
+import { FakeCluster } from '../testing/fake-cluster.ts';
 import { Lines, settle } from '../testing/fakes.ts';
 import { NodeStates } from './node-states.ts';
 import { snapshots } from './take-snapshot.ts';
@@ -11,7 +11,7 @@ import { snapshots } from './take-snapshot.ts';
 const labels = { 'node-role.kubernetes.io/control-plane': '' };
 
 test('a control-plane node that nobody has looked at yet takes no seat; one that is about to be held does', async () => {
-  const cluster = new Cluster();
+  const cluster = new FakeCluster();
   for (const name of ['n1', 'n2', 'n3']) cluster.put(`/api/v1/nodes/${name}`, { metadata: { name, labels }, spec: {}, status: {} });
   const stop = new AbortController();
   const events = { touched: () => {}, budgetChanged: () => {}, podChanged: () => {}, foreign: () => {} };

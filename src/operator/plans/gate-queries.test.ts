@@ -53,7 +53,7 @@ test('the same question of several plans is asked once, every quarter of a minut
   const gate = promql('up');
   const follow = (): void => queries.follow([running([gate, alerts]), running([{ ...gate, name: 'other', expression: 'false' }])]);
   follow();
-  assert.deepEqual(queries.samplesOf(gate), { problem: 'it has not been answered yet' });
+  assert.deepEqual(queries.samplesOf(gate), { problem: 'its first query has not returned yet' });
   assert.equal(queries.isPending(running([gate])), true);
   assert.equal(queries.isPending(running([promql('not asked')])), false);
   await settle();
@@ -132,7 +132,7 @@ test('nothing is asked but for plans that are under way', async () => {
   assert.equal(await of({ deleting: true }), false);
   assert.equal(await of({ status: { phase: 'Paused' }, inFlight: [makeInFlight('n1', { state: 'Soaking' })] }), true);
   queries.follow([]);
-  assert.deepEqual(queries.samplesOf(gate), { problem: 'it is asked while the plan runs' });
+  assert.deepEqual(queries.samplesOf(gate), { problem: 'it is queried only while the plan runs' });
   const before = asked.length;
   await clock.advance(600_000);
   assert.equal(asked.length, before);
@@ -151,7 +151,7 @@ test("an answer that comes when nobody asks any more is nobody's, and a throw is
   stop.abort();
   reject(new Error('aborted'));
   await queries.ended();
-  assert.deepEqual([queries.samplesOf(promql('late')), told.count], [{ problem: 'it has not been answered yet' }, 1]);
+  assert.deepEqual([queries.samplesOf(promql('late')), told.count], [{ problem: 'its first query has not returned yet' }, 1]);
 });
 
 test('an operator that has been given no source says so', () => {

@@ -28,8 +28,8 @@ const textOf = (answer: Answer | undefined): string =>
 const isUnderWay = ({ inFlight, status, deleting }: Plan): boolean =>
   inFlight.length > 0 || (!deleting && (status['phase'] === 'Running' || status['phase'] === 'Halted'));
 
-const notAsked = { problem: 'it is asked while the plan runs' };
-const notYet = { problem: 'it has not been answered yet' };
+const notAsked = { problem: 'it is queried only while the plan runs' };
+const notYet = { problem: 'its first query has not returned yet' };
 const nobody = {
   problem: 'the operator knows no source of metrics and alerts: it was started without --monitoring-config',
 };

@@ -9,7 +9,7 @@ import { namespacesOf } from '../cache/namespaces.ts';
 import { MachineManager } from '../machines/machine-manager.ts';
 import { NodeReconciler } from '../node/node-reconciler.ts';
 import type { ApiResponse, Monitoring } from '../ports.ts';
-import { Cluster } from '../testing/cluster.ts';
+import { FakeCluster } from '../testing/fake-cluster.ts';
 import { failure, Lines, Notebook, settle, Tallies } from '../testing/fakes.ts';
 import { PlanReconciler } from './plan-reconciler.ts';
 
@@ -32,8 +32,8 @@ const nodeOf = (name: string): JsonObject => ({
   status: { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo: { kernelVersion: '6.1.0', bootID: 'b' } },
 });
 
-const bench = (spec: object = {}, prepare: (cluster: Cluster) => void = () => {}, monitoring?: Monitoring) => {
-  const cluster = new Cluster();
+const bench = (spec: object = {}, prepare: (cluster: FakeCluster) => void = () => {}, monitoring?: Monitoring) => {
+  const cluster = new FakeCluster();
   const clock = new VirtualClock();
   const ports = { api: cluster, watcher: cluster, recorder: new Notebook(), meter: new Tallies(), fence: { mayAct: () => true }, clock };
   const common = { ...ports, log: new Lines(), adapters };
@@ -202,7 +202,7 @@ describe('the loop of the plans', () => {
     const since = '2025-12-31T23:00:00Z';
     const gates = [{ name: 'errors', promql: { query: 'errors', expression: 'value < 0.01' }, forSeconds: 1800 }];
     const stored = { phase: 'Running', gates: [{ name: 'errors', value: 'True', since, message: '' }] };
-    const prepare = (cluster: Cluster): void =>
+    const prepare = (cluster: FakeCluster): void =>
       void cluster.put(`${plans}/kernel`, { ...planOf({ gates, soakSeconds: 1000 }), status: stored });
     const { wait, status, end } = bench({ gates, soakSeconds: 1000 }, prepare, monitoring);
     await wait(5);

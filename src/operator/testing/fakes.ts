@@ -1,4 +1,4 @@
-import type { Fields, Log } from '../../support/log.ts';
+import type { Log, LogFields } from '../../support/log.ts';
 import type { Api, ApiCall, ApiResponse, KubeEvent, Meter, Recorder } from '../ports.ts';
 
 /** Stand-ins for the ports: they remember what they were told. */
@@ -95,7 +95,7 @@ export class Tallies implements Meter {
 }
 
 export class Lines implements Log {
-  readonly lines: { readonly level: string; readonly message: string; readonly fields: Fields }[] = [];
+  readonly lines: { readonly level: string; readonly message: string; readonly fields: LogFields }[] = [];
 
   debug = this.#at('debug');
   info = this.#at('info');
@@ -106,7 +106,7 @@ export class Lines implements Log {
     return this.lines.filter(one => one.level === level).map(({ message }) => message);
   }
 
-  #at(level: string): (message: string, fields?: Fields) => void {
+  #at(level: string): (message: string, fields?: LogFields) => void {
     return (message, fields = {}) => void this.lines.push({ level, message, fields });
   }
 }

@@ -4,14 +4,14 @@ import type { JsonObject } from '../../core/json.ts';
 import { isObject } from '../../core/json.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import type { MachineEvent, SourceObservation } from '../../core/machine/event.ts';
-import type { Limits } from '../../core/machine/snapshot.ts';
+import type { MachineLimits } from '../../core/machine/snapshot.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import type { EventScanner, SignalReader } from '../machines/event-source-reconciler.ts';
 import { MachineManager } from '../machines/machine-manager.ts';
 import { NodeReconciler } from '../node/node-reconciler.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
-import { Cluster } from './cluster.ts';
+import { FakeCluster } from './fake-cluster.ts';
 import { Lines, Notebook, response, settle, Tallies } from './fakes.ts';
 
 /** The operator and the room of the machines at work on a small cluster in memory, with a cloud that says what the test wants. */
@@ -35,7 +35,7 @@ export const paths = {
 const ready = (status: string): JsonObject => ({ conditions: [{ type: 'Ready', status }] });
 
 /** What a cluster is furnished with. */
-const furnish = (cluster: Cluster) => ({
+const furnish = (cluster: FakeCluster) => ({
   machineApi: (): unknown =>
     cluster.put(paths.api, { resources: [{ name: 'machines' }, { name: 'machinesets' }], metadata: { name: 'v1beta1' } }),
   node: (name: string, providerID?: string, status = 'True'): unknown =>
@@ -83,7 +83,7 @@ export const announced = (instance: string, over: Partial<MachineEvent> = {}): M
 });
 
 /** Machine maintenances get a uid of their own: the Maintenances that drain their nodes are named after it. */
-const made = (cluster: Cluster, { method, path, body }: ApiCall): ApiResponse | undefined => {
+const made = (cluster: FakeCluster, { method, path, body }: ApiCall): ApiResponse | undefined => {
   if (method !== 'POST' || !path.endsWith('/machinemaintenances') || !isObject(body) || !isObject(body['metadata'])) return undefined;
   const { metadata } = body;
   const { name } = metadata as { readonly name: string };
@@ -92,7 +92,7 @@ const made = (cluster: Cluster, { method, path, body }: ApiCall): ApiResponse | 
 
 type BenchOptions = {
   readonly signals?: SignalReader;
-  readonly limits?: Limits;
+  readonly limits?: MachineLimits;
   readonly adapter?: Partial<MachineAdapter>;
   readonly mayAct?: () => boolean;
   /** From the first call on. */
@@ -109,7 +109,7 @@ const scannerOf = (cloud: Cloud): EventScanner => ({
   },
 });
 
-type BenchParts = { readonly cluster: Cluster; readonly clock: VirtualClock; readonly recorder: Notebook; readonly log: Lines };
+type BenchParts = { readonly cluster: FakeCluster; readonly clock: VirtualClock; readonly recorder: Notebook; readonly log: Lines };
 
 const roomsOf = (
   { cluster, clock, recorder, log }: BenchParts,
@@ -156,8 +156,8 @@ const handsOf = (clock: VirtualClock, run: (signal: AbortSignal) => Promise<unkn
   return { calm, wait, end };
 };
 
-export const machineBench = (fill: (furniture: Furniture, cluster: Cluster) => void, options: BenchOptions = {}) => {
-  const props = { cluster: new Cluster(), clock: new VirtualClock(), recorder: new Notebook(), log: new Lines() };
+export const machineBench = (fill: (furniture: Furniture, cluster: FakeCluster) => void, options: BenchOptions = {}) => {
+  const props = { cluster: new FakeCluster(), clock: new VirtualClock(), recorder: new Notebook(), log: new Lines() };
   const { cluster } = props;
   const furniture = furnish(cluster);
   fill(furniture, cluster);

@@ -1,7 +1,7 @@
 import type { Write } from '../../core/maintenance/decision.ts';
 import { secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Writer, Written } from './writer.ts';
+import type { WriteOutcome, Writer } from './writer.ts';
 
 /** First and longest pause after a write that was not stored, in seconds; it doubles from one to the next. */
 const first = 0.05;
@@ -46,7 +46,7 @@ export class DecisionWriter {
     return { ...decision, warning: true, message: `${decision.message}; refused so far: ${trouble}` };
   }
 
-  #failed(key: string, answered: Exclude<Written, { readonly result: 'stored' }>): void {
+  #failed(key: string, answered: Exclude<WriteOutcome, { readonly result: 'stored' }>): void {
     if ('message' in answered) this.#troubles.set(key, answered.message);
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);

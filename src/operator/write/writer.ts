@@ -9,7 +9,7 @@ import { type CacheUpdater, objectPath } from './cache-updater.ts';
 import { WriteBackoff } from './write-backoff.ts';
 
 /** What became of a write. */
-export type Written =
+export type WriteOutcome =
   | { readonly result: 'stored' }
   /** Somebody else has changed the object meanwhile: look again, then decide anew. */
   | { readonly result: 'conflict' }
@@ -69,7 +69,7 @@ export class Writer {
   }
 
   /** Never rejects: what went wrong is the answer. */
-  async write(write: Write, nodeName: string): Promise<Written> {
+  async write(write: Write, nodeName: string): Promise<WriteOutcome> {
     const { fence, clock } = this.#options;
     const until = this.#writeBackoff.until(write, clock.now());
     if (until !== undefined) return { result: 'postponed', until };

@@ -25,7 +25,7 @@ const workOf = (inForce: JsonObject, name: string): (typeof works)[number] => {
   const work = part(inForce, 'work');
   const found = works.find(one => work[one] !== undefined);
   if (found !== undefined) return found;
-  const why = work['replace'] === undefined ? 'it has no spec.work' : 'it replaces machines, and a rehearsal plays no machines';
+  const why = work['replace'] === undefined ? 'it has no spec.work' : 'it replaces machines, and a rehearsal does not simulate machines';
   throw new PlannedMaintenanceError(`plan ${name} cannot be rehearsed: ${why}`);
 };
 
@@ -41,7 +41,7 @@ const notesOf = (plan: JsonObject, reboots: boolean): readonly string[] => {
   return [
     `the work ends well on every node${reboots ? ', and every node comes back' : ''}`,
     ...(gates > 0 ? [`${gates === 1 ? 'a gate is' : `${gates} gates are`} taken for true: only those about workloads can be played`] : []),
-    ...(asks ? ['whatever asks for an approval gets it at once'] : []),
+    ...(asks ? ['approvals are given at once'] : []),
     ...(isPaused ? ['the plan is paused: it is played as if it were not'] : []),
   ];
 };

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { matches } from '../../core/pod/selector.ts';
 import { at, part, strings, text } from '../../embedded/object.ts';
 import { type CopyOptions, PlayableCopy } from '../prepare/sandbox-options.ts';
-import { type Forecast, forecastOf, type Spread, spreadOf } from '../report/forecast.ts';
+import { forecastOf, type RehearsalForecast, type Spread, spreadOf } from '../report/forecast.ts';
 import type { NodeRun } from '../simulate/run.ts';
 import { type ClusterSnapshot, ofKind } from '../snapshot/cluster-snapshot.ts';
 import { fewestPodsFirst, isByCost } from './cost-order.ts';
@@ -10,7 +10,7 @@ import type { WorkTimes } from './node-work.ts';
 import type { PlanWait } from './plan-progress.ts';
 import { type PlayablePlan, playablePlan } from './playable-plan.ts';
 import { type RunSoFar, runSoFar, withoutHolds } from './run-so-far.ts';
-import { type PlanOrder, type PlanRun, type PlanRunProgress, simulatePlan } from './simulate-plan.ts';
+import { type PlanRun, type PlanRunProgress, type PlanSimulation, simulatePlan } from './simulate-plan.ts';
 
 /** How many nodes at once: of spec.concurrency.maxInFlight. The plan's own when left out. */
 export type PlanSetting = { readonly maxInFlight?: number | string };
@@ -27,7 +27,7 @@ export type PlanRehearsalOptions = CopyOptions & {
 };
 
 /** How a plan will go. `nodes` are those that it begins with; their ends are when their verdicts are known. */
-export type PlanForecast = Forecast & {
+export type PlanForecast = RehearsalForecast & {
   readonly plan: {
     readonly name: string;
     readonly setting: PlanSetting;
@@ -106,14 +106,14 @@ const notesOf = ({ verdicts, inFlight }: RunSoFar): readonly string[] => {
   const done = Object.keys(verdicts).length;
   return [
     ...(done === 0 ? [] : [`the run is under way: its ${done} ${done === 1 ? 'verdict stays' : 'verdicts stay'}`]),
-    ...(inFlight.size === 0 ? [] : [`${inFlight.size} ${inFlight.size === 1 ? 'node is' : 'nodes are'} in flight: begun with anew here`]),
+    ...(inFlight.size === 0 ? [] : [`${inFlight.size} ${inFlight.size === 1 ? 'node is' : 'nodes are'} in flight: begun again here`]),
   ];
 };
 
 /** All that is played alike, whatever the setting. */
 type Rehearsal = {
   readonly copy: PlayableCopy;
-  readonly orderOf: (setting: PlanSetting, firstNodes: readonly string[]) => PlanOrder;
+  readonly orderOf: (setting: PlanSetting, firstNodes: readonly string[]) => PlanSimulation;
   readonly tell: NonNullable<PlanRehearsalOptions['tell']>;
 };
 
@@ -147,7 +147,7 @@ export const rehearsePlan = async (options: PlanRehearsalOptions): Promise<reado
   const soFar = runSoFar(plan, rest.copy);
   const targets = nodesOfPlan(plan, rest.copy);
   const copy = new PlayableCopy({ ...rest, copy: withoutHolds(rest.copy, playable.name, soFar), readsPlans: true }, targets);
-  const orderOf = (setting: PlanSetting, firstNodes: readonly string[]): PlanOrder => ({
+  const orderOf = (setting: PlanSetting, firstNodes: readonly string[]): PlanSimulation => ({
     plan: withSetting(playable, setting),
     times,
     horizonMs,

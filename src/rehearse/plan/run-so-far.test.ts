@@ -139,7 +139,7 @@ test('a node in flight is let go of in the copy, and begun with anew', async () 
   );
   const seen = await foresee({ ...copy, objects: [...held, hold] }, plan({}, { run, inFlight }));
   assert.deepEqual([seen.nodes.map(({ node }) => node), seen.plan.phases], [workers, { Complete: 1 }], JSON.stringify(seen.plan));
-  assert.ok(seen.notes.includes('1 node is in flight: begun with anew here'));
+  assert.ok(seen.notes.includes('1 node is in flight: begun again here'));
 });
 
 test('by cost the nodes with the fewest pods begin where that moves fewer pods twice, and the summary names them', async () => {

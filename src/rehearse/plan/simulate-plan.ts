@@ -8,9 +8,9 @@ import {
   type NodeRun,
   PlannedMaintenanceError,
   quietMs,
-  type Run,
   type RunOptions,
   runInSandbox,
+  type SimulatedRun,
   stepMs,
 } from '../simulate/run.ts';
 import type { Sandbox, SandboxOptions } from '../simulate/sandbox.ts';
@@ -21,7 +21,7 @@ import type { PlayablePlan } from './playable-plan.ts';
 import { type RunSoFar, resume, takeOver } from './run-so-far.ts';
 
 /** One plan that is to be rehearsed. */
-export type PlanOrder = {
+export type PlanSimulation = {
   readonly plan: PlayablePlan;
   readonly times: WorkTimes;
   readonly horizonMs: number;
@@ -33,7 +33,7 @@ export type PlanOrder = {
 export type PlanRunProgress = { readonly done: number; readonly due: number; readonly inFlight: number; readonly madeUpMs: number };
 
 /** One run of a plan: that of its nodes, and how the plan itself went. Times in milliseconds since it was made. */
-export type PlanRun = Run & {
+export type PlanRun = SimulatedRun & {
   readonly phase: string;
   readonly message: string;
   /** What it waits for at the end, where it is not complete. */
@@ -48,7 +48,7 @@ const resource = 'maintenanceplans.drydock.dev';
 
 type Play = {
   readonly sandbox: Sandbox;
-  readonly order: PlanOrder;
+  readonly order: PlanSimulation;
   readonly pods: PodRecord;
   readonly progress: PlanProgress;
   /** By node: of its Maintenance. */
@@ -109,7 +109,7 @@ const create = ({ cluster }: Sandbox, plan: JsonObject): void => {
 const seenMs = 1000;
 
 /** Makes the plan, paused, where there is something to tell it before it begins. False: there is not, and it is not made. */
-const giveRun = async (sandbox: Sandbox, { plan, soFar, firstNodes }: PlanOrder): Promise<boolean> => {
+const giveRun = async (sandbox: Sandbox, { plan, soFar, firstNodes }: PlanSimulation): Promise<boolean> => {
   if (Object.keys(soFar.verdicts).length + soFar.inFlight.size + firstNodes.length === 0) return false;
   create(sandbox, { ...plan.object, spec: { ...part(plan.object, 'spec'), paused: true } });
   await sandbox.clock.advance(seenMs);
@@ -121,7 +121,7 @@ const giveRun = async (sandbox: Sandbox, { plan, soFar, firstNodes }: PlanOrder)
 const perform = async (
   sandboxOptions: SandboxOptions,
   sandbox: Sandbox,
-  order: PlanOrder,
+  order: PlanSimulation,
   { workloads, tell }: Pick<RunOptions<PlanRunProgress>, 'workloads' | 'tell'>,
 ): Promise<Play> => {
   const { registry } = sandbox.cluster;
@@ -147,7 +147,7 @@ const perform = async (
 /** Plays a plan once, in simulated time. Throws a PlannedMaintenanceError when the API refuses it. */
 export const simulatePlan = async (
   sandboxOptions: SandboxOptions,
-  order: PlanOrder,
+  order: PlanSimulation,
   options: RunOptions<PlanRunProgress>,
 ): Promise<PlanRun> => {
   const { run, played } = await runInSandbox(

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { ClientLimit } from '../../embedded/controllers/request-limits.ts';
 import { text } from '../../embedded/object.ts';
-import type { Forecast } from '../report/forecast.ts';
-import type { Run } from '../simulate/run.ts';
+import type { RehearsalForecast } from '../report/forecast.ts';
+import type { SimulatedRun } from '../simulate/run.ts';
 import type { SandboxOptions } from '../simulate/sandbox.ts';
 import { type ClusterSnapshot, ofKind } from '../snapshot/cluster-snapshot.ts';
 import { Workloads } from '../snapshot/workloads.ts';
@@ -37,7 +37,7 @@ export class PlayableCopy {
   readonly workloads: Workloads;
   readonly #copy: ClusterSnapshot;
   readonly #learned: PodTimings;
-  readonly #controlPlane: Forecast['learned']['controlPlane'];
+  readonly #controlPlane: RehearsalForecast['learned']['controlPlane'];
   readonly #readsPlans: boolean;
   readonly #unloaded = new Set<string>();
 
@@ -64,13 +64,13 @@ export class PlayableCopy {
   readonly unloaded = (what: string): void => void this.#unloaded.add(what);
 
   /** What a forecast of these runs says of the copy. */
-  about(runs: readonly Run[]): Pick<Forecast, 'takenAt' | 'copied' | 'learned' | 'notes'> {
+  about(runs: readonly SimulatedRun[]): Pick<RehearsalForecast, 'takenAt' | 'copied' | 'learned' | 'notes'> {
     const moved = new Set(runs.flatMap(({ levels }) => levels.map(({ workload }) => workload)));
     const learned = { ...this.#learned.from([...moved].sort()), controlPlane: this.#controlPlane };
     return { takenAt: this.#copy.takenAt.toString(), copied: this.#counts(), learned, notes: this.#notes() };
   }
 
-  #counts(): Forecast['copied'] {
+  #counts(): RehearsalForecast['copied'] {
     const count = (kind: string, objects: readonly JsonObject[] = this.#copy.objects): number => ofKind(objects, kind).length;
     const loadedPods = count('Pod', this.sandboxOptions.objects);
     return { nodes: count('Node'), pods: count('Pod'), budgets: count('PodDisruptionBudget'), loadedPods };

@@ -1,11 +1,11 @@
 import { part, text } from '../../embedded/object.ts';
-import type { Order, PlannedMaintenance, Run } from '../simulate/run.ts';
-import { type Blocker, blockersOf } from './forecast.ts';
+import type { Order, PlannedMaintenance, SimulatedRun } from '../simulate/run.ts';
+import { blockersOf, type ForecastBlocker } from './forecast.ts';
 
 /** Pods that the policy does not let go, for which the operator leaves all others of their node alone. */
 const refusals = new Set(['LocalData', 'Unmanaged']);
 
-const idOf = ({ node, cause, what = '' }: Blocker): string => `${node} ${cause} ${what}`;
+const idOf = ({ node, cause, what = '' }: ForecastBlocker): string => `${node} ${cause} ${what}`;
 
 /** The same maintenance with a policy that refuses none of them. The kinds of other operators never do. */
 const widened = (plannedMaintenance: PlannedMaintenance): PlannedMaintenance => {
@@ -20,10 +20,10 @@ const widened = (plannedMaintenance: PlannedMaintenance): PlannedMaintenance => 
  * on which a pod is refused shows nothing of what comes after.
  */
 export const lookBehind = async (
-  runs: readonly Run[],
+  runs: readonly SimulatedRun[],
   order: Order,
-  playOnce: (wider: Order) => Promise<Run>,
-): Promise<readonly Blocker[] | undefined> => {
+  playOnce: (wider: Order) => Promise<SimulatedRun>,
+): Promise<readonly ForecastBlocker[] | undefined> => {
   const known = blockersOf(runs);
   const stopped = new Set(known.filter(({ cause }) => refusals.has(cause)).map(({ node }) => node));
   if (stopped.size === 0) return undefined;

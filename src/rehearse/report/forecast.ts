@@ -1,5 +1,5 @@
 import type { AvailabilityDip, PodDeparture } from '../simulate/record.ts';
-import type { NodeRun, Run } from '../simulate/run.ts';
+import type { NodeRun, SimulatedRun } from '../simulate/run.ts';
 import type { UnschedulablePod } from '../simulate/unschedulable-pod.ts';
 import type { Wait } from '../simulate/waits.ts';
 import type { TimingsFrom } from '../timings/learn.ts';
@@ -22,7 +22,7 @@ export type NodeForecast = {
 };
 
 /** Something that keeps a node from being drained. */
-export type Blocker = {
+export type ForecastBlocker = {
   readonly node: string;
   readonly cause: string;
   readonly what?: string;
@@ -48,7 +48,7 @@ export type Delay = {
   readonly longestMs: number;
 };
 
-export type Forecast = {
+export type RehearsalForecast = {
   readonly takenAt: string;
   readonly copied: { readonly nodes: number; readonly pods: number; readonly budgets: number; readonly loadedPods: number };
   readonly runs: number;
@@ -59,9 +59,9 @@ export type Forecast = {
   readonly end?: Spread;
   /** In the order in which they are drained; those that are not, last. */
   readonly nodes: readonly NodeForecast[];
-  readonly blockers: readonly Blocker[];
+  readonly blockers: readonly ForecastBlocker[];
   /** What else would be in the way if the policy let all pods go; missing where it refuses none. Of one more run. */
-  readonly behind?: readonly Blocker[];
+  readonly behind?: readonly ForecastBlocker[];
   readonly delays: readonly Delay[];
   /** Pods that leave, and of these, those that are moved once more. Of the typical run. */
   readonly moves: { readonly gone: number; readonly again: number };
@@ -89,17 +89,17 @@ export const spreadOf = (all: readonly number[]): Spread | undefined =>
 const drainedMs = ({ outcome, trace }: NodeRun): readonly number[] =>
   outcome === 'drained' && trace.drainedMs !== undefined ? [trace.drainedMs] : [];
 
-const endOf = ({ nodes }: Run): number | undefined => {
+const endOf = ({ nodes }: SimulatedRun): number | undefined => {
   const ends = nodes.flatMap(drainedMs);
   return ends.length === nodes.length ? Math.max(0, ...ends) : undefined;
 };
 
 /** The one in the middle; runs that drain all come before those that do not. */
-const typicalOf = (runs: readonly Run[]): Run | undefined =>
+const typicalOf = (runs: readonly SimulatedRun[]): SimulatedRun | undefined =>
   runs.toSorted((one, other) => (endOf(one) ?? Number.MAX_VALUE) - (endOf(other) ?? Number.MAX_VALUE))[Math.ceil(runs.length / 2) - 1];
 
 /** Every node's part of every run, gathered in one pass: there may be ten thousand nodes. */
-const nodesOf = (runs: readonly Run[], typical: Run): readonly NodeForecast[] => {
+const nodesOf = (runs: readonly SimulatedRun[], typical: SimulatedRun): readonly NodeForecast[] => {
   const pods = Map.groupBy(typical.leaves, ({ node }) => node);
   const nodes = typical.nodes.map(({ outcome, trace }, index): NodeForecast => {
     const all = runs.flatMap(run => run.nodes[index] ?? []);
@@ -118,7 +118,11 @@ const nodesOf = (runs: readonly Run[], typical: Run): readonly NodeForecast[] =>
   return nodes.toSorted((one, other) => at(one) - at(other));
 };
 
-const enriched = ({ trace: { node } }: NodeRun, { cause, what, budgets = [], message, remedy }: Wait, run: Run): Omit<Blocker, 'runs'> => {
+const enriched = (
+  { trace: { node } }: NodeRun,
+  { cause, what, budgets = [], message, remedy }: Wait,
+  run: SimulatedRun,
+): Omit<ForecastBlocker, 'runs'> => {
   const lacks = run.lacks.filter(unschedulablePod => unschedulablePod.budgets.some(key => budgets.includes(key)));
   const unready = budgets.flatMap(key => run.unready[key] ?? []);
   return {
@@ -134,8 +138,8 @@ const enriched = ({ trace: { node } }: NodeRun, { cause, what, budgets = [], mes
 };
 
 /** Everything that keeps a node from being drained, in any of the runs. */
-export const blockersOf = (runs: readonly Run[]): readonly Blocker[] => {
-  const found = new Map<string, { readonly blocker: Omit<Blocker, 'runs'>; runs: number }>();
+export const blockersOf = (runs: readonly SimulatedRun[]): readonly ForecastBlocker[] => {
+  const found = new Map<string, { readonly blocker: Omit<ForecastBlocker, 'runs'>; runs: number }>();
   for (const run of runs) {
     for (const node of run.nodes.filter(({ outcome }) => outcome !== 'drained')) {
       for (const [id, wait] of node.trace.waits) {
@@ -150,7 +154,7 @@ export const blockersOf = (runs: readonly Run[]): readonly Blocker[] => {
   return [...found.values()].map(({ blocker, runs }) => ({ ...blocker, runs }));
 };
 
-const delaysOf = (run: Run): readonly Delay[] => {
+const delaysOf = (run: SimulatedRun): readonly Delay[] => {
   const found = new Map<string, { readonly delay: Delay; readonly nodes: Set<string>; pods: number; longestMs: number }>();
   for (const { trace } of run.nodes) {
     for (const { cause, what, budgets, message, fromMs, toMs } of trace.waits.values()) {
@@ -171,7 +175,7 @@ const delaysOf = (run: Run): readonly Delay[] => {
 };
 
 /** The worst of all runs. */
-const levelsOf = (runs: readonly Run[]): readonly AvailabilityDip[] => {
+const levelsOf = (runs: readonly SimulatedRun[]): readonly AvailabilityDip[] => {
   const worst = new Map<string, AvailabilityDip>();
   for (const level of runs.flatMap(({ levels }) => levels)) {
     const known = worst.get(level.workload);
@@ -183,18 +187,21 @@ const levelsOf = (runs: readonly Run[]): readonly AvailabilityDip[] => {
 };
 
 /** Pods that are made have a name of their own in every run. */
-const unschedulablePodsOf = (runs: readonly Run[]): readonly UnschedulablePod[] => runs.find(({ lacks }) => lacks.length > 0)?.lacks ?? [];
+const unschedulablePodsOf = (runs: readonly SimulatedRun[]): readonly UnschedulablePod[] =>
+  runs.find(({ lacks }) => lacks.length > 0)?.lacks ?? [];
 
-type About = Pick<Forecast, 'takenAt' | 'copied' | 'learned' | 'notes' | 'behind'>;
+type About = Pick<RehearsalForecast, 'takenAt' | 'copied' | 'learned' | 'notes' | 'behind'>;
 
-const stirNote = (runs: readonly Run[]): readonly string[] => {
+const stirNote = (runs: readonly SimulatedRun[]): readonly string[] => {
   const stir = Math.max(...runs.map(run => run.stir));
   if (stir === 0) return [];
-  return [`${stir} pods came or went in the copy before anything was asked for: workloads were in motion, or are played differently here`];
+  return [
+    `${stir} pods came or went in the copy before anything was asked for: workloads were in motion, or are simulated differently here`,
+  ];
 };
 
 /** What all runs say together. There must be one. */
-export const forecastOf = (runs: readonly Run[], about: About): Forecast => {
+export const forecastOf = (runs: readonly SimulatedRun[], about: About): RehearsalForecast => {
   const typical = typicalOf(runs);
   if (typical === undefined) throw new Error('nothing was rehearsed');
   const ends = runs.flatMap(run => endOf(run) ?? []);

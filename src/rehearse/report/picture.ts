@@ -1,5 +1,5 @@
 import type { PodDeparture } from '../simulate/record.ts';
-import type { Forecast, NodeForecast } from './forecast.ts';
+import type { NodeForecast, RehearsalForecast } from './forecast.ts';
 import { durationText } from './words.ts';
 
 /** The forecast as a time line: nodes as rows, held, draining and drained, a mark for each pod that leaves, and what is stuck in red. */
@@ -28,7 +28,7 @@ type Scale = { readonly endMs: number; readonly x: (ms: number) => number };
 const round = (value: number): number => Math.round(value * 10) / 10;
 
 /** All ends, and a little more for what never ends. */
-const scaleOf = ({ nodes, typical: { leaves } }: Forecast): Scale => {
+const scaleOf = ({ nodes, typical: { leaves } }: RehearsalForecast): Scale => {
   const ends = [
     ...nodes.map(({ end, beginsMs = 0 }) => end?.medianMs ?? beginsMs),
     ...leaves.map(({ atMs, goneMs = 0 }) => Math.max(atMs, goneMs)),
@@ -54,7 +54,7 @@ const mark = ({ pod, atMs, goneMs, again }: PodDeparture, y: number, { x }: Scal
   return `<circle class="${again ? 'again' : 'mark'}" cx="${x(atMs)}" cy="${y + row / 2}" r="2.5"><title>${escaped(title)}</title></circle>`;
 };
 
-const note = (forecast: Forecast, { node, end, otherwise }: NodeForecast, y: number): string => {
+const note = (forecast: RehearsalForecast, { node, end, otherwise }: NodeForecast, y: number): string => {
   const blocked = forecast.blockers.filter(one => one.node === node).map(({ cause }) => cause);
   const said = end === undefined ? [...new Set(blocked)].slice(0, 2).join(', ') || (otherwise ?? 'stuck') : durationText(end.medianMs);
   return `<text x="${left + width + 8}" y="${y + 15}" class="${end === undefined ? 'stuck' : 'quiet'}">${escaped(said)}</text>`;
@@ -68,7 +68,7 @@ const ticks = ({ endMs, x }: Scale, bottom: number): string =>
     })
     .join('');
 
-const titleOf = ({ finishes, end, nodes, runs }: Forecast, done: string): string => {
+const titleOf = ({ finishes, end, nodes, runs }: RehearsalForecast, done: string): string => {
   const count = `${nodes.length} ${nodes.length === 1 ? 'node' : 'nodes'}`;
   if (finishes && end !== undefined)
     return `${count} ${done} in ${durationText(end.medianMs)} (9 of 10 times within ${durationText(end.p90Ms)})`;
@@ -111,7 +111,7 @@ export const barsPicture = (title: string, bars: readonly Bar[]): string => {
 };
 
 /** A self-contained SVG, readable on light and dark pages. Rows beyond the sixtieth are counted. */
-export const forecastPicture = (forecast: Forecast, done: 'drained' | 'done' = 'drained'): string => {
+export const forecastPicture = (forecast: RehearsalForecast, done: 'drained' | 'done' = 'drained'): string => {
   // What is stuck comes first: it must not be what is cut off.
   const ordered = forecast.nodes.toSorted((one, other) => Number(one.end !== undefined) - Number(other.end !== undefined));
   const shown = ordered.slice(0, mostNodes);

@@ -3,7 +3,7 @@ import { defaultLimits } from '../../embedded/controllers/request-limits.ts';
 import { columns } from '../../support/columns.ts';
 import type { LackedThing, UnschedulablePod } from '../simulate/unschedulable-pod.ts';
 import { enough } from '../timings/learn.ts';
-import type { Blocker, Delay, Forecast, NodeForecast, Spread } from './forecast.ts';
+import type { Delay, ForecastBlocker, NodeForecast, RehearsalForecast, Spread } from './forecast.ts';
 
 /** The forecast in words, for people. */
 
@@ -68,7 +68,7 @@ const helpFor = (lacks: readonly UnschedulablePod[]): string | undefined => {
   return kinds.size === 0 ? undefined : 'drain fewer nodes at a time, or add a node';
 };
 
-const whyOf = ({ lacks = [], unready = [] }: Blocker): readonly string[] => {
+const whyOf = ({ lacks = [], unready = [] }: ForecastBlocker): readonly string[] => {
   const help = helpFor(lacks);
   return [
     ...lacks.slice(0, 3).map(unschedulablePod => `because ${unschedulablePodText(unschedulablePod)}`),
@@ -79,7 +79,7 @@ const whyOf = ({ lacks = [], unready = [] }: Blocker): readonly string[] => {
 };
 
 /** One text for all blockers that say the same. */
-const blockerLines = (blockers: readonly Blocker[], runs: number): readonly string[] => {
+const blockerLines = (blockers: readonly ForecastBlocker[], runs: number): readonly string[] => {
   const grouped = Map.groupBy(blockers, one => [one.node, one.cause, one.message, ...whyOf(one)].join('\n'));
   return [...grouped.values()].flatMap(group => {
     const [first] = group;
@@ -97,7 +97,7 @@ const blockerLines = (blockers: readonly Blocker[], runs: number): readonly stri
   });
 };
 
-const behindLines = ({ behind }: Forecast): readonly string[] => {
+const behindLines = ({ behind }: RehearsalForecast): readonly string[] => {
   if (behind === undefined) return [];
   return behind.length === 0 ? ['  nothing'] : blockerLines(behind, 1);
 };
@@ -112,7 +112,7 @@ const section = (title: string, lines: readonly string[]): readonly string[] => 
 const spreadText = (takenAt: string, { medianMs, p90Ms }: Spread): string =>
   `in ${durationText(medianMs)} (9 of 10 times within ${durationText(p90Ms)}); begun now, at ${timeAt(takenAt, medianMs)}, by ${timeAt(takenAt, p90Ms)}`;
 
-const headline = ({ nodes, runs, finishes, end, takenAt }: Forecast): string => {
+const headline = ({ nodes, runs, finishes, end, takenAt }: RehearsalForecast): string => {
   const never = nodes.filter(({ drainedIn }) => drainedIn === 0).map(({ node }) => node);
   const sometimes = nodes.filter(({ drainedIn }) => drainedIn > 0 && drainedIn < runs).map(({ node }) => node);
   const what = nodes.length === 1 ? `${nodes[0]?.node ?? ''} is drained` : `All ${nodes.length} nodes are drained`;
@@ -151,7 +151,7 @@ const delayText = ({ cause, about, message, pods, nodes, longestMs }: Delay): st
 /** So many pods are named, in the order in which they go. */
 const mostPods = 20;
 
-const podLines = ({ typical: { leaves } }: Forecast): readonly string[] => {
+const podLines = ({ typical: { leaves } }: RehearsalForecast): readonly string[] => {
   const text = leaves.slice(0, mostPods).map(({ pod, node, atMs, goneMs, again }) => {
     const gone = goneMs === undefined ? 'does not go' : `gone at ${durationText(goneMs)}`;
     return `  ${durationText(atMs).padEnd(7)} ${pod} from ${node}, ${gone}${again ? ', moved again' : ''}`;
@@ -159,13 +159,13 @@ const podLines = ({ typical: { leaves } }: Forecast): readonly string[] => {
   return leaves.length > mostPods ? [...text, `  and ${leaves.length - mostPods} more: -o json`] : text;
 };
 
-const aboutText = ({ takenAt, copied, runs, learned }: Forecast): string => {
+const aboutText = ({ takenAt, copied, runs, learned }: RehearsalForecast): string => {
   const from = `${plural(copied.nodes, 'node')}, ${plural(copied.pods, 'pod')}, ${plural(copied.budgets, 'budget')}`;
   const times = `${plural(learned.starts, 'start')} and ${plural(learned.stops, 'stop')} of pods`;
   return `A copy of ${takenAt.slice(0, 19)}Z (${from}), played ${plural(runs, 'time')}; times learned from ${times}.`;
 };
 
-const controlPlaneText = ({ learned: { controlPlane } }: Forecast): string => {
+const controlPlaneText = ({ learned: { controlPlane } }: RehearsalForecast): string => {
   const { source, qps, podsPerSecond } = controlPlane;
   const pods = podsPerSecond === undefined ? '' : `, and ${podsPerSecond} pods a second became ready`;
   if (source === 'learned')
@@ -176,9 +176,9 @@ const controlPlaneText = ({ learned: { controlPlane } }: Forecast): string => {
 };
 
 /** Whose times are guessed, and from what. */
-const unseenLines = ({ learned: { starts, stops, unseenStarts, unseenStops } }: Forecast): readonly string[] => {
+const unseenLines = ({ learned: { starts, stops, unseenStarts, unseenStops } }: RehearsalForecast): readonly string[] => {
   const line = (workloads: readonly string[], what: string, by: string): readonly string[] =>
-    workloads.length === 0 ? [] : [`  how long pods take to ${what} was seen too seldom to tell, and is ${by}, for ${fewOf(workloads, 3)}`];
+    workloads.length === 0 ? [] : [`  how long pods take to ${what} was not seen often enough, and is ${by}, for ${fewOf(workloads, 3)}`];
   const others = 'taken from others';
   return [
     ...line(unseenStarts, 'start', starts < enough ? 'guessed (--start-time)' : others),
@@ -195,7 +195,7 @@ type Wording = {
 };
 
 /** Everything below the first sentence, as lines. */
-export const forecastSections = (all: Forecast, { end, notes: more }: Wording): readonly string[] => {
+export const forecastSections = (all: RehearsalForecast, { end, notes: more }: Wording): readonly string[] => {
   const { nodes, runs, blockers, delays, moves, levels, lacks, notes } = all;
   const known = new Set(blockers.flatMap(one => one.lacks ?? []).map(({ pod }) => pod));
   const homeless = lacks.filter(({ pod }) => !known.has(pod));
@@ -223,5 +223,5 @@ export const forecastSections = (all: Forecast, { end, notes: more }: Wording): 
 };
 
 /** All of it, as lines: the same for the same forecast, and bounded. */
-export const forecastText = (all: Forecast): string =>
+export const forecastText = (all: RehearsalForecast): string =>
   [headline(all), ...forecastSections(all, { end: 'DRAINED AFTER', notes: [] })].join('\n');

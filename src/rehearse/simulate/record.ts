@@ -3,7 +3,7 @@ import { planAnnotation } from '../../core/plan/plan.ts';
 import { isReady, nodeOf } from '../../embedded/controllers/pods.ts';
 import { replicasOf } from '../../embedded/controllers/workload.ts';
 import { type Stored, text } from '../../embedded/object.ts';
-import type { Change, Store } from '../../embedded/store/store.ts';
+import type { Store, StoreChange } from '../../embedded/store/store.ts';
 import type { Clock } from '../../support/clock.ts';
 import { type Workload, type Workloads, workloadText } from '../snapshot/workloads.ts';
 
@@ -96,7 +96,7 @@ export class PodRecord {
     return found && replicasOf(found);
   }
 
-  #told(change: Change): void {
+  #told(change: StoreChange): void {
     const { type, object } = change;
     const { uid } = object.metadata;
     const node = nodeOf(object);

@@ -19,7 +19,7 @@ type NodeOutcome = 'drained' | 'failed' | 'stuck' | 'not reached';
 export type NodeRun = { readonly outcome: NodeOutcome; readonly trace: MaintenanceTrace };
 
 /** One run, of one seed. Times in milliseconds since the maintenances were asked for. */
-export type Run = {
+export type SimulatedRun = {
   readonly seed: number;
   readonly nodes: readonly NodeRun[];
   readonly leaves: readonly PodDeparture[];
@@ -33,9 +33,9 @@ export type Run = {
   readonly madeUpMs: number;
 };
 
-export type Progress = { readonly drained: number; readonly of: number; readonly gone: number; readonly madeUpMs: number };
+export type RunProgress = { readonly drained: number; readonly of: number; readonly gone: number; readonly madeUpMs: number };
 
-/** The wish is refused by the API, in its words. */
+/** The API refuses the planned maintenance, in its words. */
 export class PlannedMaintenanceError extends Error {
   override readonly name = 'PlannedMaintenanceError';
 }
@@ -128,7 +128,7 @@ const giveUp = (play: Play): void => {
   }
 };
 
-const untilOver = async (play: Play, waits: WaitRecord, tell: (progress: Progress) => void): Promise<void> => {
+const untilOver = async (play: Play, waits: WaitRecord, tell: (progress: RunProgress) => void): Promise<void> => {
   const { sandbox, order, pods, over } = play;
   let seen = -1;
   let idle = 0;
@@ -149,7 +149,7 @@ const nodeRun = (play: Play, { node, name }: PlannedMaintenance): NodeRun => {
 };
 
 /** Of budgets that something still waits for: pods that they count and that run without being ready. */
-const unreadyOf = (sandbox: Sandbox, traces: Iterable<MaintenanceTrace>): Run['unready'] => {
+const unreadyOf = (sandbox: Sandbox, traces: Iterable<MaintenanceTrace>): SimulatedRun['unready'] => {
   const open = [...traces].flatMap(({ waits }) => [...waits.values()].filter(({ toMs }) => toMs === undefined));
   const budgets = new Set(open.flatMap(({ budgets = [] }) => budgets));
   return Object.fromEntries([...budgets].map(key => [key, unreadyIn(sandbox.cluster.registry.store, key)]));
@@ -171,7 +171,7 @@ const perform = async (
   sandbox: Sandbox,
   order: Order,
   workloads: Workloads,
-  tell: (progress: Progress) => void,
+  tell: (progress: RunProgress) => void,
 ): Promise<Play> => {
   const { registry } = sandbox.cluster;
   const targets = new Set(order.plannedMaintenances.map(({ node }) => node));
@@ -202,7 +202,7 @@ export const runInSandbox = async <P extends Played>(
   { seed, workloads, unloaded }: Pick<RunOptions, 'seed' | 'workloads' | 'unloaded'>,
   play: (sandbox: Sandbox) => Promise<P>,
   nodes: (played: P) => readonly NodeRun[],
-): Promise<{ readonly played: P; readonly run: Run }> => {
+): Promise<{ readonly played: P; readonly run: SimulatedRun }> => {
   const sandbox = setSandbox(sandboxOptions, seed, unloaded);
   const stop = new AbortController();
   const running = sandboxOptions.operate({ ports: sandbox.ports, clock: sandbox.clock }, stop.signal);
@@ -223,7 +223,7 @@ export const runInSandbox = async <P extends Played>(
 };
 
 /** Plays the order once, in simulated time. Throws a PlannedMaintenanceError when the API refuses a maintenance. */
-export const simulate = async (sandboxOptions: SandboxOptions, order: Order, options: RunOptions): Promise<Run> => {
+export const simulate = async (sandboxOptions: SandboxOptions, order: Order, options: RunOptions): Promise<SimulatedRun> => {
   const { workloads, tell } = options;
   const { run } = await runInSandbox(
     sandboxOptions,
@@ -234,7 +234,7 @@ export const simulate = async (sandboxOptions: SandboxOptions, order: Order, opt
   return run;
 };
 
-export type RunOptions<Told = Progress> = {
+export type RunOptions<Told = RunProgress> = {
   readonly seed: number;
   readonly workloads: Workloads;
   readonly tell: (progress: Told) => void;

@@ -6,7 +6,7 @@ import { inProcess } from '../../embedded/in-process.ts';
 import type { Stored } from '../../embedded/object.ts';
 import { bench } from '../../embedded/testing/bench.ts';
 import { type RehearsalOptions, rehearse } from '../rehearse.ts';
-import type { Forecast } from '../report/forecast.ts';
+import type { RehearsalForecast } from '../report/forecast.ts';
 import type { ClusterSnapshot } from '../snapshot/cluster-snapshot.ts';
 import { takeCopy } from '../snapshot/take.ts';
 
@@ -47,7 +47,7 @@ export const foresee = (
     /** Of another kind than our own. */
     readonly object?: (node: string) => JsonObject;
   } = {},
-): Promise<Forecast> => {
+): Promise<RehearsalForecast> => {
   const { seeds = 2, defaults = { startSeconds: 2, stopSeconds: 1 }, parallel, drain = {}, fewPods } = options;
   const ours = (node: string): JsonObject => ({
     apiVersion: 'drydock.dev/v1alpha1',

@@ -4,7 +4,7 @@ import { part, type Stored } from '../../embedded/object.ts';
 import { seeded } from '../../embedded/seeded.ts';
 import { uidOf, type Workload, type Workloads, workloadText } from '../snapshot/workloads.ts';
 import { Distribution, type Interval } from './censored.ts';
-import { preStopSeconds, type Sample, startSamples, stopSamples } from './samples.ts';
+import { preStopSeconds, startSamples, stopSamples, type TimingSample } from './samples.ts';
 
 /** Times of pods of which nothing is known, in seconds. */
 export type Defaults = { readonly startSeconds: number; readonly stopSeconds: number };
@@ -58,12 +58,12 @@ class Group {
 }
 
 const groupsBy = (
-  samples: readonly Sample[],
-  key: (sample: Sample) => string,
-  wider: (sample: Sample) => Group | undefined,
+  samples: readonly TimingSample[],
+  key: (sample: TimingSample) => string,
+  wider: (sample: TimingSample) => Group | undefined,
 ): ReadonlyMap<string, Group> => {
   const seen = [...Map.groupBy(samples, key)].filter(([, all]) => all.length >= enough);
-  return new Map(seen.map(([name, all]) => [name, new Group(all, wider(all[0] as Sample))]));
+  return new Map(seen.map(([name, all]) => [name, new Group(all, wider(all[0] as TimingSample))]));
 };
 
 /** No time is known better; and what ends within it, ends in one moment of the play. */
@@ -86,7 +86,7 @@ class KnownTimings {
   readonly #what: keyof typeof steps;
   readonly samples: number;
 
-  constructor(what: keyof typeof steps, samples: readonly Sample[]) {
+  constructor(what: keyof typeof steps, samples: readonly TimingSample[]) {
     this.#what = what;
     this.samples = samples.length;
     this.#ofAll = samples.length < enough ? undefined : new Group(samples, undefined);

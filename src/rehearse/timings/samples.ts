@@ -7,7 +7,7 @@ import type { Interval } from './censored.ts';
 /** How long starts and stops have taken, as a cluster's own statuses and events tell it. */
 
 /** In seconds. */
-export type Sample = Interval & { readonly workload: string; readonly namespace: string };
+export type TimingSample = Interval & { readonly workload: string; readonly namespace: string };
 
 /** A moment as far as it is known: seconds since 1970, and how much later it may have been. */
 type RecordedTime = { readonly at: number; readonly width: number };
@@ -57,7 +57,7 @@ const startOf = (pod: JsonObject, scheduled: ReadonlyMap<string, string>): Inter
     : between(from, latest(containersOf(pod).map(one => recordedTimeOf(text(one, 'state', 'running', 'startedAt')))));
 };
 
-const sampleOf = (pod: JsonObject, interval: Interval | undefined, workloads: Workloads): readonly Sample[] => {
+const sampleOf = (pod: JsonObject, interval: Interval | undefined, workloads: Workloads): readonly TimingSample[] => {
   const workload = workloads.of(pod);
   if (!isPlausible(interval) || workload === undefined) return [];
   return [{ workload: workloadText(workload), namespace: workload.namespace, ...interval }];
@@ -73,7 +73,7 @@ const bindings = (all: readonly JsonObject[]): ReadonlyMap<string, string> =>
       .map(event => [text(event, 'involvedObject', 'uid'), timeIn(event)]),
   );
 
-export const startSamples = (all: readonly JsonObject[], workloads: Workloads): readonly Sample[] => {
+export const startSamples = (all: readonly JsonObject[], workloads: Workloads): readonly TimingSample[] => {
   const scheduled = bindings(all);
   return ofKind(all, 'Pod').flatMap(pod => sampleOf(pod, startOf(pod, scheduled), workloads));
 };
@@ -100,7 +100,7 @@ const gapOf = (pod: JsonObject, killed: ReadonlyMap<string, JsonObject>): Interv
   return between(recordedTimeOf(timeIn(event)), recordedTimeOf(text(pod, 'metadata', 'creationTimestamp')));
 };
 
-export const stopSamples = (all: readonly JsonObject[], workloads: Workloads): readonly Sample[] => {
+export const stopSamples = (all: readonly JsonObject[], workloads: Workloads): readonly TimingSample[] => {
   const killed = killings(all);
   return ofKind(all, 'Pod').flatMap(pod => {
     const isLeaving = at(pod, 'metadata', 'deletionTimestamp') !== undefined;

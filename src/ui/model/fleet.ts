@@ -40,7 +40,7 @@ export type Grouping = (typeof groupings)[number];
 export type Cell = { readonly key: string; readonly state: FleetState };
 
 /** Nodes that belong together: by state, and then as they were given. */
-export type Group = { readonly name: string; readonly cells: readonly Cell[] };
+export type CellGroup = { readonly name: string; readonly cells: readonly Cell[] };
 
 /** How a node stands. `isAwaited`: something announced about its machine waits for somebody. */
 export const fleetStateOf = (node: NodeView, isAwaited: boolean): FleetState => {
@@ -72,10 +72,14 @@ type Asked = {
 const isSame = (one: readonly Cell[], other: readonly Cell[]): boolean =>
   one.length === other.length && one.every(({ key, state }, index) => key === other[index]?.key && state === other[index].state);
 
-const urgency = ({ cells: [first] }: Group): number => attention[first?.state ?? 'service'];
+const urgency = ({ cells: [first] }: CellGroup): number => attention[first?.state ?? 'service'];
 
 /** The nodes that are looked for, in groups. A group that is as it was before is the same object, so that nobody draws it anew. */
-export const groupsOf = (nodes: readonly NodeView[], { grouping, awaited, search }: Asked, before: readonly Group[]): readonly Group[] => {
+export const groupsOf = (
+  nodes: readonly NodeView[],
+  { grouping, awaited, search }: Asked,
+  before: readonly CellGroup[],
+): readonly CellGroup[] => {
   const byName = new Map<string, Map<FleetState, Cell[]>>();
   for (const node of nodes) {
     const state = fleetStateOf(node, awaited.has(node.key));
@@ -88,7 +92,7 @@ export const groupsOf = (nodes: readonly NodeView[], { grouping, awaited, search
     else cells.push({ key: node.key, state });
   }
   const known = new Map(before.map(group => [group.name, group]));
-  const groups = [...byName].map(([name, states]): Group => {
+  const groups = [...byName].map(([name, states]): CellGroup => {
     const cells = fleetStates.flatMap(state => states.get(state) ?? []);
     const old = known.get(name);
     return old !== undefined && isSame(old.cells, cells) ? old : { name, cells };

@@ -1,5 +1,5 @@
 import type { EventKind } from '../../core/machine/event.ts';
-import type { MachinePhase, Strategy } from '../../core/machine/request.ts';
+import type { MachinePhase, MachineStrategy } from '../../core/machine/request.ts';
 import type { AnnouncedView, MachineView, WindowView } from '../../web/dashboard/scene.ts';
 import { until } from './words.ts';
 
@@ -31,7 +31,7 @@ const phaseWords: Readonly<Record<MachinePhase, string>> = {
   Cancelled: 'cancelled',
 };
 
-const strategyWords: Readonly<Record<Strategy, string>> = {
+const strategyWords: Readonly<Record<MachineStrategy, string>> = {
   Drain: 'drain the node, wait for the cloud, release the node',
   Replace: 'drain the node, then replace the machine',
   ReplaceWithSurge: 'another machine first, then drain and replace this one',

@@ -5,7 +5,7 @@ import type { BlockerView, HoldView, MachineView, PodView, Scene } from '../../w
 import { makeHold, makeNode } from '../testing/make-node.ts';
 import { makePlan } from '../testing/make-plan.ts';
 import type { Move } from './moves.ts';
-import { Store } from './store.ts';
+import { DashboardStore } from './store.ts';
 
 const makePod = (name: string, node: string, over: Partial<PodView> = {}): PodView => ({
   key: `shop/${name}`,
@@ -37,7 +37,7 @@ const makeScene = (over: Partial<Scene> = {}): Scene => ({
 
 const storeOf = (scene: Scene) => {
   const moves: Move[] = [];
-  const store = new Store(
+  const store = new DashboardStore(
     () => Date.parse('2026-01-01T00:10:00Z'),
     move => moves.push(move),
   );

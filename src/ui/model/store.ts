@@ -1,8 +1,8 @@
 import { batch, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import type {
   BudgetView,
+  DashboardInfo,
   Delta,
-  Facts,
   MachineView,
   MomentView,
   NodeView,
@@ -40,8 +40,8 @@ const mostNews = 150;
 const noMachines: readonly MachineView[] = [];
 
 /** What the dashboard knows, as signals: each part of the dashboard hears of its own changes only. */
-export class Store {
-  readonly facts = signal<Facts | undefined>(undefined);
+export class DashboardStore {
+  readonly facts = signal<DashboardInfo | undefined>(undefined);
   /** Control plane first, then by name. */
   readonly nodes = signal<readonly NodeView[]>([]);
   readonly zones = signal<readonly Zone[]>([]);

@@ -1,9 +1,9 @@
 import { kindsOf, strategyOf } from '../model/machine-words.ts';
 import { approve } from '../orders.ts';
-import type { Asking } from '../page.ts';
+import type { OpenDialog } from '../page.ts';
 import { OrderForm } from './order-form.tsx';
 
-type Form = { readonly asked: Extract<Asking, { kind: 'approve' }>; readonly shut: () => void };
+type Form = { readonly asked: Extract<OpenDialog, { kind: 'approve' }>; readonly shut: () => void };
 
 /** Asks whether something is really to be done about an announcement. */
 export const ApproveForm = ({ asked: { machine }, shut }: Form) => (

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { approvalText } from '../model/plan-words.ts';
-import { type Asking, asking } from '../page.ts';
+import { asking, type OpenDialog } from '../page.ts';
 import { ApproveForm } from './approve-form.tsx';
 import { MaintainForm } from './maintain-form.tsx';
 import { ApprovePlanForm, ResumeForm } from './plan-forms.tsx';
@@ -31,7 +31,7 @@ const Modal = ({ title, children }: { readonly title: string; readonly children:
 };
 
 /** What it is about, and what is asked. */
-const questionOf = (asked: Asking): readonly [title: string, form: ComponentChildren] => {
+const questionOf = (asked: OpenDialog): readonly [title: string, form: ComponentChildren] => {
   switch (asked.kind) {
     case 'maintain':
       return [`Take ${asked.node} out of service`, <MaintainForm key={asked.node} node={asked.node} shut={shut} />];

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useMemo } from 'preact/hooks';
 import { view, zoomInto } from '../fleet-view.ts';
-import { countsOf, type FleetState, fleetWords, type Group, type Grouping } from '../model/fleet.ts';
+import { type CellGroup, countsOf, type FleetState, fleetWords, type Grouping } from '../model/fleet.ts';
 import { plural } from '../model/words.ts';
 import { NodeBox } from './node-box.tsx';
 
@@ -30,7 +30,7 @@ const useSteadyFocus = (): void => {
   });
 };
 
-const Cells = ({ group, title }: { readonly group: Group; readonly title: string }) => {
+const Cells = ({ group, title }: { readonly group: CellGroup; readonly title: string }) => {
   useSteadyFocus();
   const cells = useMemo(
     () =>
@@ -56,7 +56,7 @@ const Cells = ({ group, title }: { readonly group: Group; readonly title: string
 };
 
 /** Nodes that belong together, as cells; as boxes where they fill the view and are few. */
-export const FleetGroup = ({ group }: { readonly group: Group }) => {
+export const FleetGroup = ({ group }: { readonly group: CellGroup }) => {
   const { grouping, zoom } = view.value;
   const title = titleOf(group.name, grouping);
   const isZoomed = zoom !== undefined;

@@ -1,7 +1,7 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { DrainPreview } from '../../web/dashboard/scene.ts';
 import { plural } from '../model/words.ts';
-import { maintain, outlook, type Said } from '../orders.ts';
+import { maintain, type OrderResult, outlook } from '../orders.ts';
 import { mayAct, store } from '../page.ts';
 import { Blockers } from './hold-card.tsx';
 import { OrderForm } from './order-form.tsx';
@@ -96,7 +96,7 @@ const Reason = ({ order }: { readonly order: ReturnType<typeof useOrder> }) => (
 /** Asks how a node is to be taken out of service, and says what that would do. */
 export const MaintainForm = ({ node, shut }: Form) => {
   const order = useOrder(node);
-  const send = (): Promise<Said> =>
+  const send = (): Promise<OrderResult> =>
     maintain({ node, reason: order.reason.value, force: order.force.value, deleteEmptyDirData: order.deleteEmptyDirData.value });
   return (
     <OrderForm label={mayAct.value ? 'Start maintenance' : undefined} send={send} shut={shut}>

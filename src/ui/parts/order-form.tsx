@@ -1,18 +1,18 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import type { Said } from '../orders.ts';
+import type { OrderResult } from '../orders.ts';
 import { say } from '../page.ts';
 
-type Props = {
+type OrderFormProps = {
   /** What the button says that sends the order; there is none where nothing can be ordered. */
   readonly label: string | undefined;
-  readonly send: () => Promise<Said>;
+  readonly send: () => Promise<OrderResult>;
   readonly shut: () => void;
   readonly children: ComponentChildren;
 };
 
 /** A question with one order as its answer: it stays open, and says why, when the order is refused. */
-export const OrderForm = ({ label, send, shut, children }: Props) => {
+export const OrderForm = ({ label, send, shut, children }: OrderFormProps) => {
   const failure = useSignal<string | undefined>(undefined);
   const busy = useSignal(false);
   const submit = async (): Promise<void> => {

@@ -1,10 +1,10 @@
 import { approvalText, countsText } from '../model/plan-words.ts';
 import { plural } from '../model/words.ts';
 import { approvePlan, steerPlan } from '../orders.ts';
-import type { Asking } from '../page.ts';
+import type { OpenDialog } from '../page.ts';
 import { OrderForm } from './order-form.tsx';
 
-type Form<Kind extends Asking['kind']> = { readonly asked: Extract<Asking, { kind: Kind }>; readonly shut: () => void };
+type Form<Kind extends OpenDialog['kind']> = { readonly asked: Extract<OpenDialog, { kind: Kind }>; readonly shut: () => void };
 
 const AtOnce = ({ many }: { readonly many: number | undefined }) => <>{many !== undefined && many > 0 && `, up to ${many} at once`}</>;
 

@@ -1,8 +1,8 @@
 import { release } from '../orders.ts';
-import { type Asking, store } from '../page.ts';
+import { type OpenDialog, store } from '../page.ts';
 import { OrderForm } from './order-form.tsx';
 
-type Form = { readonly asked: Extract<Asking, { kind: 'release' }>; readonly shut: () => void };
+type Form = { readonly asked: Extract<OpenDialog, { kind: 'release' }>; readonly shut: () => void };
 
 /** Asks whether a node is really to be released. */
 export const ReleaseForm = ({ asked: { node, hold }, shut }: Form) => {

@@ -1,6 +1,6 @@
 import type { BlockerSummary } from '../../core/drain/blocker-groups.ts';
 import type { EventKind, EventState } from '../../core/machine/event.ts';
-import type { MachinePhase, Strategy } from '../../core/machine/request.ts';
+import type { MachinePhase, MachineStrategy } from '../../core/machine/request.ts';
 import type { StoredVm } from '../../core/maintenance/vms-now.ts';
 import type { NodeState } from '../../core/plan/in-flight.ts';
 import type { PlanPhase } from '../../core/plan/plan.ts';
@@ -137,7 +137,7 @@ export type MachineView = {
   /** What it waits for, as a word and in a sentence. */
   readonly waitingFor?: string;
   readonly message: string;
-  readonly strategy?: Strategy;
+  readonly strategy?: MachineStrategy;
   /** RFC 3339, when it was made, when it will begin, and by when the machine has to be empty. */
   readonly since: string;
   readonly begins?: string;
@@ -267,7 +267,7 @@ export type MomentView = {
 };
 
 /** What there is to know about the dashboard itself. */
-export type Facts = {
+export type DashboardInfo = {
   readonly access: AccessKind;
   /** Which cluster this is, for people. */
   readonly cluster: string;
@@ -285,7 +285,7 @@ export type Facts = {
 
 /** Everything that is shown. */
 export type Scene = {
-  readonly facts: Facts;
+  readonly facts: DashboardInfo;
   readonly nodes: readonly NodeView[];
   /** Empty where pods are counted. */
   readonly pods: readonly PodView[];

@@ -1,6 +1,6 @@
 import { type Normal, normal, normalText } from '../normal.ts';
 import type { Place } from './place.ts';
-import type { Course, Watched } from './recorder.ts';
+import type { ObjectHistory, RecordedResource } from './recorder.ts';
 import { conditionsOf, isTrue, type Thing } from './thing.ts';
 
 /**
@@ -12,8 +12,8 @@ export type Account = Readonly<Record<'notes' | 'courses' | 'final' | 'events', 
 
 /** What of an account is not compared, and why is said where it is used. */
 export type Leaving = {
-  readonly courses?: readonly Watched[];
-  readonly final?: readonly Watched[];
+  readonly courses?: readonly RecordedResource[];
+  readonly final?: readonly RecordedResource[];
   /** Notes, by what they are about. */
   readonly notes?: readonly string[];
   /** Reasons of events. */
@@ -41,7 +41,7 @@ const hashLabels = ['pod-template-hash', 'controller.kubernetes.io/hash', 'contr
 /** Takes generated parts out of names: hashes of templates by the order of their coming, five letters behind generateName, nodes. */
 const namer = (place: Place, leaving: Leaving): ((text: string) => string) => {
   const courses = [...place.scope.courses.values()];
-  const hashesOf = (what: Watched): readonly string[] => [
+  const hashesOf = (what: RecordedResource): readonly string[] => [
     ...new Set(
       courses
         .filter(one => one.what === what)
@@ -107,7 +107,7 @@ const shortConditions = (thing: Thing, ...types: readonly string[]): readonly st
     .sort();
 
 /** What of an object's states is compared one by one: what controllers decide, not how their writes happened to fall together. */
-const views: Readonly<Partial<Record<Watched, readonly ((thing: Thing) => unknown)[]>>> = {
+const views: Readonly<Partial<Record<RecordedResource, readonly ((thing: Thing) => unknown)[]>>> = {
   pods: [
     thing =>
       [
@@ -140,7 +140,7 @@ const changes = (values: readonly unknown[]): readonly string[] => {
   return texts.filter((text, index) => index === 0 || text !== texts[index - 1]);
 };
 
-const courseOf = ({ what, states, gone }: Course): readonly string[] => {
+const courseOf = ({ what, states, gone }: ObjectHistory): readonly string[] => {
   const end = gone ? ['gone'] : [];
   return (views[what] ?? []).map(view => [...changes(states.map(view)), ...end].join(' > '));
 };
@@ -168,7 +168,7 @@ const sorted = (groups: Grouped): Normal =>
   );
 
 /** What every namespace has in a real cluster, and nobody asked for. */
-const isFurniture = (what: Watched, { metadata }: Thing): boolean => what === 'configmaps' && metadata.name === 'kube-root-ca.crt';
+const isFurniture = (what: RecordedResource, { metadata }: Thing): boolean => what === 'configmaps' && metadata.name === 'kube-root-ca.crt';
 
 /** What the event says of its object; how often, and by which instance, is not compared. */
 const eventText = (event: Thing): string => {
@@ -191,7 +191,7 @@ const eventsOf = (place: Place, leaving: Leaving, name: (text: string) => string
 };
 
 /** Of a node what controllers make of it: kwok and the embedded kubelets describe their machines each in their own way. */
-const bare = (what: Watched, thing: Thing): Thing => {
+const bare = (what: RecordedResource, thing: Thing): Thing => {
   if (what !== 'nodes') return thing;
   const { 'node.alpha.kubernetes.io/ttl': _ttl, ...annotations } = thing.metadata.annotations ?? {};
   const conditions = conditionsOf(thing).filter(({ type }) => type !== 'NetworkUnavailable');

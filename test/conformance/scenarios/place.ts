@@ -1,7 +1,7 @@
 import type { Api, Reply } from '../../control-plane/api.ts';
 import * as manifests from '../../control-plane/manifests.ts';
 import { until } from '../../control-plane/wait.ts';
-import { paths, type Scope, type Watched } from './recorder.ts';
+import { paths, type RecordedResource, type Scope } from './recorder.ts';
 import { isGoing, isTrue, isUp, type Thing } from './thing.ts';
 
 /** How long anything in a scenario may take. */
@@ -19,7 +19,7 @@ export type WorkloadOptions = {
   readonly annotations?: Readonly<Record<string, string>>;
 };
 
-const clusterWide: ReadonlySet<Watched> = new Set(['nodes', 'namespaces', 'volumes', 'attachments']);
+const clusterWide: ReadonlySet<RecordedResource> = new Set(['nodes', 'namespaces', 'volumes', 'attachments']);
 
 /** Grows with every write (etcd's revision on the real side). */
 const versionOf = (thing: Thing | undefined): number => Number(thing?.metadata.resourceVersion ?? 0);
@@ -48,18 +48,18 @@ export class Place {
   }
 
   /** Where a resource is, or one of its objects. */
-  path(what: Watched, name?: string): string {
+  path(what: RecordedResource, name?: string): string {
     const parts = paths[what].split('/');
     const plural = parts.pop() ?? '';
     const inside = clusterWide.has(what) ? [plural] : ['namespaces', this.namespace, plural];
     return [...parts, ...inside, ...(name === undefined ? [] : [name])].join('/');
   }
 
-  all(what: Watched): readonly Thing[] {
+  all(what: RecordedResource): readonly Thing[] {
     return this.scope.present(what);
   }
 
-  find(what: Watched, name: string): Thing | undefined {
+  find(what: RecordedResource, name: string): Thing | undefined {
     return this.all(what).find(({ metadata }) => metadata.name === name);
   }
 
@@ -145,7 +145,7 @@ export class Place {
     };
   }
 
-  async #make(what: Watched, made: manifests.Manifest, spec: Spec = {}): Promise<Thing> {
+  async #make(what: RecordedResource, made: manifests.Manifest, spec: Spec = {}): Promise<Thing> {
     return this.api.post<Thing>(this.path(what), { ...made, spec: { ...(made.spec as Spec), ...spec } });
   }
 
@@ -182,7 +182,7 @@ export class Place {
   }
 
   make(
-    what: Watched,
+    what: RecordedResource,
     body: { readonly apiVersion: string; readonly kind: string; readonly metadata: object; readonly [key: string]: unknown },
   ) {
     const metadata = clusterWide.has(what) ? body.metadata : { namespace: this.namespace, ...body.metadata };
@@ -190,7 +190,7 @@ export class Place {
   }
 
   /** Returns when the watch tells the change as well: what is asked of the object afterwards is never about how it was before. */
-  async patch(what: Watched, name: string, body: unknown): Promise<Thing> {
+  async patch(what: RecordedResource, name: string, body: unknown): Promise<Thing> {
     const patched = await this.api.patch<Thing>(this.path(what, name), body);
     const { uid } = patched.metadata;
     await this.until('a change to be seen', () => {
@@ -200,21 +200,21 @@ export class Place {
     return patched;
   }
 
-  scale(what: Watched, name: string, replicas: number): Promise<Thing> {
+  scale(what: RecordedResource, name: string, replicas: number): Promise<Thing> {
     return this.patch(what, name, { spec: { replicas } });
   }
 
   /** Another image: a new template. */
-  roll(what: Watched, name: string, image: string): Promise<Thing> {
+  roll(what: RecordedResource, name: string, image: string): Promise<Thing> {
     const containers = [{ name: 'main', image }];
     return this.patch(what, name, { spec: { template: { spec: { containers } } } });
   }
 
-  patchStatus(what: Watched, name: string, body: unknown): Promise<Reply> {
+  patchStatus(what: RecordedResource, name: string, body: unknown): Promise<Reply> {
     return this.api.call('PATCH', `${this.path(what, name)}/status`, body, 'application/strategic-merge-patch+json');
   }
 
-  async delete(what: Watched, name: string, options: Spec = {}): Promise<void> {
+  async delete(what: RecordedResource, name: string, options: Spec = {}): Promise<void> {
     await this.api.delete(this.path(what, name), { apiVersion: 'v1', kind: 'DeleteOptions', ...options });
   }
 

@@ -20,15 +20,15 @@ export const paths = {
   budgets: '/apis/policy/v1/poddisruptionbudgets',
 } as const;
 
-export type Watched = keyof typeof paths;
+export type RecordedResource = keyof typeof paths;
 
-const watched = Object.keys(paths) as readonly Watched[];
+const watched = Object.keys(paths) as readonly RecordedResource[];
 
 /** The life of one object (by uid) as a watch has told it. */
-export type Course = { readonly what: Watched; readonly states: Thing[]; gone: boolean };
+export type ObjectHistory = { readonly what: RecordedResource; readonly states: Thing[]; gone: boolean };
 
 /** What belongs to a scenario carries its label, or is in its namespace, or is about a volume that ends with its name. */
-const scopeOf = ({ metadata, spec }: Thing, what: Watched): string => {
+const scopeOf = ({ metadata, spec }: Thing, what: RecordedResource): string => {
   if (what === 'attachments') {
     const { persistentVolumeName = '' } = (spec?.['source'] ?? {}) as { readonly persistentVolumeName?: string };
     return `s-${persistentVolumeName.slice(persistentVolumeName.indexOf('-') + 1)}`;
@@ -39,11 +39,11 @@ const scopeOf = ({ metadata, spec }: Thing, what: Watched): string => {
 
 /** All that has happened in one scenario, object by object in the order of their coming. */
 export class Scope {
-  readonly courses = new Map<string, Course>();
+  readonly courses = new Map<string, ObjectHistory>();
   readonly #waiting = new Set<() => void>();
   lastMs = performance.now();
 
-  tell(type: string, what: Watched, thing: Thing): void {
+  tell(type: string, what: RecordedResource, thing: Thing): void {
     const course = this.courses.get(thing.metadata.uid) ?? { what, states: [], gone: false };
     this.courses.set(thing.metadata.uid, course);
     course.states.push(thing);
@@ -53,7 +53,7 @@ export class Scope {
   }
 
   /** Objects that are there, in the order of their coming. */
-  present(what: Watched): readonly Thing[] {
+  present(what: RecordedResource): readonly Thing[] {
     return [...this.courses.values()].filter(one => one.what === what && !one.gone).flatMap(({ states }) => states.at(-1) ?? []);
   }
 

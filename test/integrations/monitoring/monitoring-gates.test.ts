@@ -120,7 +120,7 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
     );
     assert.match(
       problemOf(await query('histogram_quantile(2, test_errors)')),
-      /^source default warns that its answer may lack something: .*quantile value should be between 0 and 1/,
+      /^source default warns that its response may be incomplete: .*quantile value should be between 0 and 1/,
     );
     assert.match(
       problemOf(await query('test_errors * on() group_right test_errors')),
@@ -151,8 +151,8 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
   test('TLS: an authority of its own, a certificate of ours, and a password', async () => {
     assert.deepEqual(valuesOf(await query('vector(1)', 'closed')), [1]);
     assert.equal(problemOf(await query('vector(1)', 'nobody')), 'source nobody refuses the credentials of the operator (401)');
-    assert.match(problemOf(await query('vector(1)', 'stranger')), /^source stranger does not answer: [A-Z0-9_]*CERTIFICATE_REQUIRED$/);
-    assert.match(problemOf(await query('vector(1)', 'untrusted')), /^source untrusted does not answer: (UNABLE_TO|SELF_SIGNED)[A-Z_]*$/);
+    assert.match(problemOf(await query('vector(1)', 'stranger')), /^source stranger does not respond: [A-Z0-9_]*CERTIFICATE_REQUIRED$/);
+    assert.match(problemOf(await query('vector(1)', 'untrusted')), /^source untrusted does not respond: (UNABLE_TO|SELF_SIGNED)[A-Z_]*$/);
   });
 
   test('alerts that fire, that nobody asks for, are silenced, inhibited, and over', async () => {
@@ -179,10 +179,10 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
   test('an Alertmanager that has just begun is not believed that nothing fires', async () => {
     assert.match(
       problemOf(await firing(critical, 'careful')),
-      /^source careful has begun less than 3600 s ago, and may not have been told of all alerts$/,
+      /^source careful has begun less than 3600 s ago, and may not know all alerts yet$/,
     );
     await real.alertmanager.stop();
-    assert.equal(problemOf(await firing()), 'source default does not answer: ECONNREFUSED');
+    assert.equal(problemOf(await firing()), 'source default does not respond: ECONNREFUSED');
     await real.alertmanager.start();
     const first = await firing();
     assert.match(problemOf(first), /^source default has begun less than 1 s ago/);
@@ -257,9 +257,9 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
       await create(harness.api, plan('metrics', 'metrics', { gates: [errors, page], soakSeconds: 5 }));
       await untilTold('metrics', /^Gate: gate errors: test_errors\{.*app="b".*\} is 0\.25$/);
       real.metrics.delete('test_errors{app="b"}');
-      await untilTold('metrics', /^GateUnknown: gate errors cannot be told: its query has 1 samples, and at least 2 are needed$/);
+      await untilTold('metrics', /^GateUnknown: gate errors is unknown: its query has 1 samples, and at least 2 are needed$/);
       real.metrics.set('test_errors{app="b"}', 'NaN');
-      await untilTold('metrics', /^GateUnknown: gate errors cannot be told: no number: test_errors\{.*\} is NaN$/);
+      await untilTold('metrics', /^GateUnknown: gate errors is unknown: no number: test_errors\{.*\} is NaN$/);
       const end = await real.silence('Outage');
       real.metrics.set('test_errors{app="b"}', '0').set('test_outage', '1');
       await untilPlan(harness.api, 'metrics', 'begun with', ({ inFlight = [] }) => inFlight.length > 0);
@@ -269,7 +269,7 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
       real.metrics.set('test_outage', '0');
       await untilTold('metrics', /^Soaking/);
       await real.prometheus.stop();
-      await untilTold('metrics', /^SoakBroken: .*gate errors cannot be told: source default answers 502/);
+      await untilTold('metrics', /^SoakBroken: .*gate errors is unknown: source default responds with 502/);
       await real.prometheus.start();
       const done = await untilPhase('metrics', 'Complete');
       assert.deepEqual([done.nodes?.done, done.nodes?.failed], [2, 0]);
@@ -305,7 +305,7 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
       );
       await untilTold(
         'lost',
-        /^GateUnknown: gate lost cannot be told: the operator knows no source thanos of kind prometheus; it knows closed, default/,
+        /^GateUnknown: gate lost is unknown: the operator knows no source thanos of kind prometheus; it knows closed, default/,
       );
     });
 

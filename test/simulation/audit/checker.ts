@@ -1,5 +1,5 @@
 import type { Stored } from '../../../src/embedded/object.ts';
-import type { Change, Store } from '../../../src/embedded/store/store.ts';
+import type { Store, StoreChange } from '../../../src/embedded/store/store.ts';
 import type { ApiCall, ApiResponse } from '../../../src/operator/ports.ts';
 import type { Story } from '../story.ts';
 import type { Records } from './records.ts';
@@ -48,7 +48,7 @@ export type Around = {
 export type Checker = {
   readonly before?: (served: Served) => void;
   readonly after?: (served: Served, answer: ApiResponse) => void;
-  readonly changed?: (change: Change) => void;
+  readonly changed?: (change: StoreChange) => void;
 };
 
 /** Reads a path. */

@@ -47,18 +47,18 @@ const settlesMs = 20;
 /** Their size is part of what a budget goes by. */
 const scaled = new Set(['deployments.apps', 'statefulsets.apps', 'replicasets.apps']);
 
-type Standing = { readonly budget: Stored; readonly healthy: number; readonly desired: number };
+type BudgetHealth = { readonly budget: Stored; readonly healthy: number; readonly desired: number };
 
 const isHealthy = (pod: Stored): boolean => isReady(pod) && !isTerminating(pod);
 
 export const evictionChecker = (around: Around): Checker => {
   const { store, records, story, fail, nowMs, staleMs } = around;
-  const standings = new Map<Served, readonly Standing[]>();
+  const standings = new Map<Served, readonly BudgetHealth[]>();
   /** When somebody else last changed something that a budget counts, by namespace. */
   const stirred = new Map<string, number>();
   let ours = false;
 
-  const standingsOf = (pod: Stored): readonly Standing[] =>
+  const standingsOf = (pod: Stored): readonly BudgetHealth[] =>
     store
       .list(budgets, pod.metadata.namespace ?? '')
       .filter(budget => selects(budget, pod))

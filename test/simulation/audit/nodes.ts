@@ -1,5 +1,5 @@
 import { objects, part, type Stored, text } from '../../../src/embedded/object.ts';
-import { maintenances } from '../story.ts';
+import { maintenanceResources } from '../story.ts';
 import { type Around, type Checker, isDone, type Served } from './checker.ts';
 import { drainTaints, foreignChange, isHeld, marksOf, recordedOf } from './marks.ts';
 
@@ -11,7 +11,7 @@ const mayBegin = ({ records, store, story, nowMs, staleMs }: Around, node: strin
   const wanting = records.wanting(node, staleMs());
   const isFree = wanting.some(
     ({ resource, object }) =>
-      resource !== maintenances.Maintenance ||
+      resource !== maintenanceResources.Maintenance ||
       text(object, 'spec', 'stage') === 'Announce' ||
       text(object, 'spec', 'start', 'windows') === 'Ignore' ||
       text(object, 'spec', 'start', 'deadline') !== '',

@@ -1,5 +1,5 @@
 import { at, objects, type Stored, text } from '../../../src/embedded/object.ts';
-import type { Change } from '../../../src/embedded/store/store.ts';
+import type { StoreChange } from '../../../src/embedded/store/store.ts';
 import type { Around, Checker } from './checker.ts';
 
 /** Plans: no start that breaks the limit of any plan, whatever has taken the nodes that are out; and one verdict for every node that was begun with. */
@@ -38,7 +38,7 @@ class Outages {
     this.#around = around;
   }
 
-  changed({ type, object }: Change): void {
+  changed({ type, object }: StoreChange): void {
     const { name } = object.metadata;
     if (type === 'removed') this.#removed = [...this.#removed, this.#around.nowMs()].slice(-50);
     if (type === 'removed' || !isOut(object)) this.#since.delete(name);

@@ -1,6 +1,6 @@
 import { at, part, type Stored, text } from '../../../src/embedded/object.ts';
-import type { Change, Store } from '../../../src/embedded/store/store.ts';
-import { maintenances } from '../story.ts';
+import type { Store, StoreChange } from '../../../src/embedded/store/store.ts';
+import { maintenanceResources } from '../story.ts';
 
 /** A maintenance as it stood for some time. */
 export type Version = {
@@ -11,7 +11,7 @@ export type Version = {
   readonly toMs: number;
 };
 
-const resources = new Set<string>(Object.values(maintenances));
+const resources = new Set<string>(Object.values(maintenanceResources));
 
 export const nodeOf = ({ metadata, ...object }: Stored): string => text(object, 'spec', 'nodeName') || metadata.name;
 
@@ -46,7 +46,7 @@ export class Records {
     return this.#nowMs() - (this.#nodesGone.get(name) ?? Number.NEGATIVE_INFINITY);
   }
 
-  #told({ type, resource, object }: Change): void {
+  #told({ type, resource, object }: StoreChange): void {
     if (resource === 'pods' && type === 'removed')
       this.#podsGone.set(`${object.metadata.namespace}/${object.metadata.name}`, this.#nowMs());
     if (resource === 'nodes' && type === 'removed') this.#nodesGone.set(object.metadata.name, this.#nowMs());
@@ -69,7 +69,7 @@ const seedPolicy = { force: true, deleteEmptyDirData: true, ignoreDaemonSets: tr
 
 /** What a maintenance says about pods; of the kinds without a policy, what they always did. */
 export const policyOf = ({ resource, object }: Pick<Version, 'resource' | 'object'>): ReturnType<typeof part> =>
-  resource === maintenances.Maintenance ? part(object, 'spec', 'drain') : seedPolicy;
+  resource === maintenanceResources.Maintenance ? part(object, 'spec', 'drain') : seedPolicy;
 
 /** A flag of the policy, with its default. */
 export const flag = (policy: ReturnType<typeof part>, name: string, otherwise: boolean): boolean => {

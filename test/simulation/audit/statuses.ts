@@ -1,6 +1,6 @@
 import { at, objects, part, type Stored, text } from '../../../src/embedded/object.ts';
-import type { Change } from '../../../src/embedded/store/store.ts';
-import { maintenances } from '../story.ts';
+import type { StoreChange } from '../../../src/embedded/store/store.ts';
+import { maintenanceResources } from '../story.ts';
 import type { Around, Checker } from './checker.ts';
 import { judge } from './judgement.ts';
 import { isHeld } from './marks.ts';
@@ -8,7 +8,7 @@ import { nodeOf, stageOf } from './records.ts';
 
 /** Statuses: what they say is so. */
 
-const kinds = new Set<string>(Object.values(maintenances));
+const kinds = new Set<string>(Object.values(maintenanceResources));
 
 const number = (status: ReturnType<typeof part>, ...path: readonly string[]): number | undefined => {
   const value = at(status, ...path);
@@ -86,7 +86,7 @@ export const statusChecker = (around: Around): Checker => {
     }
   };
 
-  const changed = (change: Change): void => {
+  const changed = (change: StoreChange): void => {
     const { resource, type, object } = change;
     if (!kinds.has(resource) || type !== 'changed') return;
     const [was, is] = [part(change.before, 'status'), part(object, 'status')];

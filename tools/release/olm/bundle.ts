@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
-import type { Generation } from '../../../src/cli/install/install-by-olm.ts';
+import type { OlmVersion } from '../../../src/cli/install/install-by-olm.ts';
 import type { Manifest } from '../../../src/cli/install/install-files.ts';
 import { usualNamespace } from '../../../src/cli/install/install-parts.ts';
 import { below, pack } from '../archive.ts';
@@ -25,7 +25,7 @@ const bundleLabels: Readonly<Record<string, string>> = {
 };
 
 /** Names of the bundles' images in the registry. */
-const bundleImages: Readonly<Record<Generation, string>> = { olm: `${manifest.name}-bundle`, 'olm-1': `${manifest.name}-bundle-olm-1` };
+const bundleImages: Readonly<Record<OlmVersion, string>> = { olm: `${manifest.name}-bundle`, 'olm-1': `${manifest.name}-bundle-olm-1` };
 
 const catalogLabels: Readonly<Record<string, string>> = { 'operators.operatorframework.io.index.configs.v1': '/configs' };
 
@@ -57,7 +57,7 @@ const imageOf = (name: string, folder: string, labels: Readonly<Record<string, s
 };
 
 /** Everything for one generation of OLM; answers the names of the files. */
-const made = (generation: Generation, registry: string | undefined): readonly string[] => {
+const made = (generation: OlmVersion, registry: string | undefined): readonly string[] => {
   const refOf = (name: string): string => `${registry === undefined ? '' : `${registry}/`}${name}:${manifest.version}`;
   const { all, bundle, before } = placed(generation, registry === undefined ? undefined : refOf(manifest.name));
   const objects = [clusterServiceVersion(all, usualNamespace, generation), ...bundle.map(withoutNamespace)];

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import type { Generation } from '../../../src/cli/install/install-by-olm.ts';
+import type { OlmVersion } from '../../../src/cli/install/install-by-olm.ts';
 import type { Manifest } from '../../../src/cli/install/install-files.ts';
 import { manifest } from '../paths.ts';
 import { csvName } from './csv.ts';
@@ -34,7 +34,7 @@ const shown = (csv: Manifest): Property => {
   };
 };
 
-type CatalogOptions = { readonly generation: Generation; readonly channel: string; readonly image: string };
+type CatalogOptions = { readonly generation: OlmVersion; readonly channel: string; readonly image: string };
 
 /** YAML documents of the catalog with the bundle of these objects, the CSV first. */
 export const catalogOf = (objects: readonly Manifest[], { generation, channel, image }: CatalogOptions): string => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type WebhookEntry, webhooks } from '../../../src/apis/admission.ts';
-import type { Binding, Generation } from '../../../src/cli/install/install-by-olm.ts';
+import type { Binding, OlmVersion } from '../../../src/cli/install/install-by-olm.ts';
 import type { Manifest } from '../../../src/cli/install/install-files.ts';
 import { commit } from '../commit.ts';
 import { manifest, releases, root } from '../paths.ts';
@@ -128,11 +128,11 @@ const annotations = (image: string, namespace: string): Readonly<Record<string, 
 });
 
 /** Name of the file with the objects that are applied before the bundle is installed. */
-export const prerequisitesFile = (generation: Generation): string =>
+export const prerequisitesFile = (generation: OlmVersion): string =>
   `${manifest.name}-${generation}-prerequisites-${manifest.version}.yaml`;
 
 const about = (
-  generation: Generation,
+  generation: OlmVersion,
 ): string => `Drydock takes nodes out of service safely, keeps them out for as long as the work lasts, and brings them back. Create a Maintenance (or a NodeMaintenance of medik8s) that names a node: it is
 cordoned, tainted and drained as fast as its disruption budgets allow. Delete it, and the node is as it was.
 
@@ -157,12 +157,12 @@ const platforms = {
  * In a group of all namespaces OLM would make the operator's permissions in its own namespace count in all of them: leases and certificates of everybody. Nodes
  * have no namespace anyway. OLM 1 installs nothing else than for all namespaces: there these permissions are a Role in the bundle.
  */
-const modeOf: Readonly<Record<Generation, string>> = { olm: 'OwnNamespace', 'olm-1': 'AllNamespaces' };
+const modeOf: Readonly<Record<OlmVersion, string>> = { olm: 'OwnNamespace', 'olm-1': 'AllNamespaces' };
 
 const modes = ['OwnNamespace', 'SingleNamespace', 'MultiNamespace', 'AllNamespaces'];
 
 /** The CSV of these objects, which are in the namespace that is suggested for it. */
-export const clusterServiceVersion = (all: readonly Manifest[], namespace: string, generation: Generation): Manifest => {
+export const clusterServiceVersion = (all: readonly Manifest[], namespace: string, generation: OlmVersion): Manifest => {
   const [deployment] = ofKind<Deployment>(all, 'Deployment');
   const image = deployment?.spec.template.spec.containers[0]?.image;
   if (deployment === undefined || image === undefined) throw new Error('the manifests have no Deployment with an image');

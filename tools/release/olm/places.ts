@@ -1,4 +1,4 @@
-import { type Binding, type Generation, isBoundBy, isMadeByOlm } from '../../../src/cli/install/install-by-olm.ts';
+import { type Binding, isBoundBy, isMadeByOlm, type OlmVersion } from '../../../src/cli/install/install-by-olm.ts';
 import type { Manifest } from '../../../src/cli/install/install-files.ts';
 import { manifests } from '../../../src/cli/install/install-manifests.ts';
 import { usualNamespace } from '../../../src/cli/install/install-parts.ts';
@@ -11,7 +11,7 @@ type Place = 'csv' | 'bundle' | 'before';
 /** Kinds of ours that both generations take beside the CSV. They put what is namespaced into the namespace of the operator. */
 const taken = ['CustomResourceDefinition', 'Service', 'PodDisruptionBudget', 'ClusterRole'];
 
-const isInBundle = (all: readonly Manifest[], one: Manifest, generation: Generation): boolean => {
+const isInBundle = (all: readonly Manifest[], one: Manifest, generation: OlmVersion): boolean => {
   const { kind, metadata } = one;
   // Bound in the namespaces of the node leases, which have to be there before: their role comes with them.
   if (kind === 'ClusterRole' && isBoundBy(all, one, binding => binding.metadata.namespace !== usualNamespace)) return false;
@@ -20,13 +20,13 @@ const isInBundle = (all: readonly Manifest[], one: Manifest, generation: Generat
   return generation === 'olm-1' && ['Role', 'RoleBinding'].includes(kind) && metadata.namespace === usualNamespace;
 };
 
-const placeOf = (all: readonly Manifest[], one: Manifest, generation: Generation): Place => {
+const placeOf = (all: readonly Manifest[], one: Manifest, generation: OlmVersion): Place => {
   if (isMadeByOlm(all, one, generation)) return 'csv';
   return isInBundle(all, one, generation) ? 'bundle' : 'before';
 };
 
 /** Every object of an installation, sorted by its place. The image is that of the operator, by its name in a registry. */
-export const placed = (generation: Generation, image: string | undefined): Readonly<Record<Place | 'all', readonly Manifest[]>> => {
+export const placed = (generation: OlmVersion, image: string | undefined): Readonly<Record<Place | 'all', readonly Manifest[]>> => {
   const parts = new Set(['crds', 'rbac', 'operator', 'webhook', 'admission-policies'] as const);
   const all = manifests({ parts, groups: [], namespace: usualNamespace, ...(image !== undefined && { image }) });
   const at = (place: Place): readonly Manifest[] => all.filter(one => placeOf(all, one, generation) === place);

@@ -98,7 +98,7 @@ spec: {nodeSelector: {}, upgrade: {image: "example.test/a:1@sha256:0"}, channel:
     assert.equal(code, 0);
     assert.deepEqual(at(plan, 'spec', 'concurrency'), { maxInFlight: 2, maxUnavailable: 2 });
     assert.equal(at((at(plan, 'spec', 'gates') as readonly JsonObject[])[0], 'object', 'name'), 'worker');
-    assert.ok(notes.some(note => note.startsWith('MachineConfig 99-worker-reboot: left out')));
+    assert.ok(notes.some(note => note.startsWith('MachineConfig 99-worker-reboot: skipped')));
   });
 
   test('a TalosUpgrade: as in the documents, and each field that has no counterpart', async () => {

@@ -49,7 +49,7 @@ const checked = (file: string, from: JsonObject, { objects: made }: Imported): v
 export const importPlans = (file: string): void => {
   const all = objectsIn(file).flatMap(from => {
     const imported = importObject(from);
-    if (imported === undefined) plainOutput.note(`${titleOf(from)}: left out, no plan comes from it`);
+    if (imported === undefined) plainOutput.note(`${titleOf(from)}: skipped, no plan comes from it`);
     else checked(file, from, imported);
     return imported === undefined ? [] : [{ from, imported }];
   });

@@ -59,23 +59,23 @@ const carried = new Set([
 
 const why: Readonly<Record<string, string>> = {
   'reboot-sentinel':
-    'nothing of Drydock reads files of nodes: let the node say it by the condition RebootRequired (docs/plan-recipes.md, reboots alone)',
+    'Drydock does not read files on nodes: let the node report it by the condition RebootRequired (docs/plan-recipes.md, reboots alone)',
   'reboot-sentinel-command':
-    'nothing of Drydock runs a command to find out: let the node say it by the condition RebootRequired (docs/plan-recipes.md, reboots alone)',
+    'Drydock runs no command to find out: let the node report it by the condition RebootRequired (docs/plan-recipes.md, reboots alone)',
   'reboot-command': 'the plan reboots by systemd; for a command of your own use work.job with rebootsNode: true',
   'force-reboot': 'a node is never rebooted under pods that could not leave',
   'lock-ttl': 'a slot is freed by a verdict only',
   'drain-delay': 'a drain ends when the pods are gone and their volumes detached',
   'reboot-delay': 'a drain ends when the pods are gone and their volumes detached',
   'prefer-no-schedule-taint': 'pods may move to nodes that are due themselves',
-  'prometheus-url': 'make a gate of the kind alerts; whoever runs the operator names the address (docs/plans.md, metrics and alerts)',
+  'prometheus-url': 'add a gate of the kind alerts; the administrator of the operator sets the address (docs/plans.md, metrics and alerts)',
   'alert-filter-regexp': 'make a gate of the kind alerts with the matcher alertname!~"…"',
   'alert-filter-match-only': 'make a gate of the kind alerts with the matcher alertname=~"…"',
   'alert-firing-only': 'a gate of the kind alerts sees those that fire',
 };
 
 const notCarried = (name: string): string =>
-  why[name] ?? (/^(notify|slack|message)/.test(name) ? 'Drydock sends no messages: alerts do (docs/metrics.md)' : 'it has no counterpart');
+  why[name] ?? (/^(notify|slack|message)/.test(name) ? 'use --notification-config (docs/notifications.md)' : 'it has no counterpart');
 
 const awaited = (flags: Flags): readonly Json[] =>
   [flags.get('blocking-pod-selector') ?? '']
@@ -137,7 +137,7 @@ export const importKured = (daemonSet: JsonObject): Imported => {
         : [`--reboot-sentinel: ${why['reboot-sentinel'] ?? ''}`]),
       ...(window === undefined ? ['--start-time, --end-time, --reboot-days: they could not be read; make a MaintenanceWindow'] : []),
       ...others,
-      'a node has its turn once a run, and kured goes on for ever: drydock plan rerun begins the next run',
+      'a run takes each node once, and kured runs forever: drydock plan rerun begins the next run',
     ],
   };
 };

@@ -66,7 +66,7 @@ const checkText = (check: JsonObject): string =>
 
 /** Fields that have no counterpart, each with what to do instead. */
 const unlike: readonly (readonly [field: string, words: string])[] = [
-  ['force', 'the plan keeps the quorum of etcd whatever talosctl is told'],
+  ['force', 'the plan keeps the quorum of etcd in any case'],
   ['stage', 'give it to talosctl; the node restarts twice, and work.external.finished waits for the second time'],
   ['rebootMode', 'give it to talosctl'],
   ['placement', 'not needed: no pod of the plan works on the node'],

@@ -105,12 +105,14 @@ const leftOf = (plan: JsonObject, hasWindow: boolean): readonly string[] => {
   ];
   const named = accounts.filter(one => one !== false);
   return [
-    `spec.${isWithVersion ? 'version' : 'upgrade'}: say with due.expression which nodes have it not yet; without that each node has its turn once a run`,
+    `spec.${isWithVersion ? 'version' : 'upgrade'}: select the nodes that do not have it yet with due.expression; without it, each run takes every node once`,
     'spec.upgrade: where the work reboots its node, set work.job.rebootsNode: true; then only another boot ID proves that it is done',
     ...(selectsByLabel(plan)
       ? [`spec.nodeSelector: it goes by the label ${labelOf(nameOf(plan))}: choose another one before you take that label from the nodes`]
       : []),
-    ...(channel === undefined ? [] : ['spec.channel: a plan asks no server; write the version, and change it when there is another one']),
+    ...(channel === undefined
+      ? []
+      : ['spec.channel: a plan queries no server; write the version, and change it when there is another one']),
     ...(named.length === 0 ? [] : [`spec.${named.join(', spec.')}: copy what they name to the namespace drydock-plans`]),
     ...(drain === undefined && cordon !== true
       ? ['spec.drain, spec.cordon: there are none, and a node of a MaintenancePlan is always cordoned; pods are left where they are']

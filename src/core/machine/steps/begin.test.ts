@@ -3,21 +3,21 @@ import { describe, test } from 'node:test';
 import { at, makeNode } from '../../testing/make.ts';
 import {
   isReady,
-  type MachineWish,
+  type MachineRequestOverrides,
+  type MachineSnapshotOverrides,
   makeEvent,
   makeMachine,
   makeMachineRequest,
   makeMachineSnapshot,
   makeSet,
-  type Seen,
 } from '../../testing/make-machine.ts';
 import { makeWindow } from '../../testing/make-window.ts';
 import { decideMachine } from '../decide.ts';
 
 const hour = 3600;
 const now = at(0);
-const decided = (wish: MachineWish = {}, seen: Seen = {}) =>
-  decideMachine(makeMachineSnapshot({ request: makeMachineRequest(wish), ...seen }), now);
+const decided = (request: MachineRequestOverrides = {}, seen: MachineSnapshotOverrides = {}) =>
+  decideMachine(makeMachineSnapshot({ request: makeMachineRequest(request), ...seen }), now);
 const says = (...args: Parameters<typeof decided>) => {
   const { phase, reason, warning, startsAt, again } = decided(...args);
   const word = (moment: Temporal.Instant | undefined) => moment && String((moment.epochMilliseconds - now.epochMilliseconds) / 1000);
@@ -90,7 +90,7 @@ describe('when it begins', () => {
 describe('whose turn it is', () => {
   const other = { key: 'drydock-system/mm-m2', active: true, controlPlane: false, set: makeSet().key, undrained: new Set<string>() };
   test('one that waits for its turn is looked at again when its deadline comes, as long as that is ahead', () => {
-    const turn = (events: MachineWish['events'] = [makeEvent()]) => says({ events }, { others: [other] });
+    const turn = (events: MachineRequestOverrides['events'] = [makeEvent()]) => says({ events }, { others: [other] });
     assert.equal(turn([makeEvent({ deadline: at(hour) })]), `Scheduled Turn 0 ${hour}`);
     assert.equal(turn([makeEvent({ deadline: at(-60) })]), 'Scheduled Turn 0');
     assert.equal(turn([timeless]), 'Scheduled Turn 0');
@@ -98,7 +98,7 @@ describe('whose turn it is', () => {
 
   test('a machine that its cloud has taken waits for nobody where it is replaced, with a machine more or without', () => {
     const silent = { others: [other], node: makeNode({ conditions: [{ ...isReady, status: 'Unknown' }] }) };
-    const taken = (strategy: NonNullable<MachineWish['strategy']>) =>
+    const taken = (strategy: NonNullable<MachineRequestOverrides['strategy']>) =>
       says({ strategy, events: [makeEvent({ deadline: at(-60) })] }, silent)
         .split(' ')
         .slice(0, 2)
@@ -110,7 +110,7 @@ describe('whose turn it is', () => {
 });
 
 test('the node that is noted is that of the machine, else that of the request', () => {
-  const noted = (wish: MachineWish, seen: Seen = {}) => decided(wish, seen).begins?.nodeName;
+  const noted = (request: MachineRequestOverrides, seen: MachineSnapshotOverrides = {}) => decided(request, seen).begins?.nodeName;
   const { nodeName: _, ...nodeless } = makeMachine();
   assert.equal(noted({ nodeName: 'n2' }), 'n1');
   assert.equal(noted({ nodeName: 'n2' }, { machine: nodeless }), 'n2');

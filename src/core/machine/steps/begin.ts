@@ -9,7 +9,7 @@ import {
   lastStartOf,
   nextSpans,
   openNow,
-  type Start,
+  type ScheduledStart,
   startOf,
 } from '../../window/calendar.ts';
 import { appliesTo } from '../../window/window.ts';
@@ -42,18 +42,18 @@ const expectedFor = (snapshot: MachineSnapshot, calendar: Calendar): number => {
  * A machine that is replaced may go at any time before its deadline, so it goes in the first opening. A node that is only drained is missing
  * until the cloud has done its work: it goes in the last opening before that, or shortly before where no window has a say.
  */
-const startFor = (snapshot: MachineSnapshot, calendar: Calendar, now: Temporal.Instant): Start => {
+const startFor = (snapshot: MachineSnapshot, calendar: Calendar, now: Temporal.Instant): ScheduledStart => {
   const { request, drainLeadSeconds } = snapshot;
   const deadline = deadlineFor(snapshot);
   const expectedSeconds = expectedFor(snapshot, calendar);
-  const wish = { expectedSeconds, ...(deadline && { deadline }), ...(request.notBefore && { notBefore: request.notBefore }) };
+  const constraints = { expectedSeconds, ...(deadline && { deadline }), ...(request.notBefore && { notBefore: request.notBefore }) };
   if (strategyOf(snapshot).strategy !== 'Drain' || deadline === undefined || request.notBefore !== undefined)
-    return startOf(calendar, wish, now);
+    return startOf(calendar, constraints, now);
   if (!calendar.always) {
-    const last = lastStartOf(calendar, { ...wish, deadline }, now);
+    const last = lastStartOf(calendar, { ...constraints, deadline }, now);
     if (last !== undefined) return last;
   }
-  return startOf(calendar, { ...wish, notBefore: secondsAfter(deadline, -Math.max(drainLeadSeconds, expectedSeconds)) }, now);
+  return startOf(calendar, { ...constraints, notBefore: secondsAfter(deadline, -Math.max(drainLeadSeconds, expectedSeconds)) }, now);
 };
 
 const neverText = (calendar: Calendar, longestSeconds: number, expected: number): string =>
@@ -67,7 +67,7 @@ const missedText = (calendar: Calendar, at: Temporal.Instant, deadline: Temporal
 const waitFor = (
   snapshot: MachineSnapshot,
   calendar: Calendar,
-  start: Extract<Start, { kind: 'at' }>,
+  start: Extract<ScheduledStart, { kind: 'at' }>,
   now: Temporal.Instant,
 ): MachineDecision => {
   const frozen = freezeAt(calendar, now);
@@ -127,7 +127,11 @@ const beginning = (snapshot: MachineSnapshot, becauseOfDeadline: boolean): NonNu
   };
 };
 
-const begun = (snapshot: MachineSnapshot, start: Extract<Start, { kind: 'at' }> | 'urgent', calendar: Calendar): MachineDecision => {
+const begun = (
+  snapshot: MachineSnapshot,
+  start: Extract<ScheduledStart, { kind: 'at' }> | 'urgent',
+  calendar: Calendar,
+): MachineDecision => {
   const late = start !== 'urgent' && start.because === 'deadline' && !calendar.always;
   const { strategy } = strategyOf(snapshot);
   const message = late ? missedText(calendar, start.at, deadlineFor(snapshot)) : `Starting: ${strategy}`;

@@ -3,7 +3,8 @@ import { describe, test } from 'node:test';
 import { at, makeNode } from '../../testing/make.ts';
 import {
   isReady,
-  type MachineWish,
+  type MachineRequestOverrides,
+  type MachineSnapshotOverrides,
   makeChild,
   makeEvent,
   makeMachine,
@@ -11,7 +12,6 @@ import {
   makeMachineSnapshot,
   makeNotice,
   makeSet,
-  type Seen,
 } from '../../testing/make-machine.ts';
 import { decideMachine } from '../decide.ts';
 import type { MachineEvent } from '../event.ts';
@@ -19,9 +19,9 @@ import type { OtherMaintenance } from '../snapshot.ts';
 
 const now = at(0);
 const reboot = makeEvent({ id: 'e1', kind: 'reboot', source: 'agent/n1' });
-const begun = (over: MachineWish = {}) =>
+const begun = (over: MachineRequestOverrides = {}) =>
   makeMachineRequest({ events: [reboot], ...over, history: { phase: 'Drained', startedAt: at(-600), strategy: 'Drain', ...over.history } });
-const decided = (seen: Seen, moment = now) =>
+const decided = (seen: MachineSnapshotOverrides, moment = now) =>
   decideMachine(makeMachineSnapshot({ request: begun(), child: makeChild('Drained'), ...seen }), moment);
 
 describe('the node stays out through the cloud’s own work', () => {
@@ -42,7 +42,7 @@ describe('the node stays out through the cloud’s own work', () => {
     undrained: new Set(['e1']),
     ...over,
   });
-  const told = (seen: Seen) =>
+  const told = (seen: MachineSnapshotOverrides) =>
     decided(seen).writes?.map(({ what, body }) => [what, (body['metadata'] as { annotations: object }).annotations]) ?? [];
   const word = 'report to the agent of the node that the node is drained';
 
@@ -69,7 +69,7 @@ describe('the node stays out through the cloud’s own work', () => {
 });
 
 describe('when the event is over', () => {
-  const over = (kind: MachineEvent['kind'] = 'reboot', history: MachineWish['history'] = {}) =>
+  const over = (kind: MachineEvent['kind'] = 'reboot', history: MachineRequestOverrides['history'] = {}) =>
     begun({
       events: [
         { ...reboot, kind, state: 'Completed' },
@@ -79,7 +79,7 @@ describe('when the event is over', () => {
     });
   const node = (bootId?: string, ...conditions: readonly (typeof isReady)[]) =>
     makeNode({ conditions: conditions.length > 0 ? conditions : [isReady], ...(bootId !== undefined && { bootId }) });
-  const phase = (seen: Seen, moment = now) => {
+  const phase = (seen: MachineSnapshotOverrides, moment = now) => {
     const { phase, reason, again } = decided(seen, moment);
     return [phase, reason, again?.toString()];
   };
@@ -111,7 +111,7 @@ describe('when the event is over', () => {
   });
 
   test('the end is said: back, started anew, gone, or replaced', () => {
-    const said = (seen: Seen) => decided({ child: undefined, ...seen }).message;
+    const said = (seen: MachineSnapshotOverrides) => decided({ child: undefined, ...seen }).message;
     assert.equal(said({ request: over(), node: node('b2') }), 'The event is over and the node is back, rebooted');
     assert.equal(said({ request: over('maintenance'), node: node('b1') }), 'The event is over and the node is back');
     assert.equal(said({ request: over('maintenance'), node: node() }), 'The event is over and the node is back');

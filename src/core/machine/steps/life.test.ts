@@ -2,31 +2,31 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { at, makeNode } from '../../testing/make.ts';
 import {
-  type MachineWish,
+  type MachineRequestOverrides,
+  type MachineSnapshotOverrides,
   makeChild,
   makeEvent,
   makeMachine,
   makeMachineRequest,
   makeMachineSnapshot,
   makeSet,
-  type Seen,
 } from '../../testing/make-machine.ts';
 import { decideMachine } from '../decide.ts';
 import { hookName, hookOwner } from '../machine.ts';
 
 const now = at(0);
-const decided = (seen: Seen, moment = now) => decideMachine(makeMachineSnapshot(seen), moment);
-const brief = (seen: Seen, moment = now) => {
+const decided = (seen: MachineSnapshotOverrides, moment = now) => decideMachine(makeMachineSnapshot(seen), moment);
+const brief = (seen: MachineSnapshotOverrides, moment = now) => {
   const { phase, reason, own, again, warning } = decided(seen, moment);
   return [phase, reason, own?.what, again?.toString(), warning].filter(one => one !== undefined).join(' ');
 };
-const says = (seen: Seen) => {
+const says = (seen: MachineSnapshotOverrides) => {
   const { phase, reason } = decided(seen);
   return `${phase} ${reason}`;
 };
 
 describe('what is over', () => {
-  const over = (history: MachineWish['history'] = {}, request: MachineWish = {}) =>
+  const over = (history: MachineRequestOverrides['history'] = {}, request: MachineRequestOverrides = {}) =>
     makeMachineRequest({
       events: [makeEvent({ state: 'Completed' })],
       ...request,
@@ -73,7 +73,7 @@ describe('what there is no point in', () => {
   });
 
   test('a node that is gone, by whatever name it is known', () => {
-    const gone = (over: MachineWish) =>
+    const gone = (over: MachineRequestOverrides) =>
       decided({ machine: undefined, node: undefined, request: makeMachineRequest({ nodeOnly: true, ...over }) }).message;
     assert.equal(gone({ nodeName: 'n7' }), 'Node n7 does not exist (any more)');
     assert.equal(gone({}), 'Node m1 does not exist (any more)');
@@ -97,7 +97,7 @@ describe('what there is no point in', () => {
 });
 
 describe('called off while it is under way', () => {
-  const begun = (strategy: 'Drain' | 'Replace', state: 'Completed' | 'Cancelled', over: MachineWish = {}) =>
+  const begun = (strategy: 'Drain' | 'Replace', state: 'Completed' | 'Cancelled', over: MachineRequestOverrides = {}) =>
     makeMachineRequest({
       events: [makeEvent({ state, kind: strategy === 'Drain' ? 'reboot' : 'retirement' })],
       ...over,
@@ -133,7 +133,7 @@ describe('called off while it is under way', () => {
 });
 
 describe('somebody only wants to know', () => {
-  const notify = (state: 'Scheduled' | 'Completed' | 'Cancelled', over: MachineWish = {}) =>
+  const notify = (state: 'Scheduled' | 'Completed' | 'Cancelled', over: MachineRequestOverrides = {}) =>
     says({ request: makeMachineRequest({ strategy: 'Notify', events: [makeEvent({ state })], ...over }) });
   test('told, and over with the event', () => {
     assert.equal(notify('Scheduled'), 'Notified EventPending');
@@ -144,7 +144,11 @@ describe('somebody only wants to know', () => {
 });
 
 describe('a strategy that cannot be followed', () => {
-  const possible = (strategy: 'Replace' | 'ReplaceWithSurge' | 'Drain', seen: Seen, over: MachineWish = {}) => {
+  const possible = (
+    strategy: 'Replace' | 'ReplaceWithSurge' | 'Drain',
+    seen: MachineSnapshotOverrides,
+    over: MachineRequestOverrides = {},
+  ) => {
     const { reason, message, warning } = decided({ request: makeMachineRequest({ strategy, ...over }), ...seen });
     return reason === 'StrategyNotPossible' && warning === true ? message : undefined;
   };
@@ -204,7 +208,7 @@ describe('what is taken back for a request that is deleted', () => {
         { name: hookName, owner: hookOwner },
       ],
     });
-    const does = (seen: Seen) => decided({ request: leaving, ...seen }).writes?.map(({ what }) => what);
+    const does = (seen: MachineSnapshotOverrides) => decided({ request: leaving, ...seen }).writes?.map(({ what }) => what);
     assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'uid-mm' } }), ['remove the deletion mark of the machine']);
     assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'uid-mm', deleting: true } }), ['remove the pre-drain hook of the machine']);
     assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'somebody' } }), ['remove the pre-drain hook of the machine']);

@@ -1,11 +1,11 @@
 import { type EventState, isPending, type MachineEvent } from '../event.ts';
-import { defaultStrategy, type Strategy } from '../request.ts';
+import { defaultStrategy, type MachineStrategy } from '../request.ts';
 import type { MachineSnapshot, MachineStep } from '../snapshot.ts';
 
 /** Which strategy it is, whether it can be followed, and which events it answers. */
 
 /** Why the machine cannot be replaced in this way; undefined when it can. */
-const obstacle = ({ request, machine, replacement }: MachineSnapshot, strategy: Strategy): string | undefined => {
+const obstacle = ({ request, machine, replacement }: MachineSnapshot, strategy: MachineStrategy): string | undefined => {
   if (strategy === 'Drain' || strategy === 'Notify') return undefined;
   if (machine === undefined) {
     return request.nodeOnly ? `node ${request.nodeName ?? request.machineName} has no Machine that could be replaced` : undefined;
@@ -27,7 +27,7 @@ const obstacle = ({ request, machine, replacement }: MachineSnapshot, strategy: 
 };
 
 /** The strategy in force. A default that cannot be followed becomes Drain: the node is empty at least when the cloud comes. */
-export const strategyOf = (snapshot: MachineSnapshot): { readonly strategy: Strategy; readonly obstacle?: string } => {
+export const strategyOf = (snapshot: MachineSnapshot): { readonly strategy: MachineStrategy; readonly obstacle?: string } => {
   const { request } = snapshot;
   const chosen = request.history.strategy ?? request.strategy;
   const pending = request.events.filter(isPending);

@@ -3,29 +3,29 @@ import { describe, test } from 'node:test';
 import { at, makeNode } from '../../testing/make.ts';
 import {
   isReady,
-  type MachineWish,
+  type MachineRequestOverrides,
+  type MachineSnapshotOverrides,
   makeChild,
   makeEvent,
   makeMachine,
   makeMachineRequest,
   makeMachineSnapshot,
   makeSet,
-  type Seen,
 } from '../../testing/make-machine.ts';
 import { makeWindow } from '../../testing/make-window.ts';
 import type { MaintenanceWindow } from '../../window/window.ts';
 import { decideMachine } from '../decide.ts';
 import type { MachineEvent } from '../event.ts';
 import { hookName, hookOwner } from '../machine.ts';
-import type { Strategy } from '../request.ts';
+import type { MachineStrategy } from '../request.ts';
 
 const now = at(0);
 
 /** Work that began a minute ago. */
-const begun = (strategy: Strategy, over: MachineWish = {}) =>
+const begun = (strategy: MachineStrategy, over: MachineRequestOverrides = {}) =>
   makeMachineRequest({ ...over, history: { phase: 'Draining', startedAt: at(-60), strategy, set: makeSet().key, ...over.history } });
-const decided = (seen: Seen, moment = now) => decideMachine(makeMachineSnapshot(seen), moment);
-const does = (seen: Seen, moment = now) => {
+const decided = (seen: MachineSnapshotOverrides, moment = now) => decideMachine(makeMachineSnapshot(seen), moment);
+const does = (seen: MachineSnapshotOverrides, moment = now) => {
   const { phase, reason, writes = [], own } = decided(seen, moment);
   return `${phase} ${reason}: ${[...writes, ...(own ? [own] : [])].map(({ what }) => what).join()}`;
 };
@@ -38,7 +38,7 @@ describe('a machine more, before the node is emptied', () => {
   describe('by Cluster API: the set is made larger', () => {
     const capi = makeMachine({ api: 'capi' });
     const larger = makeSet({ api: 'capi', replicas: 4 });
-    const surge = (seen: Seen, over: MachineWish = {}) =>
+    const surge = (seen: MachineSnapshotOverrides, over: MachineRequestOverrides = {}) =>
       does({ request: begun('ReplaceWithSurge', over), machine: capi, replacement: replacement(3, larger), ...seen });
     const whole = { machine: { ...capi, preDrainHooks: [other, hook] } };
     test('marked, then larger, then waited for, then emptied', () => {
@@ -62,7 +62,7 @@ describe('a machine more, before the node is emptied', () => {
   });
 
   describe('by OpenShift: the machine is deleted, and kept whole by the hook', () => {
-    const surge = (seen: Seen, over: MachineWish = {}) =>
+    const surge = (seen: MachineSnapshotOverrides, over: MachineRequestOverrides = {}) =>
       does({ request: begun('ReplaceWithSurge', over), replacement: replacement(2), ...seen });
     const whole = makeMachine({ preDrainHooks: [hook] });
     test('hooked, then flagged, then deleted, then waited for, then emptied', () => {
@@ -85,7 +85,7 @@ describe('a machine more, before the node is emptied', () => {
 describe('a machine that is lost is not drained: the cloud has taken it, and its node is silent', () => {
   const silent = makeNode({ conditions: [{ ...isReady, status: 'Unknown' }] });
   const taken = (over: Partial<MachineEvent> = {}) => makeEvent({ kind: 'preemption', deadline: at(-31), ...over });
-  const isLost = (events: readonly MachineEvent[], seen: Seen = {}, over: MachineWish = {}): boolean =>
+  const isLost = (events: readonly MachineEvent[], seen: MachineSnapshotOverrides = {}, over: MachineRequestOverrides = {}): boolean =>
     !does({ request: begun('Replace', { events, ...over }), node: silent, ...seen }).startsWith('Draining Drain');
 
   test('half a minute after its deadline', () => {
@@ -107,9 +107,10 @@ describe('a machine that is lost is not drained: the cloud has taken it, and its
 });
 
 describe('the node is emptied', () => {
-  const drain = (seen: Seen, over: MachineWish = {}) => decided({ request: begun('Replace', over), ...seen });
+  const drain = (seen: MachineSnapshotOverrides, over: MachineRequestOverrides = {}) =>
+    decided({ request: begun('Replace', over), ...seen });
   test('the node of the machine, else the one that was noted', () => {
-    const nodeOf = (seen: Seen, over: MachineWish = {}) =>
+    const nodeOf = (seen: MachineSnapshotOverrides, over: MachineRequestOverrides = {}) =>
       (drain(seen, over).writes?.[0]?.body['spec'] as { nodeName?: string } | undefined)?.nodeName;
     const { nodeName: _, ...nodeless } = makeMachine();
     assert.equal(nodeOf({}, { nodeName: 'n2' }), 'n1');
@@ -153,8 +154,12 @@ describe('the node is emptied', () => {
 describe('when its window closes', () => {
   const window = (atEnd: MaintenanceWindow['atEnd'], from: number, to: number) =>
     makeWindow({ openings: [{ from: at(from), to: at(to) }], atEnd });
-  const closed = (atEnd: MaintenanceWindow['atEnd'], seen: Seen = {}, from = 3600, over: MachineWish = {}) =>
-    decided({ request: begun('Replace', over), windows: [window(atEnd, from, from + 7200)], child: makeChild('Draining'), ...seen });
+  const closed = (
+    atEnd: MaintenanceWindow['atEnd'],
+    seen: MachineSnapshotOverrides = {},
+    from = 3600,
+    over: MachineRequestOverrides = {},
+  ) => decided({ request: begun('Replace', over), windows: [window(atEnd, from, from + 7200)], child: makeChild('Draining'), ...seen });
   const brief = ({ phase, reason, writes = [], again, restarts, message }: ReturnType<typeof closed>) => [
     phase,
     reason,
@@ -214,7 +219,8 @@ describe('when its window closes', () => {
 
 describe('the machine goes', () => {
   const drained = { child: makeChild('Drained') };
-  const goes = (strategy: Strategy, seen: Seen, over: MachineWish = {}) => does({ request: begun(strategy, over), ...drained, ...seen });
+  const goes = (strategy: MachineStrategy, seen: MachineSnapshotOverrides, over: MachineRequestOverrides = {}) =>
+    does({ request: begun(strategy, over), ...drained, ...seen });
 
   test('by its deletion: flagged, deleted, let go by the hook, waited for', () => {
     assert.equal(goes('Replace', {}), 'Replacing MachineDeletion: record that the machine is to be deleted');
@@ -235,7 +241,7 @@ describe('the machine goes', () => {
   test('by Cluster API with a machine more: flagged, deleted, counted back, then let go', () => {
     const larger = makeSet({ api: 'capi', replicas: 4 });
     const capi = makeMachine({ api: 'capi', preDrainHooks: [hook] });
-    const surge = (seen: Seen, over: MachineWish = {}) =>
+    const surge = (seen: MachineSnapshotOverrides, over: MachineRequestOverrides = {}) =>
       goes('ReplaceWithSurge', { machine: capi, surged: [larger], replacement: replacement(4, larger), ...seen }, over);
     const flagged = { deletionIssued: true };
     assert.equal(surge({}), 'Replacing MachineDeletion: record that the machine is to be deleted');

@@ -1,6 +1,6 @@
 import { claimAnnotation, hasFinalizer, type MaintenanceRequest, pathOf } from '../../request/request.ts';
 import type { Write } from '../decision.ts';
-import { announcement, type Step } from '../reconcile-context.ts';
+import { announcement, type ReconcileStep } from '../reconcile-context.ts';
 
 const isClaimed = (request: MaintenanceRequest): boolean =>
   request.claim !== 'none' && (hasFinalizer(request) || request.adapter.finalizer === undefined);
@@ -35,7 +35,7 @@ const claimOf = (request: MaintenanceRequest): Write => {
  * Nothing is done for a request before its finalizer is stored: from then on it cannot vanish without the node being released. A request
  * that is not claimed yet has no say; it does not hold up the others.
  */
-export const claim: Step = context => {
+export const claim: ReconcileStep = context => {
   const unclaimed = context.progresses.filter(({ request }) => !isClaimed(request));
   return {
     done: true,

@@ -1,6 +1,6 @@
 import type { Attachment } from '../../drain/attachment.ts';
 import type { BlockerInfo } from '../../drain/blocker.ts';
-import type { ReconcileContext, RequestProgress, Step } from '../reconcile-context.ts';
+import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 
 const attached = ({ volume, key }: Attachment): BlockerInfo => ({
   cause: 'VolumeAttached',
@@ -19,7 +19,7 @@ const waitsForVolumes = ({ request, drain }: RequestProgress): boolean => drain?
  * A disk must not be pulled from under a node: a drained node has no volume of a pod that left attached any more. Which volumes belong to
  * pods that stay has to be looked up once.
  */
-export const detach: Step = context => {
+export const detach: ReconcileStep = context => {
   const { attachments, volumes } = context.snapshot;
   const persistent = attachments.filter(({ volume }) => volume !== undefined);
   if (persistent.length === 0 || !context.progresses.some(waitsForVolumes)) return { done: true, context };

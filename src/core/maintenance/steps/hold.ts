@@ -5,7 +5,7 @@ import { type KindAdapter, type MaintenanceRequest, marksOf } from '../../reques
 import { secondsAfter } from '../../time.ts';
 import type { KubeEvent, Write } from '../decision.ts';
 import { markedByPredecessor } from '../held.ts';
-import { announcement, nodeSubject, type ReconcileContext, type Step } from '../reconcile-context.ts';
+import { announcement, nodeSubject, type ReconcileContext, type ReconcileStep } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
 
 /** An answer that is still under way is waited for this long, in seconds, before it is looked at again. */
@@ -94,7 +94,7 @@ const requestsOf = ({ progresses, leaving }: ReconcileContext): readonly Mainten
  * One write puts on the node what all requests together want, takes off what none of them wants any more, and puts back what somebody
  * else has removed. Nothing that comes after happens before the result has been seen.
  */
-export const hold: Step = context => {
+export const hold: ReconcileStep = context => {
   const { node } = context.snapshot;
   if (node === undefined) return { done: true, context };
   const holders = context.progresses.filter(({ holds }) => holds).map(({ request }) => request);

@@ -122,17 +122,17 @@ describe('step by step', () => {
       });
   });
 
-  test('who holds the node with its lease has a wish, and nobody else; a drain counts before a cordon', () => {
-    const wish = (...progresses: readonly Partial<RequestProgress>[]) =>
+  test('who holds the node with its lease wants a state, and nobody else; a drain counts before a cordon', () => {
+    const desired = (...progresses: readonly Partial<RequestProgress>[]) =>
       hypervisor(makeContext(progresses.map(makeProgress), { host: view([]) })).context.desiredHost?.why;
     const drains = { request: makeRequest('drains'), drain: makeDrain() };
     const cordons = { request: makeRequest('cordons', { stage: 'Cordon' }) };
-    assert.equal(wish(cordons, drains), 'drains');
-    assert.equal(wish({ ...drains, paused: true }, cordons), 'cordons');
+    assert.equal(desired(cordons, drains), 'drains');
+    assert.equal(desired({ ...drains, paused: true }, cordons), 'cordons');
     for (const over of [{ granted: false }, { holds: false }]) {
-      assert.equal(wish({ ...cordons, ...over }), undefined);
-      assert.equal(wish({ ...drains, ...over }, cordons), 'cordons');
+      assert.equal(desired({ ...cordons, ...over }), undefined);
+      assert.equal(desired({ ...drains, ...over }, cordons), 'cordons');
     }
-    assert.equal(wish(), undefined);
+    assert.equal(desired(), undefined);
   });
 });

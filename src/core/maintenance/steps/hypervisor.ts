@@ -2,7 +2,7 @@ import type { BlockerInfo } from '../../drain/blocker.ts';
 import type { DesiredHostState, HostView } from '../../vm/host.ts';
 import type { ServerPolicy } from '../../vm/server-policy.ts';
 import { hasGone, type VmStatus } from '../../vm/vm-status.ts';
-import { type DrainProgress, isActive, type ReconcileContext, type RequestProgress, type Step } from '../reconcile-context.ts';
+import { type DrainProgress, isActive, type ReconcileContext, type ReconcileStep, type RequestProgress } from '../reconcile-context.ts';
 
 /** For a node that is only to get nothing new. */
 const leaveAll: ServerPolicy = { active: 'Leave', paused: 'Leave', stopped: 'Leave', failed: 'Leave', localDisk: 'Leave' };
@@ -13,7 +13,7 @@ const desiredOf = ({ request }: RequestProgress, policy: ServerPolicy): DesiredH
 });
 
 /** What is wanted of the hypervisor at this look. A drain that pauses or has failed wants nothing moved. */
-const wished = ({ progresses }: ReconcileContext): DesiredHostState | undefined => {
+const desiredState = ({ progresses }: ReconcileContext): DesiredHostState | undefined => {
   const holding = progresses.filter(({ granted, holds }) => granted && holds);
   const draining = holding.find(progress => isActive(progress) && progress.drain !== undefined);
   if (draining !== undefined) return desiredOf(draining, draining.request.policy.servers);
@@ -59,10 +59,10 @@ const withHost = (drain: DrainProgress, view: HostView | 'unknown'): DrainProgre
 };
 
 /** A node that is a hypervisor of OpenStack is not drained before the hypervisor is empty as well. */
-export const hypervisor: Step = context => {
+export const hypervisor: ReconcileStep = context => {
   const { host } = context.snapshot;
   if (host === undefined || host === 'none') return { done: true, context };
-  const desiredHost = wished(context);
+  const desiredHost = desiredState(context);
   const progresses = context.progresses.map(progress =>
     progress.drain === undefined ? progress : { ...progress, drain: withHost(progress.drain, host) },
   );

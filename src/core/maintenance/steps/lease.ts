@@ -4,7 +4,7 @@ import { type LeaseName, leaseKey } from '../../request/request.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
 import type { Write } from '../decision.ts';
 import { isHeldAlready } from '../held.ts';
-import type { ReconcileContext, RequestProgress, Step } from '../reconcile-context.ts';
+import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 import type { Problem } from '../report.ts';
 
 /** Lost leases are asked for again after this many seconds, and given up after more than `allowedErrors` times (seed contract 3.1). */
@@ -121,7 +121,7 @@ const differentPaths = (writes: readonly Write[]): readonly Write[] => [...new M
  * The node belongs to the one who has its Lease; who works on nodes without asking for it is not a good neighbour. A request without it
  * waits, the others go on.
  */
-export const lease: Step = context => {
+export const lease: ReconcileStep = context => {
   const { node } = context.snapshot;
   if (node === undefined) return { done: true, context };
   const found = context.progresses.map(

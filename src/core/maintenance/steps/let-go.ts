@@ -2,7 +2,7 @@ import { conditionsPatch, type WantedConditions } from '../../hold/conditions.ts
 import { type KindAdapter, leaseKey, leaseNames, type MaintenanceRequest, pathOf } from '../../request/request.ts';
 import { fewOf } from '../../text.ts';
 import type { KubeEvent, Write } from '../decision.ts';
-import { announcement, type ReconcileContext, type Step } from '../reconcile-context.ts';
+import { announcement, type ReconcileContext, type ReconcileStep } from '../reconcile-context.ts';
 import { leaseRelease, wantsNode } from './lease.ts';
 
 /** The write that makes the node's conditions say this; none when they do. */
@@ -70,7 +70,7 @@ const idleLeases = (context: ReconcileContext): readonly Write[] => {
  * Requests that are being deleted lose their finalizer once the node is without what only they wanted: first the marks (the step before),
  * then what was said on the node and the lease, then the finalizer.
  */
-export const letGo: Step = context => {
+export const letGo: ReconcileStep = context => {
   const nobody = context.progresses.length === 0 && context.snapshot.node?.holdRecord === undefined;
   const clean = [...(nobody ? conditionsWrites(context, {}) : []), ...idleLeases(context)];
   if (clean.length > 0) {

@@ -1,7 +1,7 @@
-import type { Step } from '../reconcile-context.ts';
+import type { ReconcileStep } from '../reconcile-context.ts';
 
 /** A node that does not exist cannot be held; its requests fail until it appears, and those that want to go may go. */
-export const missingNode: Step = context => {
+export const missingNode: ReconcileStep = context => {
   const { node, nodeName } = context.snapshot;
   if (node !== undefined) return { done: true, context };
   return {

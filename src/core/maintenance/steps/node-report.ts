@@ -1,5 +1,5 @@
 import type { WantedConditions } from '../../hold/conditions.ts';
-import type { State } from '../../request/words.ts';
+import type { MaintenanceState } from '../../request/words.ts';
 import type { Reported } from './report.ts';
 
 type Said = NonNullable<WantedConditions['Drained']>;
@@ -13,10 +13,10 @@ const ownersOf = (reported: readonly Reported[]): string =>
     .join(', ')
     .slice(0, 1000);
 
-const draining: readonly State[] = ['Draining', 'Detaching'];
+const draining: readonly MaintenanceState[] = ['Draining', 'Detaching'];
 
 /** The two words on the drain, as kubectl's alpha table has them: under way True/False, complete False/True, given up False/False. */
-const drainWords = (states: readonly State[], owners: string): WantedConditions => {
+const drainWords = (states: readonly MaintenanceState[], owners: string): WantedConditions => {
   if (states.some(state => draining.includes(state))) {
     return {
       DrainInProgress: say('True', 'DrydockDrainStarted', owners),

@@ -3,7 +3,7 @@ import { etcdAllows, etcdNamespace } from '../../quorum/etcd-guard.ts';
 import { isWarnedOnly, type QuorumVerdict, quorumAllows, quorumMessage } from '../../quorum/quorum.ts';
 import { secondsAfter } from '../../time.ts';
 import { markedByPredecessor } from '../held.ts';
-import type { RequestProgress, Step } from '../reconcile-context.ts';
+import type { ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 import type { NodeSnapshot, Quorum } from '../snapshot.ts';
 
 /** The nodes of the quorum wake each other; this is the safety net, in seconds. */
@@ -45,7 +45,7 @@ const barred = (progress: RequestProgress, node: Node, answer: Exclude<Answer, '
  * Never more members of the control plane's quorum are out than it can spare: asked again right before the node would be held, whatever
  * admission has let through. A node that is held already stays so.
  */
-export const quorum: Step = context => {
+export const quorum: ReconcileStep = context => {
   const { snapshot } = context;
   const { node } = snapshot;
   if (snapshot.quorum === undefined || node === undefined || node.holdRecord !== undefined) return { done: true, context };

@@ -1,7 +1,7 @@
 import type { MaintenanceRequest } from '../../request/request.ts';
 import { secondsAfter } from '../../time.ts';
 import { recall as callBack } from '../../vm/recall.ts';
-import { isActive, type ReconcileContext, type Step } from '../reconcile-context.ts';
+import { isActive, type ReconcileContext, type ReconcileStep } from '../reconcile-context.ts';
 
 /** Its pods may have been asked for. */
 const hasBegun = ({ history: { drainStartedAt, state } }: MaintenanceRequest): boolean =>
@@ -17,7 +17,7 @@ const wantsThemBack = ({ snapshot: { node }, progresses, leaving }: ReconcileCon
 };
 
 /** An uncordon alone leaves the VMs marked: KubeVirt would go on to move them. What has not begun is called back; the rest is named. */
-export const recall: Step = context => {
+export const recall: ReconcileStep = context => {
   const { vms, nodeName, notes } = context.snapshot;
   if (vms === undefined || !wantsThemBack(context)) return { done: true, context };
   const { writes, goingOn, asked, waits } = callBack(nodeName, vms, notes.recalled, context.now);

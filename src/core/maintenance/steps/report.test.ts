@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type MaintenanceRequest, noHistory } from '../../request/request.ts';
-import type { Failure } from '../../request/words.ts';
+import type { MaintenanceFailure } from '../../request/words.ts';
 import { at, heldNode, makeNode, makeRequest, makeSnapshot } from '../../testing/make.ts';
 import { secondsBetween } from '../../time.ts';
 import type { VmStatus } from '../../vm/vm-status.ts';
@@ -304,7 +304,7 @@ describe('what the node says', () => {
     Detaching: { drain: { ...half, emptied: true } },
     Drained: { drain: { ...half, complete: true } },
     Cordoned: {},
-    Failed: { failure: 'DeadlineExceeded' satisfies Failure },
+    Failed: { failure: 'DeadlineExceeded' satisfies MaintenanceFailure },
     Pending: { holds: false, problem: { reason: 'x', message: '' } },
   };
   const said = (states: readonly State[], over: Partial<MaintenanceRequest> = {}, held?: boolean) =>

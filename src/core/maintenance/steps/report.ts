@@ -2,7 +2,7 @@ import { type Blocker, type BlockerInfo, blockerId, needsHelp, tellsProgress } f
 import { estimateEnd } from '../../drain/tally.ts';
 import { mergePatch } from '../../json.ts';
 import { pathOf } from '../../request/request.ts';
-import type { State } from '../../request/words.ts';
+import type { MaintenanceState } from '../../request/words.ts';
 import { fewOf } from '../../text.ts';
 import { earliest, isBefore, secondsAfter } from '../../time.ts';
 import { nothingTracked } from '../../vm/tracking.ts';
@@ -20,7 +20,7 @@ const progressEvery = 5;
 /** And when nothing but the words about a blocker has changed, this often. */
 const wordsEvery = 60;
 
-const stateOf = ({ request, failure, granted, holds, drain }: RequestProgress): State => {
+const stateOf = ({ request, failure, granted, holds, drain }: RequestProgress): MaintenanceState => {
   if (failure !== undefined) return 'Failed';
   if (request.stage === 'Announce') return 'Announced';
   if (drain?.complete === true) return 'Drained';

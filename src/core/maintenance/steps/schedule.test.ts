@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { noHistory, type Start } from '../../request/request.ts';
+import { noHistory, type RequestedStart } from '../../request/request.ts';
 import { at, makeNode, makeRequest, makeSnapshot } from '../../testing/make.ts';
 import { makeWindow as makeAnyWindow } from '../../testing/make-window.ts';
 import type { MaintenanceWindow, Span } from '../../window/window.ts';
@@ -14,18 +14,18 @@ const span = (from: number, to: number): Span => ({ from: at(from), to: at(to) }
 const makeWindow = (over: Partial<MaintenanceWindow> = {}): MaintenanceWindow =>
   makeAnyWindow({ kinds: ['Maintenance'], openings: [span(10 * hour, 14 * hour)], ...over });
 
-type Wish = {
-  readonly start?: Start;
+type ScheduleCase = {
+  readonly start?: RequestedStart;
   readonly state?: 'Pending' | 'Announced' | 'Failed' | 'Draining';
   readonly stage?: 'Announce' | 'Drain';
 };
 
 /** Where a request of this kind stands at `now` (seconds), and when to look again. */
-const looked = (windows: readonly MaintenanceWindow[], now: number, wish: Wish = {}, snapshot: Partial<NodeSnapshot> = {}) => {
+const looked = (windows: readonly MaintenanceWindow[], now: number, given: ScheduleCase = {}, snapshot: Partial<NodeSnapshot> = {}) => {
   const request = makeRequest('one', {
-    start: wish.start ?? { windows: 'Respect' },
-    ...(wish.stage && { stage: wish.stage }),
-    history: { ...noHistory, ...(wish.state && { state: wish.state }) },
+    start: given.start ?? { windows: 'Respect' },
+    ...(given.stage && { stage: given.stage }),
+    history: { ...noHistory, ...(given.state && { state: given.state }) },
   });
   const context: ReconcileContext = startContext(makeSnapshot({ node: makeNode(), requests: [request], windows, ...snapshot }), at(now));
   const { progresses, moments } = schedule(context).context;
@@ -163,7 +163,7 @@ describe('while it is under way', () => {
   });
 
   test('near its deadline it goes on, as late as leaves it the time that it takes', () => {
-    const start: Start = { windows: 'Respect', deadline: at(25 * hour), expectedSeconds: hour };
+    const start: RequestedStart = { windows: 'Respect', deadline: at(25 * hour), expectedSeconds: hour };
     const paused = (now: number) => looked([pausing], now, { ...draining, start }).progress.paused === true;
     assert.deepEqual([paused(24 * hour - 1), paused(24 * hour), paused(24 * hour + 1)], [true, false, false]);
     assert.equal(looked([pausing], 24 * hour, draining).progress.paused, true, 'without one it does not');

@@ -1,9 +1,9 @@
 import type { Node } from '../../hold/node.ts';
-import type { MaintenanceRequest, Start } from '../../request/request.ts';
+import type { MaintenanceRequest, RequestedStart } from '../../request/request.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { atEndOf, type Calendar, calendarOf, expectedIn, freezeAt, nextSpans, openNow, startOf } from '../../window/calendar.ts';
 import { appliesTo } from '../../window/window.ts';
-import type { ReconcileContext, RequestProgress, Step } from '../reconcile-context.ts';
+import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
 
 /** How long a drain takes where nothing has been seen yet, in seconds. */
@@ -12,12 +12,12 @@ const guess = 900;
 /** No opening is in sight: looked for again a day later, in seconds. */
 const lookAgainAfter = 86_400;
 
-const calendarFor = ({ windows }: Start, node: Node, snapshot: NodeSnapshot): Calendar =>
+const calendarFor = ({ windows }: RequestedStart, node: Node, snapshot: NodeSnapshot): Calendar =>
   calendarOf(
     windows === 'Ignore' ? [] : snapshot.windows.filter(window => appliesTo(window, { kind: 'Maintenance', labels: node.labels })),
   );
 
-const expectedFor = ({ expectedSeconds }: Start, calendar: Calendar, { drainSeconds }: NodeSnapshot): number =>
+const expectedFor = ({ expectedSeconds }: RequestedStart, calendar: Calendar, { drainSeconds }: NodeSnapshot): number =>
   expectedSeconds ?? expectedIn(calendar, drainSeconds, guess);
 
 /** It has laid hands on the node. */
@@ -43,7 +43,7 @@ const waiting = (
 });
 
 /** Whether it may lay hands on the node now, and when else. */
-const beforeStart = (progress: RequestProgress, start: Start, calendar: Calendar, { snapshot, now }: ReconcileContext): Found => {
+const beforeStart = (progress: RequestProgress, start: RequestedStart, calendar: Calendar, { snapshot, now }: ReconcileContext): Found => {
   const expectedSeconds = expectedFor(start, calendar, snapshot);
   const begins = startOf(calendar, { ...start, expectedSeconds }, now);
   if (begins.kind === 'never') {
@@ -65,7 +65,12 @@ const beforeStart = (progress: RequestProgress, start: Start, calendar: Calendar
 };
 
 /** What the end of the window means for a drain that is under way. One that has only its deadline to go by goes on. */
-const whileUnderWay = (progress: RequestProgress, start: Start, calendar: Calendar, { snapshot, now }: ReconcileContext): Found => {
+const whileUnderWay = (
+  progress: RequestProgress,
+  start: RequestedStart,
+  calendar: Calendar,
+  { snapshot, now }: ReconcileContext,
+): Found => {
   const { history } = progress.request;
   const atEnd = atEndOf(calendar);
   if (atEnd === 'Continue' || history.drainedAt !== undefined) return { progress };
@@ -97,7 +102,7 @@ const look = (progress: RequestProgress, node: Node, context: ReconcileContext):
  * A maintenance begins when it may: not before the time that it names, and in an opening of the windows for its node that it can be expected to
  * end in. Kinds that know nothing of this begin at once.
  */
-export const schedule: Step = context => {
+export const schedule: ReconcileStep = context => {
   const { node } = context.snapshot;
   if (node === undefined) return { done: true, context };
   const found = context.progresses.map(progress => look(progress, node, context));

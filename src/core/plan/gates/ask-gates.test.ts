@@ -36,8 +36,8 @@ describe('a gate', () => {
   test('lets a node begin when it is true, and only then', () => {
     assert.equal(told(decide(yes)), 'begins');
     assert.equal(told(decide(no)), 'Gate: gate ceph: it is degraded');
-    assert.equal(told(decide(unknown)), 'GateUnknown: gate ceph cannot be told: nobody answers');
-    assert.equal(told(decide(undefined)), 'GateUnknown: gate ceph cannot be told: it has not been asked yet');
+    assert.equal(told(decide(unknown)), 'GateUnknown: gate ceph is unknown: nobody answers');
+    assert.equal(told(decide(undefined)), 'GateUnknown: gate ceph is unknown: it has not been evaluated yet');
     assert.equal(told(decide(no, { gates: [{ ...gate, at: ['Soak'] }] })), 'begins', 'it is asked elsewhere');
   });
 

@@ -6,7 +6,7 @@ import type { Gate, GateHalt, GateState, GateValue } from './gate.ts';
 
 /** What the gates of a plan let through. */
 
-const unknown: GateValue = { value: 'Unknown', message: 'it has not been asked yet' };
+const unknown: GateValue = { value: 'Unknown', message: 'it has not been evaluated yet' };
 
 const valueOf = ({ gates }: Pick<PlanSnapshot, 'gates'>, { name }: Gate): GateValue => gates.get(name) ?? unknown;
 
@@ -23,7 +23,7 @@ export const askGates = (snapshot: PlanSnapshot, now: Temporal.Instant): readonl
 
 const notTrue = ({ name }: Gate, { value, message }: GateValue): Waiting => ({
   word: value === 'False' ? 'Gate' : 'GateUnknown',
-  who: value === 'False' ? `gate ${name}: ${message}` : `gate ${name} cannot be told: ${message}`,
+  who: value === 'False' ? `gate ${name}: ${message}` : `gate ${name} is unknown: ${message}`,
 });
 
 /** What keeps nodes from being begun with: a gate that is not true, or not for long enough. */

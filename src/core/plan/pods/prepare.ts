@@ -107,7 +107,7 @@ export const unprepared = ({ node }: PlanNode, { snapshot }: PlanView): Waiting 
   const one = preparing.find(({ uid, pod }) => uid === node.uid && pod === own);
   if (one?.state === 'Prepared') return undefined;
   if (one === undefined || one.state === 'Running')
-    return { word: 'Preparing', who: `node ${node.name} is being got ready`, node: node.name };
+    return { word: 'Preparing', who: `node ${node.name} is being prepared`, node: node.name };
   const who = one.state === 'Refused' ? `its preparation refuses: ${one.message}` : `its preparation has failed: ${one.message}`;
   return { word: 'Blocked', who: `${who}; drydock plan retry ${snapshot.plan.name} ${node.name} tries again`, node: node.name };
 };

@@ -10,6 +10,6 @@ export const awaitRehearsal = (view: PlanView): Waiting | undefined => {
   if (forecast !== undefined && isAbout(forecast, subjectOf(view.snapshot.plan, rehearse))) return refusalOf(view, forecast, rehearse);
   if (!rehearse.required) return undefined;
   if (rehearsal?.state !== 'Failed') return { word: 'NotRehearsed', who: 'the plan is being rehearsed' };
-  const who = `its rehearsal has failed: ${rehearsal.message}; it is tried again by itself, and at once by drydock plan retry ${name} --failed`;
+  const who = `its rehearsal has failed: ${rehearsal.message}; it is retried automatically, or at once by drydock plan retry ${name} --failed`;
   return { word: 'NotRehearsed', who };
 };

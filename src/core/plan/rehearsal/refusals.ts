@@ -48,6 +48,6 @@ export const refusalOf = (view: PlanView, forecast: RehearsedForecast, rehearse:
   const { name } = view.snapshot.plan;
   return {
     word: 'Forecast',
-    who: `the rehearsal of ${timeText(forecast.rehearsedAt)} foretells: ${reason}; it is rehearsed again by itself, and at once by drydock plan retry ${name} --failed`,
+    who: `the rehearsal of ${timeText(forecast.rehearsedAt)} predicts: ${reason}; the plan is rehearsed again automatically, or at once by drydock plan retry ${name} --failed`,
   };
 };

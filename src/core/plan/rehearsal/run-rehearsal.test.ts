@@ -111,12 +111,12 @@ describe('before the run', () => {
     const failed = decide({ plan: { rehearsal: task({ podUid: 'pod-1' }) }, pods: [podOf({ phase: 'Failed' })] });
     assert.deepEqual([failed.rehearsal?.state, failed.rehearsal?.message], ['Failed', podOf().message]);
     const odd = decide({ plan: { rehearsal: task({ podUid: 'pod-1' }) }, pods: [podOf({ phase: 'Succeeded', output: 'hello' })] });
-    assert.match(odd.rehearsal?.message ?? '', /is no forecast/);
+    assert.match(odd.rehearsal?.message ?? '', /not a forecast/);
     const rests = decide({ plan: { rehearsal: task({ state: 'Failed', attempt: 2, message: 'forbidden' }) } });
     assert.deepEqual([rests.rehearsal?.attempt, rests.again, begun(rests)], [2, at(110), []]);
     assert.match(
       rests.waiting[0]?.who ?? '',
-      /^its rehearsal has failed: forbidden; it is tried again by itself, and at once by drydock plan retry/,
+      /^its rehearsal has failed: forbidden; it is retried automatically, or at once by drydock plan retry/,
     );
     const again = decide({ plan: { rehearsal: task({ state: 'Failed', attempt: 2, since: at(-120) }) } });
     assert.deepEqual([again.rehearsal?.attempt, again.rehearsal?.state], [3, 'Running']);

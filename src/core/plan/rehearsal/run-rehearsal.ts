@@ -81,7 +81,7 @@ const advanceRunning = (view: PlanView, task: RehearsalTask, rehearse: Rehearse,
   if (state.kind === 'failed') return failed(state.message);
   if (state.kind === 'running') return { task, writes: [], again: secondsAfter(task.since, rehearse.timeoutSeconds) };
   const summary = readSummary(pod?.output ?? '');
-  if (summary === undefined) return failed('its pod has ended well, and what it has said is no forecast');
+  if (summary === undefined) return failed('its pod has succeeded, but its output is not a forecast');
   return { task: { ...task, state: 'Succeeded', since: now }, forecast: kept(view, summary, task, now), writes: [] };
 };
 

@@ -97,7 +97,7 @@ describe('a node that is passed over', () => {
     assert.equal(words(decision), 'Running Starved Holding');
     assert.match(
       decision.waiting[0]?.who ?? '',
-      /^n1 has been passed over since 2026-11-21T07:58:20Z: nobody begins before it, and it waits for Topology: /,
+      /^n1 has been passed over since 2026-11-21T07:58:20Z: no other node begins before it, and it waits for Topology: /,
     );
     assert.deepEqual([decision.waiting[0]?.node, names(decision)], ['n1', ['n1 -100000']]);
     const free = decided({ nodes }, { ...plan, inFlight: [makeInFlight('n2')], passedOver: [entry('n3', -100)] });

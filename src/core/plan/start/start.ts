@@ -211,7 +211,7 @@ const afterStage = (one: StageNodes, view: PlanView, now: Temporal.Instant): Sta
   const { name, approveAfter } = one.stage;
   const promotion = promotionOf(view, now, name);
   if (isBefore(now, soak) && !promotion.isGiven) {
-    const who = `stage ${name} is done, and its quiet time is not over`;
+    const who = `stage ${name} is done, and its soak time is not over`;
     return { stage: name, waiting: [{ word: 'StageSoak', who, ends: soak }], again: soak };
   }
   const agreed: Agreement = approveAfter ? approvalOf(view, now, name) : { isGiven: true };

@@ -33,6 +33,6 @@ export const passedOverOf = (
 /** Nobody begins before it. */
 export const reserved = ({ node, since }: PassedOver, { word, who }: Waiting): Waiting => ({
   word: 'Starved',
-  who: `${node} has been passed over since ${timeText(since)}: nobody begins before it, and it waits for ${word}: ${who}`,
+  who: `${node} has been passed over since ${timeText(since)}: no other node begins before it, and it waits for ${word}: ${who}`,
   node,
 });

@@ -17,7 +17,7 @@ export const starting: State = (view, now) => {
     return {
       one,
       writes: [createChildWrite(snapshot, one)],
-      waiting: { word: 'Holding', who: 'its Maintenance is being made', node: one.node },
+      waiting: { word: 'Holding', who: 'its Maintenance is being created', node: one.node },
     };
   }
   if (child.plan !== snapshot.plan.name || child.nodeName !== one.node) {
@@ -39,7 +39,7 @@ const drainEnds = (view: NodeView, now: Temporal.Instant): Step => {
   if (at === undefined) return { one, waiting };
   if (isBefore(now, at)) return { one, waiting: { ...waiting, ends: at }, again: at };
   const times = snapshot.plan.drainStuck?.times ?? 0;
-  if (requeuesOf(view) < times) return end(one, now, 'Requeued', `Its drain was stuck, it is given back and comes again later: ${said}`);
+  if (requeuesOf(view) < times) return end(one, now, 'Requeued', `Its drain was stuck; the node is released and retried later: ${said}`);
   return end(one, now, 'Failed', `Its drain is stuck: ${said}`);
 };
 

@@ -9,7 +9,7 @@ const missing = (view: NodeView): { readonly what: string; readonly final: boole
   if (snapshot.plan.rebooted === 'Required' && !rebooted) return { what: 'it has not booted since the work began', final: true };
   if (node === undefined || !isSound(node.node)) return { what: 'it is not Ready', final: false };
   if (node.done === true) return undefined;
-  if (typeof node.done === 'object') return { what: `whether it is done cannot be said: ${node.done.error}`, final: false };
+  if (typeof node.done === 'object') return { what: `whether it is done is unknown: ${node.done.error}`, final: false };
   return { what: snapshot.plan.expressions.done !== undefined ? 'spec.done.expression is false' : 'it is still due', final: rebooted };
 };
 
@@ -37,12 +37,12 @@ const soak = (view: NodeView, seconds: number, now: Temporal.Instant, done: () =
   const lack = missing(view)?.what ?? gate;
   if (lack !== undefined) {
     const { soakSince: _soakSince, ...broken } = one;
-    return { one: broken, waiting: { word: 'SoakBroken', who: `${lack}: its quiet time begins anew`, node: one.node } };
+    return { one: broken, waiting: { word: 'SoakBroken', who: `${lack}: its soak time starts again`, node: one.node } };
   }
   if (one.soakSince === undefined) return { one: { ...one, soakSince: now } };
   const until = secondsAfter(one.soakSince, seconds);
   if (!isBefore(now, until)) return done();
-  return { one, waiting: { word: 'Soaking', who: 'its quiet time is not over', node: one.node, ends: until }, again: until };
+  return { one, waiting: { word: 'Soaking', who: 'its soak time is not over', node: one.node, ends: until }, again: until };
 };
 
 /** Everything has to stay well without a break, still without pods. */
@@ -51,7 +51,7 @@ export const soaking: State = (view, now) => {
   const outdated = finished(view, now);
   if (outdated !== undefined) return outdated;
   if (node?.done === false) return fail(view, now, 'It was done and is not any more');
-  if (child === undefined || child.deleting) return end(one, now, 'Done', 'Done; somebody has released it before its quiet time was over');
+  if (child === undefined || child.deleting) return end(one, now, 'Done', 'Done; somebody has released it before its soak time was over');
   return soak(view, snapshot.plan.soakSeconds, now, () => end(one, now, 'Done', 'Done'));
 };
 

@@ -26,7 +26,7 @@ const foreignText = ({ key }: MachineRequest): string =>
 export const beginReplacement = (view: NodeView, work: Replace, now: Temporal.Instant): Step => {
   const { one, node, snapshot } = view;
   const request = requestOf(view);
-  const waiting = { word: 'Holding', who: 'its MachineMaintenance is being made', node: one.node };
+  const waiting = { word: 'Holding', who: 'its MachineMaintenance is being created', node: one.node };
   if (request === undefined) {
     const machine = node?.machine;
     if (machine === undefined) return end(one, now, 'Failed', `No Machine is known for node ${one.node}: nothing would replace it`);
@@ -60,7 +60,7 @@ export const replacing = (view: NodeView, now: Temporal.Instant): Step => {
   if (intent.withdrawn && idlePhases.includes(phase)) return end(one, now, 'Skipped', 'The plan was given up before anything was done');
   const said = typeof request.status['message'] === 'string' ? request.status['message'] : 'its MachineMaintenance has not begun';
   if (request.status['waitingFor'] === 'StrategyNotPossible') return end(one, now, 'Failed', `It cannot be replaced: ${said}`);
-  if (phase === 'Cancelled') return end(one, now, 'Failed', `Its MachineMaintenance was called off: ${said}`);
+  if (phase === 'Cancelled') return end(one, now, 'Failed', `Its MachineMaintenance was cancelled: ${said}`);
   if (phase !== 'Succeeded') return late(view, now, said);
   return node === undefined
     ? end(one, now, 'Done', 'Done')

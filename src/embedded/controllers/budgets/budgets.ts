@@ -2,7 +2,7 @@ import { sameJson } from '../../../core/json.ts';
 import type { KindTable } from '../../kinds/kind-table.ts';
 import { at, items, objects, part, type Stored, strings, text } from '../../object.ts';
 import { budgetsOver } from '../../registry/budgets-over.ts';
-import type { Change } from '../../store/store.ts';
+import type { StoreChange } from '../../store/store.ts';
 import { type Cluster, type Controller, keyOf, type Note, split, timeText } from '../controller.ts';
 import { controllerOf, isDeleting, isReady } from '../pods.ts';
 import { pickedPods } from '../selectors.ts';
@@ -82,7 +82,7 @@ const isAlike = (before: Stored, after: Stored): boolean =>
   sameJson(before.metadata['ownerReferences'], after.metadata['ownerReferences']);
 
 /** Budgets that count the pod, or have counted it, and see a difference. */
-const countedIn = ({ store }: Cluster, change: Change): readonly string[] => {
+const countedIn = ({ store }: Cluster, change: StoreChange): readonly string[] => {
   const { object: after } = change;
   if (change.type !== 'changed') return budgetsOver(store, after).map(keyOf);
   const { before } = change;

@@ -1,13 +1,13 @@
 import type { JsonObject } from '../../../core/json.ts';
 import { at, part, type Stored } from '../../object.ts';
-import type { Change } from '../../store/store.ts';
+import type { StoreChange } from '../../store/store.ts';
 import { claim } from '../claims.ts';
 import { type Cluster, type Controller, keyOf, split } from '../controller.ts';
 import { controllerOf, isAvailable, isDeleting, isFinished, isReady, nextAvailableMs, nodeOf, phaseOf } from '../pods.ts';
 import { forgetRevisions, updateRevision } from '../revisions.ts';
 import { concerned, counted, deletePod, makePod, minReadyOf, podFrom, report, templateOf } from '../workload.ts';
 import { affinityTo, byTarget, judgeOf, type NodeFit, tolerationsOf } from './nodes.ts';
-import { generationOf, hashLabel, isUpdated, type Plan, rollingPlan, surplusOn, type View } from './update.ts';
+import { type DaemonSetUpdate, type DaemonSetView, generationOf, hashLabel, isUpdated, rollingPlan, surplusOn } from './update.ts';
 
 /** DaemonSets (k8s.io/kubernetes/pkg/controller/daemon): a pod on every node that it may run on. */
 
@@ -29,7 +29,7 @@ const draftOf = (set: Stored, hash: string, node: string): JsonObject => {
 };
 
 /** Does what is planned; the answer is why pods could not be made. */
-const carryOut = (cluster: Cluster, { set, hash }: View, { create, remove }: Plan): string | undefined => {
+const carryOut = (cluster: Cluster, { set, hash }: DaemonSetView, { create, remove }: DaemonSetUpdate): string | undefined => {
   const maker = { by, resource, owner: set };
   let failure: string | undefined;
   for (const node of create.slice(0, burst)) {
@@ -54,7 +54,7 @@ const sayEnded = (cluster: Cluster, set: Stored, pod: Stored, node: string): voi
 };
 
 /** Where pods are missing and where they should not be (podsShouldBeOnNode). */
-const planOf = (cluster: Cluster, view: View): Plan => {
+const planOf = (cluster: Cluster, view: DaemonSetView): DaemonSetUpdate => {
   const create: string[] = [];
   const remove: Stored[] = [];
   for (const [node, { wants, keeps }] of view.verdicts) {
@@ -79,7 +79,7 @@ const planOf = (cluster: Cluster, view: View): Plan => {
   return { create, remove };
 };
 
-const statusOf = ({ set, hash, nowMs, byNode, verdicts }: View): JsonObject => {
+const statusOf = ({ set, hash, nowMs, byNode, verdicts }: DaemonSetView): JsonObject => {
   const wanted = [...verdicts].filter(([, { wants }]) => wants);
   const first = wanted.flatMap(([node]) => byNode.get(node)?.[0] ?? []);
   const misplaced = [...verdicts].filter(([node, { wants }]) => !wants && byNode.has(node)).length;
@@ -96,7 +96,7 @@ const statusOf = ({ set, hash, nowMs, byNode, verdicts }: View): JsonObject => {
   };
 };
 
-const viewOf = (cluster: Cluster, set: Stored, hash: string): View => {
+const viewOf = (cluster: Cluster, set: Stored, hash: string): DaemonSetView => {
   const judge = judgeOf(set);
   const verdicts = new Map<string, NodeFit>(cluster.store.list('nodes').map(node => [node.metadata.name, judge(node)]));
   return {
@@ -131,7 +131,7 @@ const reconcile = (key: string, cluster: Cluster): number | undefined => {
 const ofPods = concerned(resource, 'DaemonSet', 'pods');
 
 /** Sets to which the change of a node makes a difference: one that is missing, one too many (syncNodeUpdate). */
-const ofNode = ({ type, object }: Change, cluster: Cluster): readonly string[] => {
+const ofNode = ({ type, object }: StoreChange, cluster: Cluster): readonly string[] => {
   const sets = cluster.store.list(resource);
   if (sets.length === 0) return [];
   const present = new Set(

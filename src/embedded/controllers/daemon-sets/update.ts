@@ -20,7 +20,7 @@ export const generationOf = ({ metadata }: Stored): string | undefined =>
   metadata.annotations?.['deprecated.daemonset.template.generation'];
 
 /** A round of one set: its pods by node, and what it thinks of each node. */
-export type View = {
+export type DaemonSetView = {
   readonly set: Stored;
   readonly hash: string;
   readonly nowMs: number;
@@ -30,11 +30,11 @@ export type View = {
   readonly desired: number;
 };
 
-export type Plan = { readonly create: readonly string[]; readonly remove: readonly Stored[] };
+export type DaemonSetUpdate = { readonly create: readonly string[]; readonly remove: readonly Stored[] };
 
 type Pair = { readonly node: string; readonly fresh?: Stored; readonly old?: Stored; readonly crowded: boolean };
 
-const pairs = ({ set, hash, byNode }: View): readonly Pair[] =>
+const pairs = ({ set, hash, byNode }: DaemonSetView): readonly Pair[] =>
   [...byNode].map(([node, pods]) => {
     const alive = pods.filter(pod => !isDeleting(pod));
     const [fresh, ...moreFresh] = alive.filter(pod => isUpdated(set, pod, hash));
@@ -43,9 +43,9 @@ const pairs = ({ set, hash, byNode }: View): readonly Pair[] =>
     return { node, crowded, ...(fresh !== undefined && { fresh }), ...(old !== undefined && { old }) };
   });
 
-const isUp = ({ set, nowMs }: View, pod: Stored): boolean => isAvailable(pod, minReadyOf(set), nowMs);
+const isUp = ({ set, nowMs }: DaemonSetView, pod: Stored): boolean => isAvailable(pod, minReadyOf(set), nowMs);
 
-const limits = (view: View): { readonly maxSurge: number; readonly maxUnavailable: number } => {
+const limits = (view: DaemonSetView): { readonly maxSurge: number; readonly maxUnavailable: number } => {
   const rolling = at(view.set, 'spec', 'updateStrategy', 'rollingUpdate');
   const maxSurge = scaled(surgeOf(view.set) ?? 0, view.desired, 'up') ?? 0;
   const maxUnavailable = scaled(at(rolling, 'maxUnavailable') ?? 1, view.desired, 'up') ?? 1;
@@ -53,7 +53,7 @@ const limits = (view: View): { readonly maxSurge: number; readonly maxUnavailabl
 };
 
 /** Old pods go first and new ones come after; those that are not available go at once. */
-const replacing = (view: View, maxUnavailable: number): Plan => {
+const replacing = (view: DaemonSetView, maxUnavailable: number): DaemonSetUpdate => {
   const down: Stored[] = [];
   const candidates: Stored[] = [];
   let unavailable = 0;
@@ -70,7 +70,7 @@ const replacing = (view: View, maxUnavailable: number): Plan => {
 };
 
 /** New pods come beside the old ones, and these go when the new ones are available. */
-const surging = (view: View, maxSurge: number): Plan => {
+const surging = (view: DaemonSetView, maxSurge: number): DaemonSetUpdate => {
   const remove: Stored[] = [];
   const unwanted: Stored[] = [];
   const needed: string[] = [];
@@ -93,13 +93,13 @@ const surging = (view: View, maxSurge: number): Plan => {
 };
 
 /** The next step of a rolling update. */
-export const rollingPlan = (view: View): Plan => {
+export const rollingPlan = (view: DaemonSetView): DaemonSetUpdate => {
   const { maxSurge, maxUnavailable } = limits(view);
   return maxSurge === 0 ? replacing(view, maxUnavailable) : surging(view, maxSurge);
 };
 
 /** Of several pods on one node the oldest stays; in a surge the oldest new one and, until that is available, the oldest old one. */
-export const surplusOn = (view: View, alive: readonly Stored[]): readonly Stored[] => {
+export const surplusOn = (view: DaemonSetView, alive: readonly Stored[]): readonly Stored[] => {
   const maySurge = scaled(surgeOf(view.set) ?? 0, view.desired, 'up') ?? 0;
   if (alive.length <= 1) return [];
   if (maySurge === 0) return alive.slice(1);

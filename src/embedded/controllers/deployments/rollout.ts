@@ -4,10 +4,10 @@ import { counted, replicasOf } from '../workload.ts';
 
 /** The arithmetic of a Deployment's rollout (k8s.io/kubernetes/pkg/controller/deployment), pure. */
 
-export type Limits = { readonly maxSurge: number; readonly maxUnavailable: number };
+export type RollingUpdateLimits = { readonly maxSurge: number; readonly maxUnavailable: number };
 
 /** A rolling update always has room to move: when both are nothing, one may be unavailable (ResolveFenceposts). */
-export const limitsOf = (deployment: Stored): Limits => {
+export const limitsOf = (deployment: Stored): RollingUpdateLimits => {
   if (at(deployment, 'spec', 'strategy', 'type') === 'Recreate') return { maxSurge: 0, maxUnavailable: 0 };
   const rolling = part(deployment, 'spec', 'strategy', 'rollingUpdate');
   const replicas = replicasOf(deployment);
@@ -23,7 +23,7 @@ export type Share = { readonly set: Stored; readonly wanted: number; readonly av
 export const shareOf = (set: Stored): Share => ({ set, wanted: replicasOf(set), available: counted(set, 'availableReplicas') });
 
 /** How many replicas the new set is to have now: as many as fit under the surge. */
-export const newReplicas = (replicas: number, limits: Limits, fresh: number, all: number): number => {
+export const newReplicas = (replicas: number, limits: RollingUpdateLimits, fresh: number, all: number): number => {
   if (fresh > replicas) return replicas;
   const room = replicas + limits.maxSurge - all;
   return room <= 0 ? fresh : Math.min(fresh + room, replicas);
@@ -32,7 +32,7 @@ export const newReplicas = (replicas: number, limits: Limits, fresh: number, all
 /** What the old sets may lose now, the ones without available pods first; by set, in the order given (oldest first). */
 export const oldReplicas = (
   replicas: number,
-  limits: Limits,
+  limits: RollingUpdateLimits,
   fresh: Share | undefined,
   old: readonly Share[],
 ): ReadonlyMap<Stored, number> => {
@@ -59,7 +59,7 @@ export const oldReplicas = (
 };
 
 /** A set in a rollout whose Deployment gets another size. */
-export type Member = {
+export type RolloutMember = {
   readonly wanted: number;
   readonly createdMs: number;
   /** The most pods there might be when it was scaled last. */
@@ -69,7 +69,7 @@ export type Member = {
 /** Half away from zero, as Go rounds. */
 const rounded = (value: number): number => (value < 0 ? -Math.round(-value) : Math.round(value));
 
-const fraction = ({ wanted, most }: Member, replicas: number, allowed: number, total: number): number => {
+const fraction = ({ wanted, most }: RolloutMember, replicas: number, allowed: number, total: number): number => {
   if (replicas === 0) return -wanted;
   const before = most || total;
   return before === 0 ? 0 : rounded((wanted * allowed) / before) - wanted;
@@ -79,7 +79,7 @@ const fraction = ({ wanted, most }: Member, replicas: number, allowed: number, t
  * A new size is shared out among all sets of a rollout in proportion to theirs, so that it neither hastens nor delays it (the proportional
  * scaling of sync.go). The answer keeps the order of the members. `total` is what the Deployment has.
  */
-export const proportions = (members: readonly Member[], replicas: number, maxSurge: number, total: number): readonly number[] => {
+export const proportions = (members: readonly RolloutMember[], replicas: number, maxSurge: number, total: number): readonly number[] => {
   const allowed = replicas > 0 ? replicas + maxSurge : 0;
   const toAdd = allowed - members.reduce((sum, { wanted }) => sum + wanted, 0);
   const sizes = members.map(({ wanted }) => wanted);

@@ -114,12 +114,12 @@ const draftOf = (deployment: Stored, replicas: number, revision: number): JsonOb
   };
 };
 
-export type Made =
+export type CreatedSet =
   | { readonly kind: 'made'; readonly set: Stored; readonly revision: string }
   | { readonly kind: 'failed'; readonly message: string };
 
 /** Makes the set of the newest template. */
-export const makeSet = (cluster: Cluster, deployment: Stored, { old }: Sets, replicas: number): Made => {
+export const makeSet = (cluster: Cluster, deployment: Stored, { old }: Sets, replicas: number): CreatedSet => {
   const revision = nextRevision(old);
   const draft = draftOf(deployment, replicas, revision);
   const written = cluster.writes.create(sets, draft);

@@ -71,9 +71,9 @@ export const indexesText = (indexes: ReadonlySet<number>): string => {
 
 export const succeededIndexes = (job: Stored): ReadonlySet<number> => indexesIn(text(job, 'status', 'completedIndexes'));
 
-export type Said = { readonly type: string; readonly reason: string; readonly message: string };
+export type JobCondition = { readonly type: string; readonly reason: string; readonly message: string };
 
-const conditionFor = ({ type, reason, message }: Said, status: string, now: string): JsonObject => ({
+const conditionFor = ({ type, reason, message }: JobCondition, status: string, now: string): JsonObject => ({
   type,
   status,
   lastProbeTime: now,
@@ -83,7 +83,12 @@ const conditionFor = ({ type, reason, message }: Said, status: string, now: stri
 });
 
 /** The condition joins the others, or takes the place of one that says something else (ensureJobConditionStatus). */
-export const withCondition = (conditions: readonly JsonObject[], said: Said, nowMs: number, status = 'True'): readonly JsonObject[] => {
+export const withCondition = (
+  conditions: readonly JsonObject[],
+  said: JobCondition,
+  nowMs: number,
+  status = 'True',
+): readonly JsonObject[] => {
   const before = conditionOf(conditions, said.type);
   if (before === undefined && status === 'False') return conditions;
   if (before?.['status'] === status && before['reason'] === said.reason && before['message'] === said.message) return conditions;

@@ -12,7 +12,7 @@ import {
   isIndexed,
   isSuspended,
   isTracked,
-  type Said,
+  type JobCondition,
   succeededIndexes,
   tracking,
   uncountedOf,
@@ -59,7 +59,7 @@ const isPastDeadline = ({ job, cluster }: JobSync): boolean => {
 export const reached = { type: 'SuccessCriteriaMet', reason: 'CompletionsReached', message: 'Reached expected number of succeeded pods' };
 
 /** Why the Job is over, before its last pods have gone. */
-export const verdictOf = (sync: JobSync): Said | undefined => {
+export const verdictOf = (sync: JobSync): JobCondition | undefined => {
   const conditions = conditionsOf(sync.job);
   const before = ['SuccessCriteriaMet', 'FailureTarget'].find(type => isTrue(conditions, type));
   if (before !== undefined) {

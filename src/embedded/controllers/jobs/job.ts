@@ -14,8 +14,8 @@ import {
   isIndexed,
   isSuspended,
   isTracked,
+  type JobCondition,
   replacesOnlyFailed,
-  type Said,
   uncountedOf,
   withCondition,
 } from './count.ts';
@@ -89,7 +89,10 @@ const isComplete = ({ job, succeeded }: JobSync, active: number): boolean => {
 };
 
 /** Pods that may be forgotten now, and those among them that have to be counted first. */
-const endsOf = ({ job, pods }: JobSync, verdict: Said | undefined): { readonly all: readonly Stored[]; readonly status: JsonObject } => {
+const endsOf = (
+  { job, pods }: JobSync,
+  verdict: JobCondition | undefined,
+): { readonly all: readonly Stored[]; readonly status: JsonObject } => {
   const { succeeded, failed } = uncountedOf(job);
   const all = pods.filter(
     pod => isTracked(pod) && (isDeleting(job) || verdict !== undefined || phaseOf(pod) === 'Succeeded' || hasFailed(job, pod)),
@@ -112,7 +115,7 @@ const write = (cluster: Cluster, job: Stored, status: JsonObject): Stored => {
 };
 
 /** The status with what has ended, the finalizers off, and then the counts: whoever dies in between counts nothing twice. */
-const track = (sync: JobSync, verdict: Said | undefined, status: JsonObject): Stored => {
+const track = (sync: JobSync, verdict: JobCondition | undefined, status: JsonObject): Stored => {
   const { cluster, job, done } = sync;
   const ends = endsOf(sync, verdict);
   const indexes = isIndexed(job) && { succeeded: done.size || undefined, completedIndexes: indexesText(done) || undefined };
@@ -137,7 +140,7 @@ const track = (sync: JobSync, verdict: Said | undefined, status: JsonObject): St
 };
 
 /** The last pods have gone: the Job is what it had become (enactJobFinished). */
-const conclude = (sync: JobSync, job: Stored, verdict: Said): void => {
+const conclude = (sync: JobSync, job: Stored, verdict: JobCondition): void => {
   const type = verdict.type === 'SuccessCriteriaMet' ? 'Complete' : 'Failed';
   const { cluster } = sync;
   const conditions = withCondition(conditionsOf(job), { ...verdict, type }, cluster.nowMs());

@@ -1,5 +1,5 @@
 import type { Stored } from '../../object.ts';
-import type { Change } from '../../store/store.ts';
+import type { StoreChange } from '../../store/store.ts';
 import type { Cluster, Controller } from '../controller.ts';
 import { markDisrupted } from '../pod-conditions.ts';
 import { isDeleting, isFinished, nodeOf } from '../pods.ts';
@@ -41,7 +41,7 @@ class Watchlist {
     return this.#missing.size + this.#retired.size === 0;
   }
 
-  note({ resource, type, object }: Change, { store }: Cluster): void {
+  note({ resource, type, object }: StoreChange, { store }: Cluster): void {
     if (resource === 'pods' && type !== 'removed') this.#noteNodeOf(object, store);
     if (resource !== 'nodes') return;
     const { name } = object.metadata;

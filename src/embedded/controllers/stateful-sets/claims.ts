@@ -23,10 +23,10 @@ export const volumesOf = (set: Stored, pod: string, given: readonly JsonObject[]
   return [...mounted, ...given.filter(volume => !own.has(text(volume, 'name')))];
 };
 
-export type Made = { readonly claim: string; readonly failure?: string };
+export type CreatedClaim = { readonly claim: string; readonly failure?: string };
 
 /** Makes the claims that are missing; tells of each that it made or could not make. */
-export const makeClaims = ({ store, writes }: Cluster, set: Stored, pod: string): readonly Made[] => {
+export const makeClaims = ({ store, writes }: Cluster, set: Stored, pod: string): readonly CreatedClaim[] => {
   const namespace = set.metadata.namespace ?? '';
   const missing = claimsOf(set, pod).filter(({ name }) => store.get(resource, namespace, name) === undefined);
   return missing.map(({ name, template }) => {

@@ -26,7 +26,7 @@ type Attachment = {
 const nameOf = ({ handle, driver, node }: Attachment): string =>
   `csi-${createHash('sha256').update(`${handle}${driver}${node}`).digest('hex')}`;
 
-const wishesOf = ({ store }: Cluster, pod: Stored): readonly Attachment[] => {
+const attachmentsOf = ({ store }: Cluster, pod: Stored): readonly Attachment[] => {
   const node = nodeOf(pod);
   if (node === '' || isFinished(pod)) return [];
   return objects(at(pod, 'spec', 'volumes')).flatMap(one => {
@@ -43,8 +43,8 @@ const managed = 'volumes.kubernetes.io/controller-managed-attach-detach';
 
 const wantedOn = (cluster: Cluster, node: string): ReadonlyMap<string, Attachment> => {
   if (cluster.store.get('nodes', '', node)?.metadata.annotations?.[managed] !== 'true') return new Map();
-  const wishes = cluster.store.indexed('pods', 'spec.nodeName', node).flatMap(pod => wishesOf(cluster, pod));
-  return new Map(wishes.map(wish => [nameOf(wish), wish]));
+  const attachments = cluster.store.indexed('pods', 'spec.nodeName', node).flatMap(pod => attachmentsOf(cluster, pod));
+  return new Map(attachments.map(attachment => [nameOf(attachment), attachment]));
 };
 
 const attach = ({ writes }: Cluster, name: string, { driver, node, volume }: Attachment): void => {
@@ -85,10 +85,10 @@ export const attachDetachController = (): Controller => {
       const { store, writes } = cluster;
       const wanted = wantedOn(cluster, node);
       const before = attached.get(node) ?? new Set<string>();
-      for (const [name, wish] of wanted) {
+      for (const [name, attachment] of wanted) {
         const present = store.get(attachments, '', name);
-        if (present === undefined) attach(cluster, name, wish);
-        else if (at(present, 'status', 'attached') !== true) noteAttached(cluster, present, wish);
+        if (present === undefined) attach(cluster, name, attachment);
+        else if (at(present, 'status', 'attached') !== true) noteAttached(cluster, present, attachment);
       }
       for (const name of before) if (!wanted.has(name)) writes.remove(attachments, '', name);
       if (wanted.size === 0) attached.delete(node);

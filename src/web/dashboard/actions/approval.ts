@@ -4,7 +4,7 @@ import { pathOfRequest } from '../../../core/machine/writes.ts';
 import { saidBy } from '../../../core/status.ts';
 import type { Api } from '../../../operator/ports.ts';
 import type { ApprovalOrder } from '../scene.ts';
-import { asked, isGood, isReply, type Reply, reply } from './wishes.ts';
+import { type ActionResult, asked, isGood, isReply, reply } from './maintenances.ts';
 
 /** Reads which machine maintenance is agreed to; a string says what is wrong with it. */
 export const readApproval = (raw: unknown): ApprovalOrder | string => {
@@ -13,7 +13,7 @@ export const readApproval = (raw: unknown): ApprovalOrder | string => {
 };
 
 /** Agrees to one that waits for it, as it was seen: one that has been changed since is looked at again. */
-export const approve = async (api: Api, request: MachineRequest): Promise<Reply> => {
+export const approve = async (api: Api, request: MachineRequest): Promise<ActionResult> => {
   const { machineName, history, resourceVersion } = request;
   if (history.phase !== 'AwaitingApproval') return reply(409, `the maintenance of machine ${machineName} is not waiting for approval`);
   const answer = await asked(api, {

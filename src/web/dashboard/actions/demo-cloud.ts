@@ -1,6 +1,6 @@
 import { isObject } from '../../../core/json.ts';
 import type { HostOrder } from '../scene.ts';
-import { type Reply, reply } from './wishes.ts';
+import { type ActionResult, reply } from './maintenances.ts';
 
 /** A cloud that does as it is told: only a demonstration has one. */
 export interface DemoCloud {
@@ -23,7 +23,7 @@ const readHostOrder = (raw: unknown): HostOrder | string => {
 };
 
 /** Has the simulated cloud announce something. */
-export const announce = (hosts: DemoCloud | undefined, value: unknown): Reply => {
+export const announce = (hosts: DemoCloud | undefined, value: unknown): ActionResult => {
   if (hosts === undefined) return reply(404, 'the machines of this cluster are not simulated: nothing can be announced here');
   const order = readHostOrder(value);
   if (typeof order === 'string') return reply(400, order);

@@ -67,7 +67,7 @@ const answers: readonly (readonly [what: string, api: Api, steered: number, appr
   ['the user may not', answering(403, { message: 'not you' }), 403, 403, /^not you$/],
   ['it has gone', answering(404, { message: 'not found' }), 404, 404, /not found|there is no such plan "kernel" any more/],
   ['somebody was faster', answering(409, { message: 'modified', reason: 'Conflict' }), 409, 409, /^modified$/],
-  ['nobody answers', deaf, 502, 502, /could not be asked: ECONNREFUSED/],
+  ['nobody answers', deaf, 502, 502, /request to the API server failed: ECONNREFUSED/],
 ];
 
 for (const [what, api, steered, approved, words] of answers) {

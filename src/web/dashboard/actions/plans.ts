@@ -5,7 +5,7 @@ import { saidBy } from '../../../core/status.ts';
 import type { Api, ApiResponse } from '../../../operator/ports.ts';
 import type { PlanApprovalOrder, PlanApprovalView, PlanOrder } from '../scene.ts';
 import { approvalOf } from '../views/plan-views.ts';
-import { asked, isGood, isReply, type Reply, reply } from './wishes.ts';
+import { type ActionResult, asked, isGood, isReply, reply } from './maintenances.ts';
 
 const readPlan = (raw: JsonObject): Omit<PlanOrder, 'what'> | string => {
   const { plan, uid } = raw;
@@ -34,10 +34,10 @@ export const readPlanApproval = (raw: unknown): PlanApprovalOrder | string => {
 };
 
 /** There is no such plan, or another one has its name by now. */
-export const noSuchPlan = ({ plan }: Pick<PlanOrder, 'plan'>): Reply => reply(404, `there is no such plan "${plan}" any more`);
+export const noSuchPlan = ({ plan }: Pick<PlanOrder, 'plan'>): ActionResult => reply(404, `there is no such plan "${plan}" any more`);
 
 /** Has it start no more nodes, or go on: the very plan that was seen. */
-export const steer = async (api: Api, { name, uid, aborted }: Plan, what: PlanOrder['what']): Promise<Reply> => {
+export const steer = async (api: Api, { name, uid, aborted }: Plan, what: PlanOrder['what']): Promise<ActionResult> => {
   if (what === 'resume' && aborted) return reply(409, `plan ${name} is aborted: drydock plan rerun ${name} begins again`);
   const answer = await asked(api, {
     method: 'PATCH',
@@ -57,7 +57,7 @@ const sameApproval = (one: PlanApprovalView, other: PlanApprovalView): boolean =
 const isThereAlready = ({ status, body }: ApiResponse): boolean => status === 409 && isObject(body) && body['reason'] === 'AlreadyExists';
 
 /** Agrees to what the plan waits for, if that is what was seen: nobody agrees to something else than was shown. */
-export const approvePlan = async (api: Api, plan: Plan, order: PlanApprovalView): Promise<Reply> => {
+export const approvePlan = async (api: Api, plan: Plan, order: PlanApprovalView): Promise<ActionResult> => {
   const waits = approvalOf(plan);
   if (waits === undefined || !sameApproval(waits, order)) return reply(409, `plan ${plan.name} does not wait for this approval (any more)`);
   const { run, revision, stage } = waits;

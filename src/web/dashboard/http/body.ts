@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import { type Reply, reply } from '../actions/wishes.ts';
+import { type ActionResult, reply } from '../actions/maintenances.ts';
 
 /** No order is nearly as long. */
 const mostBytes = 16_384;
 
 /** Reads a JSON body: its value, or what is wrong with it. Rejects when the connection breaks. */
-export const readBody = async (request: IncomingMessage): Promise<{ readonly value: unknown } | Reply> => {
+export const readBody = async (request: IncomingMessage): Promise<{ readonly value: unknown } | ActionResult> => {
   const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
   // Forms of other pages cannot send this type without asking first.
   if (type !== 'application/json') return reply(415, 'the body must be application/json');

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../../support/clock.ts';
 import { silentLog } from '../../../support/log.ts';
 import type { DrainPreview, Scene } from '../scene.ts';
-import { deployment, type Place, place } from '../testing/place.ts';
+import { type DashboardHarness, deployment, place } from '../testing/place.ts';
 import { type Dashboard, startDashboard } from './dashboard.ts';
 
 const token = 'the-token-of-this-run';
@@ -42,7 +42,7 @@ const listen = async (port: number, headers: Record<string, string>, enough: (to
 };
 
 describe('the page', { timeout: 30_000 }, () => {
-  let at: Place;
+  let at: DashboardHarness;
   let link: Dashboard;
   let looking: Dashboard;
 

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Api } from '../../../operator/ports.ts';
 import { approve, readApproval } from '../actions/approval.ts';
 import { announce, type DemoCloud } from '../actions/demo-cloud.ts';
+import { type ActionResult, maintain, readOrder, readRelease, release, reply } from '../actions/maintenances.ts';
 import { approvePlan, noSuchPlan, readPlanApproval, readPlanOrder, steer } from '../actions/plans.ts';
-import { maintain, type Reply, readOrder, readRelease, release, reply } from '../actions/wishes.ts';
 import type { Asset } from '../assets.ts';
 import type { NodePods } from '../scene.ts';
 import type { SseClients } from '../stream/sse-clients.ts';
@@ -27,10 +27,10 @@ export type Served = {
 };
 
 type Asked = { readonly request: IncomingMessage; readonly response: ServerResponse; readonly url: URL; readonly served: Served };
-type Work = (observer: Observer, api: Api, value: unknown, hosts: DemoCloud | undefined) => Promise<Reply>;
+type Work = (observer: Observer, api: Api, value: unknown, hosts: DemoCloud | undefined) => Promise<ActionResult>;
 type Route = { readonly method: 'GET' | 'POST'; readonly answer: (asked: Asked) => Promise<void> | void };
 
-const sendReply = (response: ServerResponse, { status, body }: Reply): void => {
+const sendReply = (response: ServerResponse, { status, body }: ActionResult): void => {
   // What is left of a body that was too long is not waited for.
   answerJson(response, status, body, status === 413 ? { connection: 'close' } : {});
 };
@@ -57,35 +57,35 @@ const pods = ({ response, url, served: { observer } }: Asked): void => {
   answerJson(response, 200, answered);
 };
 
-const maintainOrder = async (observer: Observer, api: Api, value: unknown): Promise<Reply> => {
+const maintainOrder = async (observer: Observer, api: Api, value: unknown): Promise<ActionResult> => {
   const order = readOrder(value);
   if (typeof order === 'string') return reply(400, order);
   if (!observer.hasNode(order.node)) return reply(404, `there is no node "${order.node}"`);
   return maintain(api, observer.maker(), order);
 };
 
-const releaseOrder = async (observer: Observer, api: Api, value: unknown): Promise<Reply> => {
+const releaseOrder = async (observer: Observer, api: Api, value: unknown): Promise<ActionResult> => {
   const order = readRelease(value);
   if (typeof order === 'string') return reply(400, order);
   const request = observer.find(order.store, order.namespace, order.name);
   return request === undefined ? reply(404, `there is no maintenance "${order.name}" any more`) : release(api, request);
 };
 
-const approvalOrder = async (observer: Observer, api: Api, value: unknown): Promise<Reply> => {
+const approvalOrder = async (observer: Observer, api: Api, value: unknown): Promise<ActionResult> => {
   const order = readApproval(value);
   if (typeof order === 'string') return reply(400, order);
   const request = observer.findMachine(order.key);
   return request === undefined ? reply(404, `there is no machine maintenance "${order.key}" any more`) : approve(api, request);
 };
 
-const planOrder = async (observer: Observer, api: Api, value: unknown): Promise<Reply> => {
+const planOrder = async (observer: Observer, api: Api, value: unknown): Promise<ActionResult> => {
   const order = readPlanOrder(value);
   if (typeof order === 'string') return reply(400, order);
   const plan = observer.findPlan(order.plan, order.uid);
   return plan === undefined ? noSuchPlan(order) : steer(api, plan, order.what);
 };
 
-const planApproval = async (observer: Observer, api: Api, value: unknown): Promise<Reply> => {
+const planApproval = async (observer: Observer, api: Api, value: unknown): Promise<ActionResult> => {
   const order = readPlanApproval(value);
   if (typeof order === 'string') return reply(400, order);
   const plan = observer.findPlan(order.plan, order.uid);

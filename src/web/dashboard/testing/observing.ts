@@ -2,12 +2,16 @@ import { silentLog } from '../../../support/log.ts';
 import type { VirtualClock } from '../../../support/virtual-clock.ts';
 import type { Delta } from '../scene.ts';
 import { Observer } from '../watch/observer.ts';
-import type { Place } from './place.ts';
+import type { DashboardHarness } from './place.ts';
 
 type Options = ConstructorParameters<typeof Observer>[0];
 
 /** An observer at work on a place of a test, with every change that it tells, and the end of both. */
-export const observing = async (at: Place, clock: VirtualClock, more: Partial<Pick<Options, 'watcher' | 'machines' | 'plans'>> = {}) => {
+export const observing = async (
+  at: DashboardHarness,
+  clock: VirtualClock,
+  more: Partial<Pick<Options, 'watcher' | 'machines' | 'plans'>> = {},
+) => {
   const observer = new Observer({
     watcher: at.ports,
     adapters: at.adapters,

@@ -31,7 +31,7 @@ const crds = {
 
 const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: null, lastTransitionTime: null };
 
-export type Place = {
+export type DashboardHarness = {
   readonly cluster: EmbeddedCluster;
   readonly ports: Api & Watcher;
   readonly adapters: readonly KindAdapter[];
@@ -70,7 +70,7 @@ export const budget = (name: string, spec: JsonObject): JsonObject => ({
 });
 
 /** Makes one whose clock is given; pods take two seconds to start and three to end. */
-export const place = (clock: Clock, kinds: readonly (keyof typeof crds)[] = ['maintenance', 'nodeMaintenance']): Place => {
+export const place = (clock: Clock, kinds: readonly (keyof typeof crds)[] = ['maintenance', 'nodeMaintenance']): DashboardHarness => {
   const cluster = createCluster({ clock, random: seeded(7) });
   const writes = writesOn(cluster.registry);
   const make = (resource: string, draft: JsonObject): void => {

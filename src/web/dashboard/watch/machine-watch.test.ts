@@ -6,7 +6,7 @@ import type { Api, ApiCall, ApiResponse, Watcher } from '../../../operator/ports
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 import { approve, readApproval } from '../actions/approval.ts';
 import { observing } from '../testing/observing.ts';
-import { type Place, place } from '../testing/place.ts';
+import { type DashboardHarness, place } from '../testing/place.ts';
 
 const mm = 'machinemaintenances.machinemaintenance.managed.openshift.io';
 const windows = 'maintenancewindows.drydock.dev';
@@ -29,7 +29,7 @@ const maintenance = (events: readonly JsonObject[]): JsonObject => ({
   spec: { maintenancescheduled: false, machineid: 'i-1', machinelink: 'w1', nodeName: 'w1', events: [...events] },
 });
 
-const observingMachines = async (at: Place, clock: VirtualClock, watcher: Watcher = at.ports) => {
+const observingMachines = async (at: DashboardHarness, clock: VirtualClock, watcher: Watcher = at.ports) => {
   const { observer, deltas, end } = await observing(at, clock, { watcher, machines: machineAdapter });
   const patch = async (body: JsonObject, part = '/status'): Promise<void> => {
     const answer = await at.ports.call({ method: 'PATCH', path: path + part, contentType: 'application/merge-patch+json', body });
@@ -39,7 +39,7 @@ const observingMachines = async (at: Place, clock: VirtualClock, watcher: Watche
   return { observer, deltas, end, patch };
 };
 
-const furnished = (clock: VirtualClock): Place => {
+const furnished = (clock: VirtualClock): DashboardHarness => {
   const at = place(clock, ['maintenance', 'machineMaintenance', 'window']);
   at.make('namespaces', { metadata: { name: 'drydock-system' } });
   return at;

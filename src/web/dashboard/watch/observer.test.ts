@@ -7,9 +7,9 @@ import { many } from '../../../embedded/testing/many.ts';
 import type { Api, Watcher } from '../../../operator/ports.ts';
 import { silentLog } from '../../../support/log.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
-import { maintain, release } from '../actions/wishes.ts';
+import { maintain, release } from '../actions/maintenances.ts';
 import type { Delta, NodeView, Scene } from '../scene.ts';
-import { budget, deployment, type Place, place } from '../testing/place.ts';
+import { budget, type DashboardHarness, deployment, place } from '../testing/place.ts';
 import { Observer } from './observer.ts';
 
 const order = { reason: 'new disk', force: false, deleteEmptyDirData: false };
@@ -32,7 +32,7 @@ class Mirror {
   }
 }
 
-const watching = async (at: Place, clock: VirtualClock) => {
+const watching = async (at: DashboardHarness, clock: VirtualClock) => {
   const observer = new Observer({ watcher: at.ports, adapters: at.adapters, access: 'link', cluster: 'test', clock, log: silentLog });
   const mirror = new Mirror();
   observer.listen((_revision, delta) => mirror.apply(delta ?? observer.scene()));
@@ -56,7 +56,7 @@ const watching = async (at: Place, clock: VirtualClock) => {
 const keysOf = ({ nodes, pods, budgets }: Scene): readonly (readonly string[])[] =>
   [nodes, pods, budgets].map(views => (views as readonly { readonly key: string }[]).map(({ key }) => key).sort());
 
-const shop = (at: Place): void => {
+const shop = (at: DashboardHarness): void => {
   at.make('deployments.apps', deployment('web', 6));
   at.make('poddisruptionbudgets.policy', budget('web', { maxUnavailable: 1 }));
   at.make('deployments.apps', deployment('payment', 3));

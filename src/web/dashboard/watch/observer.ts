@@ -7,8 +7,8 @@ import type { KindAdapter, MaintenanceRequest } from '../../../core/request/requ
 import type { CachedObject, Change, Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
 import type { Log } from '../../../support/log.ts';
-import { makerAmong } from '../actions/wishes.ts';
-import type { AccessKind, BudgetView, Delta, DrainPreview, Facts, NodeView, PodView, Scene } from '../scene.ts';
+import { makerAmong } from '../actions/maintenances.ts';
+import type { AccessKind, BudgetView, DashboardInfo, Delta, DrainPreview, NodeView, PodView, Scene } from '../scene.ts';
 import { outlookOf } from '../views/drain-preview.ts';
 import { readMoment, type TimelineEvent } from '../views/timeline-event.ts';
 import { Moments } from '../views/timeline-events.ts';
@@ -61,7 +61,7 @@ export class Observer {
   readonly #stale = new Set<string>();
   readonly #listeners = new Set<Listener>();
   /** As they were told last: what they call read is in the scene by then. */
-  #facts: Facts;
+  #facts: DashboardInfo;
   #revision = 0;
   #running = false;
   #cancel: (() => void) | undefined;
@@ -156,7 +156,7 @@ export class Observer {
     return makerAmong(this.#options.adapters.filter(({ name }) => !this.#collections.lacks(name)));
   }
 
-  #factsNow(): Facts {
+  #factsNow(): DashboardInfo {
     const maker = this.maker();
     return {
       access: this.#options.access,

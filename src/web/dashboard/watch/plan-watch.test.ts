@@ -6,30 +6,30 @@ import type { Watcher } from '../../../operator/ports.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 import { approvePlan, steer } from '../actions/plans.ts';
 import { observing } from '../testing/observing.ts';
-import { type Place, place } from '../testing/place.ts';
+import { type DashboardHarness, place } from '../testing/place.ts';
 
 const plans = 'maintenanceplans.drydock.dev';
 const path = '/apis/drydock.dev/v1alpha1/maintenanceplans/kernel';
 const approvals = '/apis/drydock.dev/v1alpha1/maintenanceapprovals';
 
-const observingPlans = (at: Place, clock: VirtualClock, watcher: Watcher = at.ports) =>
+const observingPlans = (at: DashboardHarness, clock: VirtualClock, watcher: Watcher = at.ports) =>
   observing(at, clock, { watcher, plans: planAdapter });
 
-const furnished = (clock: VirtualClock): Place => {
+const furnished = (clock: VirtualClock): DashboardHarness => {
   const at = place(clock, ['maintenance', 'plan', 'planApproval']);
   at.make(plans, { metadata: { name: 'kernel' }, spec: { nodeSelector: {}, work: { none: {} }, stages: [{ name: 'canary', limit: 1 }] } });
   return at;
 };
 
 /** The operator reports. */
-const report = async (at: Place, clock: VirtualClock, status: JsonObject): Promise<void> => {
+const report = async (at: DashboardHarness, clock: VirtualClock, status: JsonObject): Promise<void> => {
   const body = { status };
   const answer = await at.ports.call({ method: 'PATCH', path: `${path}/status`, contentType: 'application/merge-patch+json', body });
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
   await clock.advance(200);
 };
 
-const specNow = async (at: Place): Promise<JsonObject> => {
+const specNow = async (at: DashboardHarness): Promise<JsonObject> => {
   const { body } = await at.ports.call({ method: 'GET', path });
   return (body as { readonly spec: JsonObject }).spec;
 };

@@ -3,7 +3,7 @@ import { isTerminating, type Pod } from '../../../pod/pod.ts';
 import type { DrainPolicy } from '../../../request/policy.ts';
 import type { VmPod } from '../../../vm/vm-pod.ts';
 import { pastEviction } from './escalation.ts';
-import { isStopped, type View } from './view.ts';
+import { type DrainView, isStopped } from './view.ts';
 import type { VmsLook } from './vms.ts';
 
 /** Undefined: the pod's own. */
@@ -12,7 +12,7 @@ const graceOf = ({ graceSeconds }: Pod, { gracePeriodSeconds, maxGracePeriodSeco
   return most !== undefined && (wanted ?? graceSeconds) > most ? most : wanted;
 };
 
-const candidateOf = (view: View, pod: Pod, wave: number, vmPod: VmPod | undefined, now: Temporal.Instant): EvictionCandidate => {
+const candidateOf = (view: DrainView, pod: Pod, wave: number, vmPod: VmPod | undefined, now: Temporal.Instant): EvictionCandidate => {
   const { policy } = view.progress.request;
   const past = pastEviction(view, vmPod, now);
   const grace = past.escalated === true ? undefined : graceOf(pod, policy);
@@ -35,7 +35,7 @@ const mayMore = (one: EvictionCandidate, other: EvictionCandidate): boolean =>
 
 /** Every pod that at least one request wants gone, once; the request that may do most decides how. */
 export const candidatesOf = (
-  views: readonly View[],
+  views: readonly DrainView[],
   self: string | undefined,
   { vmPods }: VmsLook,
   now: Temporal.Instant,

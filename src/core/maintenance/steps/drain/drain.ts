@@ -1,10 +1,10 @@
 import type { BlockerInfo } from '../../../drain/blocker.ts';
 import { deadNodeOf } from '../../../drain/dead-node.ts';
-import { type Plan, type PlanContext, plan } from '../../../drain/plan.ts';
+import { type EvictionPlan, type PlanContext, plan } from '../../../drain/plan.ts';
 import { byKey } from '../../../pod/pod.ts';
 import { leaseKey, leaseNames } from '../../../request/request.ts';
 import { earliest } from '../../../time.ts';
-import { isDraining, type ReconcileContext, type RequestProgress, type Step } from '../../reconcile-context.ts';
+import { isDraining, type ReconcileContext, type ReconcileStep, type RequestProgress } from '../../reconcile-context.ts';
 import { candidatesOf } from './candidates.ts';
 import { ended, nextRung, nextShutDown } from './escalation.ts';
 import { about, progressAfter } from './progress.ts';
@@ -32,7 +32,7 @@ const surroundingsOf = ({ snapshot, now }: ReconcileContext, draining: readonly 
 };
 
 /** The operator does not ask for its own eviction: whoever leads after it does. */
-const withoutSelf = (planned: Plan, self: string | undefined): { readonly planned: Plan; readonly handOver: boolean } => {
+const withoutSelf = (planned: EvictionPlan, self: string | undefined): { readonly planned: EvictionPlan; readonly handOver: boolean } => {
   const own = planned.calls.find(({ pod }) => pod.key === self);
   if (own === undefined) return { planned, handOver: false };
   const message = "is the operator's own pod; another replica is to lead before it goes";
@@ -45,7 +45,7 @@ const byPod = (infos: readonly BlockerInfo[]): ReadonlyMap<string, BlockerInfo> 
   new Map(infos.flatMap(one => (one.pod ? [[`${one.pod.namespace}/${one.pod.name}`, one] as const] : [])));
 
 /** As far as it comes: not done while the pods are not known. */
-const judge: Step = start => {
+const judge: ReconcileStep = start => {
   const draining = start.progresses.filter(isDraining);
   const { pods, podsConfirmed } = start.snapshot;
   if (draining.length === 0) return { done: true, context: start };
@@ -91,7 +91,7 @@ const judge: Step = start => {
  * Judges every pod under every request, plans what may be asked for now, and says how far each request is. Nothing is evicted before the
  * hold has been seen: this step has its turn only then.
  */
-export const drain: Step = start => {
+export const drain: ReconcileStep = start => {
   const { done, context } = judge(start);
   return { done, context: { ...context, isDrainJudged: done } };
 };

@@ -3,7 +3,7 @@ import { earliest, secondsAfter, secondsBetween } from '../../../time.ts';
 import { shutDownAt } from '../../../vm/shut-down.ts';
 import type { VmPod } from '../../../vm/vm-pod.ts';
 import type { RequestProgress } from '../../reconcile-context.ts';
-import { isEmpty, type View } from './view.ts';
+import { type DrainView, isEmpty } from './view.ts';
 import type { VmsLook } from './vms.ts';
 
 /** What changes with time: the rungs of the ladder, and the policy for VMs that cannot be moved. */
@@ -27,7 +27,11 @@ export const nextShutDown = (
 };
 
 /** The rung in force, or the policy for VMs that cannot move: what goes past an eviction, and with how long to end. */
-export const pastEviction = ({ progress, rung }: View, vmPod: VmPod | undefined, now: Temporal.Instant): Partial<EvictionCandidate> => {
+export const pastEviction = (
+  { progress, rung }: DrainView,
+  vmPod: VmPod | undefined,
+  now: Temporal.Instant,
+): Partial<EvictionCandidate> => {
   const { policy, history } = progress.request;
   if (rung?.action === 'Delete') {
     return {
@@ -51,7 +55,7 @@ export const givenBack = { reason: 'GivenBack', message: 'the drain was not comp
  * A rung that ends the drain; undefined as long as it goes on.  Release only says so here: from the next pass on a request
  * that failed with GivenBack does not want the node any more (`wantsNode` of the step `lease`), and the step `hold` gives the node back.
  */
-export const ended = (view: View): Pick<RequestProgress, 'failure' | 'problem' | 'holds'> | undefined => {
+export const ended = (view: DrainView): Pick<RequestProgress, 'failure' | 'problem' | 'holds'> | undefined => {
   const { progress, rung } = view;
   if (progress.paused) return { holds: true };
   if (progress.failure === 'DeadlineExceeded') {

@@ -3,7 +3,7 @@ import type { DrainBehavior } from '../../../drain/filters.ts';
 import { addTally, countOf, startTally } from '../../../drain/tally.ts';
 import type { Pod } from '../../../pod/pod.ts';
 import type { DrainProgress, ReconcileContext } from '../../reconcile-context.ts';
-import { type Judged, stays, type View } from './view.ts';
+import { type DrainView, type Judged, stays } from './view.ts';
 import type { VmsLook } from './vms.ts';
 
 const uidOf = ({ pod }: Judged): string => pod.uid;
@@ -23,7 +23,7 @@ const behaviorBlockerInfo = (pod: Pod, behavior: DrainBehavior): BlockerInfo | u
 
 type Looked = { readonly pods: readonly Pod[]; readonly blockerInfos: ReadonlyMap<string, BlockerInfo>; readonly vms: VmsLook };
 
-export const progressAfter = (view: View, { pods, blockerInfos, vms }: Looked, context: ReconcileContext): DrainProgress => {
+export const progressAfter = (view: DrainView, { pods, blockerInfos, vms }: Looked, context: ReconcileContext): DrainProgress => {
   const { request } = view.progress;
   const left = view.behaviors.filter(one => !stays(one));
   const before = context.snapshot.notes.tallies.get(request.key) ?? startTally(request.history, left.length);

@@ -5,7 +5,7 @@ import { secondsAfter, secondsBetween } from '../../../time.ts';
 import type { RequestProgress } from '../../reconcile-context.ts';
 
 /** One request's view of the pods. */
-export type View = {
+export type DrainView = {
   readonly progress: RequestProgress;
   readonly rung?: Rung;
   readonly behaviors: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[];
@@ -18,25 +18,25 @@ const rungOf = ({ request }: RequestProgress, now: Temporal.Instant): Rung | und
   return rungAt(request.policy.ladder, secondsBetween(drainStartedAt, now));
 };
 
-export const viewOf = (progress: RequestProgress, pods: readonly Pod[], filterContext: FilterContext): View => {
+export const viewOf = (progress: RequestProgress, pods: readonly Pod[], filterContext: FilterContext): DrainView => {
   const { now } = filterContext;
   const rung = rungOf(progress, now);
   const behaviors = pods.map(pod => ({ pod, behavior: drainBehaviorOf(pod, progress.request.policy, filterContext) }));
   return { progress, behaviors, ...(rung && { rung }) };
 };
 
-export type Judged = View['behaviors'][number];
+export type Judged = DrainView['behaviors'][number];
 
 /** It is not the drain's business. */
 export const stays = ({ behavior }: Judged): boolean => behavior.behavior === 'ignore';
 
-export const isEmpty = ({ behaviors }: View): boolean => behaviors.every(stays);
+export const isEmpty = ({ behaviors }: DrainView): boolean => behaviors.every(stays);
 
 /** A refused pod stops the whole drain of its request, as it stops kubectl's: no pod is moved for a node that cannot be emptied. */
-export const isStopped = ({ behaviors }: View): boolean => behaviors.some(({ behavior }) => behavior.behavior === 'refuse');
+export const isStopped = ({ behaviors }: DrainView): boolean => behaviors.some(({ behavior }) => behavior.behavior === 'refuse');
 
 /** When pods that have been terminating for too long stop to count. */
-export const waitsEnd = ({ progress, behaviors }: View): readonly Temporal.Instant[] => {
+export const waitsEnd = ({ progress, behaviors }: DrainView): readonly Temporal.Instant[] => {
   const { skipWaitForDeleteTimeoutSeconds: wait } = progress.request.policy;
   if (wait <= 0) return [];
   return behaviors.flatMap(({ pod, behavior }) => {

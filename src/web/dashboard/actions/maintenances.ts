@@ -12,13 +12,13 @@ import { saidBy } from '../../../core/status.ts';
 import type { Api, ApiCall, ApiResponse } from '../../../operator/ports.ts';
 import type { MaintainOrder, ReleaseOrder } from '../scene.ts';
 
-/** What became of a wish: an HTTP status, and a body with words. */
-export type Reply = { readonly status: number; readonly body: { readonly message: string } };
+/** What became of an order: an HTTP status, and a body with words. */
+export type ActionResult = { readonly status: number; readonly body: { readonly message: string } };
 
 const full = 'maintenances.drydock.dev';
 const seed = 'nodemaintenances.nodemaintenance.medik8s.io';
 
-export const reply = (status: number, message: string): Reply => ({ status, body: { message } });
+export const reply = (status: number, message: string): ActionResult => ({ status, body: { message } });
 
 /** The kind to make: the one with a policy, or else the one that it replaces. */
 export const makerAmong = (served: readonly KindAdapter[]): KindAdapter | undefined =>
@@ -45,16 +45,16 @@ export const readRelease = (raw: unknown): ReleaseOrder | string => {
 };
 
 /** A call that the API server refuses is answered in its own words; one that does not reach it says so. */
-export const asked = async (api: Api, call: ApiCall): Promise<ApiResponse | Reply> => {
+export const asked = async (api: Api, call: ApiCall): Promise<ApiResponse | ActionResult> => {
   try {
     return await api.call(call);
   } catch (error) {
-    return reply(502, `the API server could not be asked: ${error instanceof Error ? error.message : String(error)}`);
+    return reply(502, `the request to the API server failed: ${error instanceof Error ? error.message : String(error)}`);
   }
 };
 
 /** It did not reach the server. */
-export const isReply = (answer: ApiResponse | Reply): answer is Reply => !('headers' in answer);
+export const isReply = (answer: ApiResponse | ActionResult): answer is ActionResult => !('headers' in answer);
 
 /** It is done. */
 export const isGood = ({ status }: ApiResponse): boolean => status >= 200 && status < 300;
@@ -62,13 +62,13 @@ export const isGood = ({ status }: ApiResponse): boolean => status >= 200 && sta
 /** Destruction is always asked for, and the replaced kind destroys unasked: it is made only for somebody who has agreed to both. */
 const bodyOf = (maker: KindAdapter, order: MaintainOrder): ReturnType<typeof maintenanceObject> | string => {
   const { node, reason, force, deleteEmptyDirData } = order;
-  const wish: MaintenanceInput = { node, ...(reason.trim() !== '' && { reason: reason.trim() }), drain: { force, deleteEmptyDirData } };
-  if (maker.name === full) return maintenanceObject(wish);
-  if (force && deleteEmptyDirData) return nodeMaintenanceObject(maker, wish);
+  const input: MaintenanceInput = { node, ...(reason.trim() !== '' && { reason: reason.trim() }), drain: { force, deleteEmptyDirData } };
+  if (maker.name === full) return maintenanceObject(input);
+  if (force && deleteEmptyDirData) return nodeMaintenanceObject(maker, input);
   return 'this cluster serves NodeMaintenance only, which always evicts pods without a controller and pods with local data: agree to both, or install the kind Maintenance (drydock install)';
 };
 
-export const maintain = async (api: Api, maker: KindAdapter | undefined, order: MaintainOrder): Promise<Reply> => {
+export const maintain = async (api: Api, maker: KindAdapter | undefined, order: MaintainOrder): Promise<ActionResult> => {
   if (maker === undefined) return reply(409, notServed);
   const body = bodyOf(maker, order);
   if (typeof body === 'string') return reply(422, body);
@@ -78,7 +78,7 @@ export const maintain = async (api: Api, maker: KindAdapter | undefined, order: 
   return isGood(answer) ? reply(201, `maintenance of ${order.node} created`) : reply(answer.status, saidBy(answer));
 };
 
-export const release = async (api: Api, request: MaintenanceRequest): Promise<Reply> => {
+export const release = async (api: Api, request: MaintenanceRequest): Promise<ActionResult> => {
   const answer = await asked(api, removal(request));
   if (isReply(answer)) return answer;
   // Gone already is what was wanted.

@@ -46,7 +46,7 @@ process.on('exit', () => {
 });
 
 /** One worker process. */
-export class Hand {
+export class WorkerProcess {
   readonly #child: ChildProcess;
   /** Test files that it could not load. */
   leftOut: Readonly<Record<string, string>> = {};

@@ -44,7 +44,7 @@ const subjectOf = ({ group, versions, resource }: AdmissionKind, { uid, version 
 };
 
 /** Decides over requests, across all replicas as if there were one that takes them one after the other where they depend on each other. */
-export class Gate {
+export class AdmissionHandler {
   readonly #options: GateOptions;
   readonly #ground: Ground;
   readonly #reservations: Reservations;

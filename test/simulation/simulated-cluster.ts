@@ -21,7 +21,7 @@ import type { SimClock } from './sim-clock.ts';
 import type { NodePlan, Story } from './story.ts';
 
 /** The cluster of a story, with everything that moves in it by itself. */
-export type Stage = {
+export type SimulatedCluster = {
   readonly cluster: EmbeddedCluster;
   readonly cloud: SimulatedCloud | undefined;
   readonly writes: Writes;
@@ -81,7 +81,7 @@ export const nodeDraft = ({ name, zone, spec, labels }: NodePlan, at: string): J
   },
 });
 
-const furnish = ({ make, runtime }: Stage, story: Story, clock: SimClock): void => {
+const furnish = ({ make, runtime }: SimulatedCluster, story: Story, clock: SimClock): void => {
   const { vms, machines, nodes, workloads, budgets } = story;
   const more = [
     ...(story.responders === undefined ? [] : lifecycleDefinitions),
@@ -107,7 +107,7 @@ const furnish = ({ make, runtime }: Stage, story: Story, clock: SimClock): void 
 };
 
 /** Sets it up; `attach` comes before the first object. */
-export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedCluster) => void): Stage => {
+export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedCluster) => void): SimulatedCluster => {
   const kubevirt = story.vms.length > 0 ? new SimulatedKubeVirt() : undefined;
   const cluster = createCluster({
     clock,
@@ -138,7 +138,7 @@ export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedC
     return written.kind === 'refused' ? undefined : written.object;
   };
   const responders = story.responders && new Responders(story.responders, cluster, clock, clock.nowMs);
-  const stage: Stage = { cluster, responders, cloud, writes, runtime, silent, odds: [], make };
+  const stage: SimulatedCluster = { cluster, responders, cloud, writes, runtime, silent, odds: [], make };
   startPlanPods({ cluster, writes, clock }, story.seed);
   furnish(stage, story, clock);
   return stage;

@@ -7,13 +7,13 @@ import type { SimClock } from './sim-clock.ts';
 import type { Story } from './story.ts';
 
 /** Makes the operator worse than it is: what it sends is not what it decided. For tests of the checker. */
-export type Warp = (api: Api, world: World) => Api;
+export type Warp = (api: Api, world: SimulationContext) => Api;
 
 /** Is told what a process of the operator asks the API server for; a watch that is begun is one call. */
 export type Asked = (method: ApiCall['method'] | 'WATCH', path: string) => void;
 
 /** All that the parts of one play share. */
-export type World = {
+export type SimulationContext = {
   readonly story: Story;
   readonly clock: SimClock;
   readonly cluster: EmbeddedCluster;

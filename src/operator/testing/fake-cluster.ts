@@ -96,7 +96,7 @@ const plurals: Readonly<Record<string, readonly string[]>> = {
 export const uidOf = (path: string): string => `uid${path.replaceAll('/', '-')}`;
 
 /** A small cluster in memory: objects by path, watched and patched as the API server does it. Nothing happens in it by itself. */
-export class Cluster implements Api, Watcher {
+export class FakeCluster implements Api, Watcher {
   readonly #objects = new Map<string, JsonObject>();
   readonly #followers = new Set<Pick<Follower<CachedObject>, 'collection' | 'tell' | 'sync'>>();
   readonly #held = new Set<string>();

@@ -5,7 +5,7 @@ import type { JsonObject } from '../core/json.ts';
 import { systemClock } from '../support/clock.ts';
 import { silentLog } from '../support/log.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { Gate } from './gate.ts';
+import { AdmissionHandler } from './admission-handler.ts';
 import type { AdmissionVerdict, Review } from './review.ts';
 import {
   alpha,
@@ -33,8 +33,8 @@ const serverWith = (...nodes: readonly JsonObject[]): MemoryServer => {
   return server;
 };
 
-const gateTo = (api: MemoryServer, openShift = false, clock = systemClock): Gate =>
-  new Gate({ api, clock, log: silentLog, openShift, namespace: own });
+const gateTo = (api: MemoryServer, openShift = false, clock = systemClock): AdmissionHandler =>
+  new AdmissionHandler({ api, clock, log: silentLog, openShift, namespace: own });
 
 const ask = async (api: MemoryServer, kind: AdmissionKind, asked: Review, openShift = false): Promise<string> => {
   const gate = gateTo(api, openShift);
@@ -357,7 +357,7 @@ describe('the quorum anywhere else', () => {
 
 /** What the API server does: asks a replica of the webhook, and stores a moment after a yes. */
 const createVia = async (
-  gate: Gate,
+  gate: AdmissionHandler,
   api: MemoryServer,
   kind: AdmissionKind,
   created: JsonObject,
@@ -374,8 +374,8 @@ const messagesOf = (verdicts: readonly AdmissionVerdict[]): readonly string[] =>
   verdicts.map(verdict => (verdict.kind === 'allowed' ? 'allowed' : verdict.message)).sort();
 
 describe('requests at the same time, through three replicas', () => {
-  const replicas = (api: MemoryServer): readonly Gate[] => [gateTo(api), gateTo(api), gateTo(api)];
-  const through = (gates: readonly Gate[], index: number): Gate => gates[index % gates.length] as Gate;
+  const replicas = (api: MemoryServer): readonly AdmissionHandler[] => [gateTo(api), gateTo(api), gateTo(api)];
+  const through = (gates: readonly AdmissionHandler[], index: number): AdmissionHandler => gates[index % gates.length] as AdmissionHandler;
 
   test('eight for one node: one is stored, the others get message 2', async () => {
     const api = serverWith(node('n1'));

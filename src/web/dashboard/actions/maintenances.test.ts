@@ -5,7 +5,7 @@ import { medik8s } from '../../../apis/medik8s.ts';
 import type { KindAdapter } from '../../../core/request/request.ts';
 import type { Api, ApiCall } from '../../../operator/ports.ts';
 import { answering } from '../testing/answering.ts';
-import { maintain, makerAmong, readOrder, readRelease, release } from './wishes.ts';
+import { maintain, makerAmong, readOrder, readRelease, release } from './maintenances.ts';
 
 const full = maintenance('medik8s-leases');
 const seed = medik8s('medik8s-leases');
@@ -82,7 +82,13 @@ const answers: readonly (readonly [what: string, maker: KindAdapter | undefined,
   ['the kind has just gone', full, answering(404), 409, /drydock install/],
   ['the user may not', full, answering(403, { message: 'maintenances is forbidden' }), 403, /^maintenances is forbidden$/],
   ['a webhook says no', full, answering(409, { message: 'already exists' }), 409, /^already exists$/],
-  ['nobody answers', full, { call: () => Promise.reject(new Error('ECONNREFUSED')) }, 502, /could not be asked: ECONNREFUSED/],
+  [
+    'nobody answers',
+    full,
+    { call: () => Promise.reject(new Error('ECONNREFUSED')) },
+    502,
+    /request to the API server failed: ECONNREFUSED/,
+  ],
 ];
 
 for (const [what, maker, api, status, words] of answers) {

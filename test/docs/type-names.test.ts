@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+/** One name is one thing: no two files of src export a type of the same name (docs/architecture.md, Words). */
+
+const root = join(import.meta.dirname, '..', '..');
+
+/** One of the two is a plan's: what its decisions see beside what the dashboard shows. */
+const allowed = ['NodeView', 'PlanView'];
+
+const declared = /^export (?:declare )?(?:abstract )?(?:type|interface|class|enum) (\w+)/gm;
+
+const filesByName = (sources: ReadonlyMap<string, string>): ReadonlyMap<string, readonly string[]> => {
+  const found = new Map<string, string[]>();
+  for (const [file, text] of sources)
+    for (const [, name = ''] of text.matchAll(declared)) found.set(name, [...(found.get(name) ?? []), file]);
+  return found;
+};
+
+const sharedNames = (sources: ReadonlyMap<string, string>): readonly string[] =>
+  [...filesByName(sources)].filter(([, files]) => files.length > 1).map(([name, files]) => `${name}: ${files.toSorted().join(', ')}`);
+
+const sources = new Map(
+  globSync('src/**/*.{ts,tsx}', { cwd: root })
+    .filter(file => !file.endsWith('.test.ts'))
+    .map(file => [file, readFileSync(join(root, file), 'utf8')]),
+);
+
+test('no two files of src export a type of the same name', () => {
+  assert.ok(filesByName(sources).size > 500, `${filesByName(sources).size} types found`);
+  const isAllowed = (line: string): boolean => allowed.some(name => line.startsWith(`${name}: `));
+  assert.deepEqual(
+    sharedNames(sources).filter(line => !isAllowed(line)),
+    [],
+  );
+});
+
+test('what is allowed is still shared, and one of the two is a plan of the core, its loop or its commands', () => {
+  const files = filesByName(sources);
+  for (const name of allowed) {
+    const sharing = files.get(name) ?? [];
+    assert.ok(sharing.length > 1, `${name} is not shared any more: take it out of the list`);
+    assert.ok(
+      sharing.some(file => /^src\/(core\/plan|operator\/plans|cli\/plan)\//.test(file)),
+      sharing.join(', '),
+    );
+  }
+});
+
+test('a second type of a name is noticed', () => {
+  const planted = new Map([...sources, ['src/kube/planted.ts', 'export type EvictionPlan = string;\n']]);
+  assert.ok(sharedNames(planted).includes('EvictionPlan: src/core/drain/plan.ts, src/kube/planted.ts'));
+});
