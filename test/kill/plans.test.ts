@@ -33,6 +33,7 @@ const essential = [
   'DELETE pods 1',
   'DELETE maintenances 1',
   'POST maintenanceplanrecords 1',
+  'PATCH maintenanceplans 2',
 ];
 
 /** A life may have fewer reports than the one before it, since one report tells of several events that come together: then it has ended before the blow. */
@@ -41,18 +42,23 @@ const assertShorterLife = (at: string, writes: readonly string[]): void => {
   assert.ok(!writes.includes(at), `${at} has been written, and the blow has fallen at it`);
 };
 
-describe('an operator that is killed at every write of a plan and started again', { skip, timeout: 400_000 }, () => {
+describe('an operator that is killed at every write of a plan and started again', { skip, timeout: 600_000 }, () => {
   const { api } = controlPlane;
   let keeper: Keeper;
   let work: Work;
   let kernel = 'none';
   let lives = 0;
+  /** The first attempt of the work fails. */
+  let failsFirst = false;
 
   before(async () => {
     await installShipped(controlPlane, ['plans']);
     await create(api, dueNode(worker, { labels: { group: name } }));
     await nodesReady(api, [worker]);
-    work = new Work(api, (_node, about) => (isWork(about) ? { kernel } : { exitCode: 0 }));
+    work = new Work(api, (_node, about) => {
+      if (!isWork(about)) return { exitCode: 0 };
+      return failsFirst && about.pod.endsWith('-1') ? { exitCode: 1 } : { kernel };
+    });
     keeper = await Keeper.start(controlPlane);
     await keeper.settled();
   });
@@ -71,11 +77,12 @@ describe('an operator that is killed at every write of a plan and started again'
 
   const assertInOrder = async (uid: string, pods: number): Promise<void> => {
     const all = await verdicts(uid);
+    const attempts = failsFirst ? 2 : 1;
     assert.deepEqual(
-      all.map(({ verdict, rebooted, attempts }) => ({ verdict, rebooted, attempts })),
-      [{ verdict: 'Done', rebooted: true, attempts: 1 }],
+      all.map(one => ({ verdict: one.verdict, rebooted: one.rebooted, attempts: one.attempts })),
+      [{ verdict: 'Done', rebooted: true, attempts }],
     );
-    assert.equal(work.counts.get(worker), pods + 1, 'one pod has worked, once');
+    assert.equal(work.counts.get(worker), pods + attempts, 'one pod has worked for each attempt');
     const { spec, metadata } = await getNode(api, worker);
     assert.deepEqual(
       [spec.unschedulable ?? false, spec.taints ?? [], metadata.annotations?.['drydock.dev/before']],
@@ -86,7 +93,7 @@ describe('an operator that is killed at every write of a plan and started again'
     }
   };
 
-  /** One plan from its creation to its end, with a blow where it is reached. */
+  /** One plan from its creation until it is deleted and gone, with a blow where it is reached. */
   const live = async (at: string | undefined, moment: 'before' | 'after', beside = {}): Promise<readonly string[]> => {
     lives += 1;
     kernel = `7.${lives}.0`;
@@ -100,17 +107,17 @@ describe('an operator that is killed at every write of a plan and started again'
     try {
       await untilPlan(api, name, 'complete', ({ phase }) => phase === 'Complete', { deadlineMs: 40_000, everyMs: 25 });
       await keeper.settled();
-      if (at !== undefined && keeper.struck !== at) assertShorterLife(at, keeper.writes);
       await assertInOrder(metadata.uid, pods);
+      await api.delete(planPath(name));
+      await until('the plan to be gone', async () => (await api.call('GET', planPath(name))).status === 404, { everyMs: 25 });
+      await keeper.settled();
+      if (at !== undefined && keeper.struck !== at) assertShorterLife(at, keeper.writes);
     } catch (error) {
       const what = `${at} ${moment}\n${error instanceof Error ? error.message : String(error)}\n${keeper.log()}`;
       throw new Error(what, { cause: error });
     }
     const { writes } = keeper;
     keeper.arm(undefined);
-    await api.delete(planPath(name));
-    await until('the plan to be gone', async () => (await api.call('GET', planPath(name))).status === 404, { everyMs: 25 });
-    await keeper.settled();
     return writes;
   };
 
@@ -135,6 +142,18 @@ describe('an operator that is killed at every write of a plan and started again'
         'POST pods 3',
       ]);
       for (const at of targets) await live(at, moment, beside);
+    });
+
+    test(`killed at each pod of work that fails once and is tried again, ${when}`, async () => {
+      failsFirst = true;
+      try {
+        const job = { podSpec, rebootsNode: true, timeoutSeconds: 20, attempts: 2 };
+        const targets = (await live(undefined, moment, { work: { job } })).filter(write => write.includes(' pods '));
+        assert.deepEqual(targets.toSorted(), ['DELETE pods 1', 'DELETE pods 2', 'POST pods 1', 'POST pods 2']);
+        for (const at of targets) await live(at, moment, { work: { job } });
+      } finally {
+        failsFirst = false;
+      }
     });
   }
 });

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../src/core/json.ts';
-import { nodeStates, preparingStates, verdictWords } from '../../src/core/plan/in-flight.ts';
+import { nodeStates, preparingStates, verdictWords, workKinds } from '../../src/core/plan/in-flight.ts';
 import { planPhases } from '../../src/core/plan/plan.ts';
 import { hookStates } from '../../src/core/plan/pods/hook.ts';
 import { rehearsalStates } from '../../src/core/plan/rehearsal/rehearsal.ts';
@@ -13,15 +13,12 @@ export const stageNames: readonly string[] = ['canary', 'rest', 'control-plane']
 
 const nodeUid = (chance: Chance, { word }: Draw, node: string): string => pick(chance, [uidOf(`/api/v1/nodes/${node}`), word()]);
 
-/** As Drydock counts them in a status: the core lists the pods of all attempts of a node by name. */
-const attempts = (chance: Chance): number => pick(chance, [-1, 0, 1, 2, 10]);
-
-const task = (chance: Chance, { time, word }: Draw): JsonObject => ({
-  since: time(),
-  attempt: attempts(chance),
-  pod: word(),
-  podUID: maybe(chance, word),
-  message: word(),
+const task = (chance: Chance, draw: Draw): JsonObject => ({
+  since: draw.time(),
+  attempt: draw.int(),
+  pod: draw.word(),
+  podUID: maybe(chance, draw.word),
+  message: draw.word(),
 });
 
 const outcome = (chance: Chance, { word }: Draw): JsonObject => ({
@@ -39,10 +36,12 @@ const slot = (chance: Chance, draw: Draw): JsonObject => {
     nodeUID: nodeUid(chance, draw, node),
     stage: pick(chance, [...stageNames, word()]),
     revision: word(),
+    work: { kind: pick(chance, workKinds), rebootsNode: chance() < 0.5, timeoutSeconds: draw.int() },
+    domains: maybe(chance, () => ({ [word()]: word() })),
     state: pick(chance, nodeStates),
     startTime: time(),
     since: time(),
-    attempt: attempts(chance),
+    attempt: draw.int(),
     bootIDBefore: maybe(chance, word),
     podUID: maybe(chance, word),
     workStartTime: maybe(chance, time),

@@ -151,6 +151,10 @@ describe('a node in flight', () => {
     assert.equal(to({ state: 'Rebooting', of: { ...held, bootId: 'next', conditions: [] } }), 'Rebooting, Rebooting');
     assert.equal(to({ state: 'Rebooting', of: { ...held, bootId: 'next' } }), 'Verifying');
     assert.equal(to({ state: 'Rebooting', one: { since: at(-100) } }), 'Failed held', 'exit code 0 without the reboot');
+    assert.match(step({ state: 'Rebooting' }).waiting?.who ?? '', /it has not booted yet/);
+    const untold = makeInFlight('n1', { state: 'Rebooting', attempt: 1, work: begunWork(work) });
+    const snapshot = makePlanSnapshot({ plan: makePlan({ work }), nodes: [makePlanNode(makeReadyNode('n1', held))] });
+    assert.match(advance(snapshot, untold, { withdrawn: false }, now).waiting?.who ?? '', /it reports no boot ID/);
     const still = { ...work, rebootsNode: false } as const;
     assert.equal(to({ state: 'Working', pod: { phase: 'Succeeded' }, one: seen, plan: { work: still } }), 'Verifying');
   });

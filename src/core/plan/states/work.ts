@@ -119,14 +119,21 @@ export const working: State = (view, now) => {
 
 const proofOf = ({ node }: NodeView): boolean => node !== undefined && isSound(node.node);
 
+/** Why the node has not booted, as far as that can be seen. */
+const unbooted = (view: NodeView): string => {
+  if (isRebooted(view)) return 'it has booted and is not Ready yet';
+  const isTold = view.one.bootIdBefore !== undefined && view.node?.node.bootId !== undefined;
+  return isTold ? 'it has not booted yet' : 'it reports no boot ID, so that nobody can tell whether it has booted';
+};
+
 /** The node goes down and comes back. Only another boot ID says that it has. */
 export const rebooting: State = (view, now) => {
   const { one } = view;
   if (isRebooted(view) && proofOf(view)) return become(one, 'Verifying', now);
   const until = secondsAfter(one.since, one.work.timeoutSeconds);
-  const what = isRebooted(view) ? 'it has booted and is not Ready yet' : 'it has not booted yet';
+  const what = unbooted(view);
   if (isBefore(now, until)) return { one, waiting: { word: 'Rebooting', who: what, node: one.node, ends: until }, again: until };
-  return fail(view, now, isRebooted(view) ? 'The node has booted and is not Ready' : 'The work has ended, and the node has not booted');
+  return fail(view, now, `The work has ended, and the node has not come back: ${what}`);
 };
 
 /** The name of the pod of each attempt so far. */
