@@ -191,6 +191,8 @@ describe('a node in flight', () => {
     const booted = { ...held, bootId: 'next' };
     const soaking = { state: 'Soaking', of: booted, plan: { soakSeconds: 30 } } as const;
     assert.equal(to({ ...soaking, one: { soakSince: at(-29) } }), 'Soaking, Soaking');
+    assert.equal(to({ ...soaking, of: held, one: { soakSince: at(-30) } }), 'Soaking, SoakBroken');
+    assert.equal(to({ ...soaking, of: held, one: { soakSince: at(-30), rebooted: true } }), 'Done', 'that it has booted is proven');
     assert.equal(to({ ...soaking, one: { soakSince: at(-30) } }), 'Done');
     const broken = step({ ...soaking, of: { ...booted, conditions: [] }, one: { soakSince: at(-29) } });
     assert.deepEqual([broken.one?.soakSince, broken.waiting?.word], [undefined, 'SoakBroken']);

@@ -133,6 +133,8 @@ export const planChecker = (around: Around): Checker => {
   const [limits, conditions, verdicts] = [limitsChecker(around, outages), conditionsChecker(around), verdictChecker(around)];
 
   const recordChanged = (object: Stored): void => {
+    // Somebody makes odd ones, of no plan.
+    if (!store.list(plans).some(({ metadata }) => metadata.uid === text(object, 'spec', 'planUID'))) return;
     const isOfRun = (one: Stored): boolean =>
       ['planUID', 'runID', 'revision'].every(field => text(one, 'spec', field) === text(object, 'spec', field));
     const uids = store

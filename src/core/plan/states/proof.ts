@@ -5,7 +5,8 @@ import { become, end, fail, isOutdated, isRebooted, isSound, type NodeView, type
 /** What is not as it should be; undefined when the node is well and done. `final`: it will not become so by waiting. */
 const missing = (view: NodeView): { readonly what: string; readonly final: boolean } | undefined => {
   const { node, snapshot } = view;
-  const rebooted = isRebooted(view);
+  // What has been proven stays so: a boot ID that comes back would keep the node soaking for ever.
+  const rebooted = view.one.rebooted === true || isRebooted(view);
   if (snapshot.plan.rebooted === 'Required' && !rebooted) return { what: 'it has not booted since the work began', final: true };
   if (node === undefined || !isSound(node.node)) return { what: 'it is not Ready', final: false };
   if (node.done === true) return undefined;
