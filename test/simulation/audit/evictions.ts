@@ -38,6 +38,8 @@ const ofWhole = (value: unknown, whole: number): number =>
 
 const desiredOf = (budget: Stored, scale: number): number => {
   const { minAvailable, maxUnavailable } = part(budget, 'spec');
+  // One that says neither wants nothing (disruption controller, getExpectedPodCount).
+  if (minAvailable === undefined && maxUnavailable === undefined) return 0;
   return minAvailable === undefined ? Math.max(0, scale - ofWhole(maxUnavailable, scale)) : ofWhole(minAvailable, scale);
 };
 

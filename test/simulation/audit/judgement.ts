@@ -12,6 +12,12 @@ export const ownerOf = (pod: Stored): { readonly kind: string; readonly name: st
   return owner && { kind: owner.kind, name: owner.name, uid: owner.uid };
 };
 
+/** Of the apps group, as kubectl drain asks: others of that name are controllers like any other. */
+const isOfDaemonSet = (pod: Stored): boolean =>
+  pod.metadata.ownerReferences?.some(
+    ({ kind, apiVersion, controller }) => controller === true && kind === 'DaemonSet' && apiVersion.startsWith('apps/'),
+  ) === true;
+
 export const isTerminating = (pod: Stored): boolean => pod.metadata.deletionTimestamp !== undefined;
 
 export const isFinished = (pod: Stored): boolean => ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'));
@@ -62,7 +68,7 @@ export const judge = (pod: Stored, version: Pick<Version, 'resource' | 'object'>
   if (isOverdue(policy, pod, nowMs)) return 'stays';
   if (pod.metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined) return 'stays';
   if (!fits(part(policy, 'podSelector'), pod) || isPicked(policy, 'ignorePods', pod)) return 'stays';
-  if (ownerOf(pod)?.kind === 'DaemonSet' && !isFinished(pod)) return ofDaemonSet(pod, policy, store);
+  if (isOfDaemonSet(pod) && !isFinished(pod)) return ofDaemonSet(pod, policy, store);
   if (isTerminating(pod) || isFinished(pod)) return 'goes';
   if (isPicked(policy, 'awaitPods', pod)) return 'awaited';
   // What a VM has it takes along.
