@@ -50,6 +50,7 @@ const lasting = new Set([
   'NotReady',
   'MaxUnavailable',
   'OtherPlanLimit',
+  'Topology',
   'Blocked',
   'Gate',
   'GateUnknown',

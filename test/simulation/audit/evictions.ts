@@ -119,14 +119,15 @@ export const evictionChecker = (around: Around): Checker => {
       fail('held first', `${key} is asked to go, and node ${name} is not cordoned and tainted`);
   };
 
-  /** The pods of plans go when their work is over, or given up. */
+  /** The pods of plans go when their work is over, or given up; or when somebody else drains the node who may delete pods. */
   const checkPlanPod = (pod: Stored): void => {
     const { name, annotations = {} } = pod.metadata;
     const plan = store.get('maintenanceplans.drydock.dev', '', annotations[planAnnotation] ?? '');
     const working = objects(at(plan, 'status', 'inFlight')).some(
       one => text(one, 'podUID') === pod.metadata.uid && text(one, 'state') === 'Working',
     );
-    if (working && !isFinished(pod)) fail('plans', `pod ${name} is deleted in the middle of its work`);
+    const isAllowed = records.wanting(nodeOfPod(pod), staleMs()).some(mayDelete);
+    if (working && !isFinished(pod) && !isAllowed) fail('plans', `pod ${name} is deleted in the middle of its work`);
   };
 
   const before = (served: Served): void => {
