@@ -64,7 +64,7 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
         // What the cluster's own controllers change meanwhile is nobody's here.
         const looked = async (): Promise<readonly unknown[]> =>
           (await Promise.all(names.map(name => getNode(api, name)))).map(({ metadata, spec }) => [
-            spec,
+            spec.unschedulable,
             metadata.annotations?.['drydock.dev/before'],
           ]);
         const before = await looked();
@@ -305,9 +305,9 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
     });
 
     test('what is wrong is said in one line, with what to do', async () => {
-      assert.match((await wrong('plan', 'create', 'x', '--image', 'y')).stderr, /say which nodes with --selector/);
+      assert.match((await wrong('plan', 'create', 'x', '--image', 'y')).stderr, /select the nodes with --selector/);
       assert.match((await wrong('plan', 'create', 'x', '-l', 'a=b', '--image', 'y', '--max-in-flight', 'many')).stderr, /--max-in-flight/);
-      assert.match((await wrong('plan', 'create', 'x', '-l', 'a=b', '--command')).stderr, /name it with --image/);
+      assert.match((await wrong('plan', 'create', 'x', '-l', 'a=b', '--command')).stderr, /add --image/);
       assert.match((await wrong('plan', 'status', '-w')).stderr, /name the plan/);
       assert.match((await wrong('plan', 'halt')).stderr, /--reason.*--release/);
       const none = await harness.drydock('plan', 'pause', 'nothing');
@@ -337,7 +337,7 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
       await run('why', names[0] ?? ''),
       /MaintenancePlan stopped selects it, .* is Halted: .*storage is degraded\. What helps: drydock plan halt --release/,
     );
-    assert.equal(await run('plan', 'halt', '--release'), 'plans go on; they were halted: storage is degraded\n');
+    assert.equal(await run('plan', 'halt', '--release'), 'plans continue; they were halted: storage is degraded\n');
     await untilPlan(api, 'stopped', 'complete', ({ phase }) => phase === 'Complete');
     assert.equal(await run('plan', 'halt', '--release'), 'plans were not halted\n');
   });
