@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../core/json.ts';
 import type { InFlight, NodeVerdict, Preparing } from '../core/plan/in-flight.ts';
-import { type Concurrency, mostAttempts, type Plan, type Prepare, type Run, type Stage, type Work } from '../core/plan/plan.ts';
+import { begunWork, type Concurrency, mostAttempts, type Plan, type Prepare, type Run, type Stage, type Work } from '../core/plan/plan.ts';
 import type { Approval, RecordSlice } from '../core/plan/snapshot.ts';
 import { partsInForce } from '../core/plan/undo.ts';
 import { short } from '../core/plan/writes.ts';
@@ -41,8 +41,6 @@ const workOf = ({ work }: MaintenancePlanSpec): Work => {
   }
   return { kind: 'none' };
 };
-
-const reboots = (work: Work): boolean => work.kind === 'reboot' || (work.kind === 'job' && work.rebootsNode);
 
 const concurrencyOf = ({ concurrency = {} }: MaintenancePlanSpec): Concurrency => {
   const { maxInFlight = 1, perTopology = [], foreignCordon = 'Wait', ramp } = concurrency;
@@ -129,7 +127,7 @@ const proofOf = (
   { due, done = {} }: MaintenancePlanSpec,
   work: Work,
 ): Pick<Plan, 'rebooted' | 'provenWithinSeconds' | 'dueAfterSeconds'> => ({
-  rebooted: done.rebooted ?? (reboots(work) ? 'Required' : 'Optional'),
+  rebooted: done.rebooted ?? (begunWork(work).rebootsNode ? 'Required' : 'Optional'),
   provenWithinSeconds: done.withinSeconds ?? 600,
   ...(due?.olderThanSeconds !== undefined && { dueAfterSeconds: due.olderThanSeconds }),
 });

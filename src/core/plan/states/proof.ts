@@ -1,6 +1,6 @@
 import { isBefore, secondsAfter } from '../../time.ts';
 import { gateAtSoak } from '../gates/ask-gates.ts';
-import { become, end, fail, isOutdated, isRebooted, isSound, type NodeView, type State, type Step } from './common.ts';
+import { become, end, fail, hasHold, isOutdated, isRebooted, isSound, type NodeView, type State, type Step } from './common.ts';
 
 /** What is not as it should be; undefined when the node is well and done. `final`: it will not become so by waiting. */
 const missing = (view: NodeView): { readonly what: string; readonly final: boolean } | undefined => {
@@ -48,11 +48,11 @@ const soak = (view: NodeView, seconds: number, now: Temporal.Instant, done: () =
 
 /** Everything has to stay well without a break, still without pods. */
 export const soaking: State = (view, now) => {
-  const { one, node, child, snapshot } = view;
+  const { one, node, snapshot } = view;
   const outdated = finished(view, now);
   if (outdated !== undefined) return outdated;
   if (node?.done === false) return fail(view, now, 'It was done and is not any more');
-  if (child === undefined || child.deleting) return end(one, now, 'Done', 'Done; somebody has released it before its soak time was over');
+  if (!hasHold(view)) return end(one, now, 'Done', 'Done; somebody has released it before its soak time was over');
   return soak(view, snapshot.plan.soakSeconds, now, () => end(one, now, 'Done', 'Done'));
 };
 
