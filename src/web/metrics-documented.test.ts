@@ -130,6 +130,7 @@ test('labels that alerts ask for have values that there are', () => {
 const causes: Readonly<Record<Blocker['cause'], true>> = {
   AdmissionDenied: true,
   AwaitingCompletion: true,
+  WorkOfPlan: true,
   BudgetNeverAllows: true,
   BudgetNotSynced: true,
   DaemonSet: true,

@@ -5,7 +5,7 @@ import { cordon, create, getNode, nodesReady } from '../control-plane/cluster.ts
 import { type Manifest } from '../control-plane/manifests.ts';
 import { waitFor } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
-import { isHeld, ourTaints, untilGone } from './look.ts';
+import { isHeld, maintenance, ourTaints, untilGone, untilMaintenance } from './look.ts';
 import { type Deed, dueNode, type MaintenancePlan, plan, planPath, untilPlan, Work } from './plan-work.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan on a real control plane: stages, limits, proof, failures and approvals. Every test has nodes of its own. */
@@ -147,6 +147,24 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
     assert.equal((await api.get<MaintenancePlan>(planPath('foreign'))).status?.inFlight?.length, 0);
     await api.patch(planPath('foreign'), { spec: { paused: false } });
     await untilPlan(api, 'foreign', 'complete', ({ phase }) => phase === 'Complete');
+  });
+
+  test('a maintenance that somebody makes in the middle of the work waits for its end', async () => {
+    const [name = ''] = await nodesOf('shared', 1);
+    deeds.set(name, { kernel: '6.12.9', workMs: 8000 });
+    const job = { podSpec: { containers: [{ name: 'up', image: 'example.test/kernel:1' }] }, rebootsNode: true, timeoutSeconds: 60 };
+    await create(api, plan('shared', 'shared', { work: { job } }));
+    await untilPlan(api, 'shared', 'working', () => work.counts.has(name));
+    await create(api, maintenance('disks', { nodeName: name, drain: { force: true } }));
+    const { blockers = [] } = await untilMaintenance(api, 'disks', 'Draining', ({ blockers }) => blockers !== undefined);
+    assert.deepEqual(
+      blockers.map(({ cause, pod }) => [cause, pod?.namespace]),
+      [['WorkOfPlan', 'drydock-plans']],
+    );
+    const done = await untilPlan(api, 'shared', 'complete', ({ phase }) => phase === 'Complete');
+    assert.deepEqual([done.nodes?.done, work.counts.get(name)], [1, 1], 'one pod, which nobody has evicted');
+    await untilMaintenance(api, 'disks', 'Drained');
+    assert.equal(isHeld(await getNode(api, name), ourTaints), true, 'the node stays with whoever else has it');
   });
 
   test('two plans on the same nodes keep to the limits of both', async () => {

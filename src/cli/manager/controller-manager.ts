@@ -10,6 +10,7 @@ import { NodeReconciler, type NodeReconcilerOptions } from '../../operator/node/
 import { NodeSilencer } from '../../operator/node/node-silencer.ts';
 import { countedByState } from '../../operator/node/overview.ts';
 import { PlanReconciler, type PlanReconcilerOptions } from '../../operator/plans/plan-reconciler.ts';
+import { planWorkOn } from '../../operator/plans/plan-work.ts';
 import type { AlertSilencer, Monitoring, Overview } from '../../operator/ports.ts';
 import type { OpenStackTerms } from './openstack.ts';
 import { scanner, signals } from './scanner.ts';
@@ -95,9 +96,10 @@ export const controllerManager = (all: ControllerManagerOptions): ControllerMana
     ...options,
     namespaces,
     readWindow: machineAdapter.readWindow,
+    planWork: nodeName => planWorkOn(plans.plans, nodeName),
     ...(injector && { hypervisors: injector }),
   });
-  const { api, clock } = options;
+  const { api, clock, monitoring, fence } = options;
   const manager = new MachineManager({
     scanner: scanner({ api, clock, ...machines }),
     ...options,
@@ -108,15 +110,15 @@ export const controllerManager = (all: ControllerManagerOptions): ControllerMana
     signals,
     changed: () => plans.everything(),
   });
-  const plans = new PlanReconciler({
+  const plans: PlanReconciler = new PlanReconciler({
     ...options,
+    touched: nodeName => operator.touch(nodeName),
     cache: operator.cache,
     machines: manager.forPlans,
     adapter: planAdapter,
     workNamespace,
     haltLease,
   });
-  const { monitoring, fence } = options;
   const silencer = monitoring && new NodeSilencer({ cache: operator.cache, silencer: monitoring, fence, clock });
   return {
     run: async signal => {

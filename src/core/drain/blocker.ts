@@ -29,6 +29,7 @@ type Cause =
   | 'Unmanaged'
   | 'DaemonSet'
   | 'AwaitingCompletion'
+  | 'WorkOfPlan'
   | 'EarlierWave'
   | 'EvictionRequested'
   | 'EvictionResponder'
@@ -61,6 +62,7 @@ export const needsHelp = ({ cause }: BlockerInfo): boolean =>
   cause !== 'DisruptionBudget' &&
   cause !== 'Terminating' &&
   cause !== 'EarlierWave' &&
+  cause !== 'WorkOfPlan' &&
   cause !== 'EvictionRequested' &&
   cause !== 'EvictionResponder' &&
   cause !== 'Throttled' &&

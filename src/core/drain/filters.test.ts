@@ -71,6 +71,26 @@ for (const [what, pod, policy, expected] of cases) {
   });
 }
 
+test('a pod that works for a plan on this node is waited for, and no other', () => {
+  const work = unowned({ namespace: 'drydock-plans', labels: { 'drydock.dev/maintenance-plan': 'kernel' } });
+  const told = (pod: Pod, plans: ReadonlySet<string> | undefined = new Set(['kernel'])) => {
+    const behavior = drainBehaviorOf(pod, careful, { ...filterContext, planWork: { namespace: 'drydock-plans', plans } });
+    return 'reason' in behavior ? `${behavior.behavior} ${behavior.reason}` : behavior.behavior;
+  };
+  assert.equal(told(work), 'await WorkOfPlan');
+  assert.equal(told(work, undefined), 'await WorkOfPlan', 'the plans are not known yet');
+  assert.equal(told({ ...work, phase: 'Succeeded' }), 'await WorkOfPlan', 'what it came to is not noted yet');
+  assert.equal(told(work, new Set(['firmware'])), 'refuse Unmanaged', 'that plan is done with the node');
+  assert.equal(told({ ...work, namespace: 'shop' }), 'refuse Unmanaged', 'somebody else has made it');
+  assert.equal(told({ ...work, labels: {} }), 'refuse Unmanaged');
+  assert.equal(told({ ...work, deletionTimestamp: at(120) }), 'evict', 'it is going');
+  const own = { ...careful, ignorePods: [{ namespaces: ['drydock-plans'] }] };
+  assert.equal(
+    drainBehaviorOf(work, own, { ...filterContext, planWork: { namespace: 'drydock-plans', plans: undefined } }).behavior,
+    'ignore',
+  );
+});
+
 test('a DaemonSet pod that is refused is told what its DaemonSet is, and what would help', () => {
   const told = (name: string) => {
     const behavior = drainBehaviorOf(makePod('a', { owner: { ...daemon, name } }), { ...careful, ignoreDaemonSets: false }, filterContext);

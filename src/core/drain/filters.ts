@@ -1,3 +1,4 @@
+import { planAnnotation } from '../plan/plan.ts';
 import { isDaemonSetPod, isFinished, isTerminating, type Pod, terminatingSince } from '../pod/pod.ts';
 import { matches } from '../pod/selector.ts';
 import type { DrainPolicy, PodPick } from '../request/policy.ts';
@@ -11,7 +12,7 @@ export type DrainBehavior =
   /** It is not the drain's business. */
   | { readonly behavior: 'ignore'; readonly reason: 'TerminatingTooLong' | 'MirrorPod' | 'NotSelected' | 'LeftAlone' | 'DaemonSet' }
   /** It is left to end by itself. */
-  | { readonly behavior: 'await'; readonly reason: 'AwaitingCompletion' | 'GoesWithItsVm' }
+  | { readonly behavior: 'await'; readonly reason: 'AwaitingCompletion' | 'GoesWithItsVm' | 'WorkOfPlan' }
   /** Evicting it would destroy something, and nobody has agreed to that. */
   | {
       readonly behavior: 'refuse';
@@ -20,6 +21,14 @@ export type DrainBehavior =
       readonly remedy: string;
     };
 
+/** The plans that work on the node: an eviction would cut off in the middle what they do there, or take away what it came to. */
+export type PlanWork = {
+  /** Where the pods that do it are: nobody else may make pods there. */
+  readonly namespace: string;
+  /** Labels of the plans; undefined as long as they are not known. */
+  readonly plans: ReadonlySet<string> | undefined;
+};
+
 /** What has to be known beside the pod. */
 export type FilterContext = {
   readonly now: Temporal.Instant;
@@ -27,6 +36,8 @@ export type FilterContext = {
   readonly daemonSets: ReadonlySet<string> | undefined;
   /** The VMs of virt-launcher pods, by the uid of the pod. */
   readonly vmPods: ReadonlyMap<string, VmPod>;
+  /** Missing where nobody asks for plans. */
+  readonly planWork?: PlanWork | undefined;
 };
 
 type Rule = (pod: Pod, policy: DrainPolicy, filterContext: FilterContext) => DrainBehavior | undefined;
@@ -76,6 +87,13 @@ const daemonSetPod: Rule = (pod, policy, { daemonSets }) => {
 
 /** What is going already needs no permission to go. */
 const leaving: Rule = (pod, policy) => (isTerminating(pod) || isFinished(pod) ? evict(pod, policy) : undefined);
+
+/** A plan ends its work within its time limit, and notes what it came to: that is waited for, whoever else drains the node. */
+const workOfPlan: Rule = (pod, _policy, { planWork }) => {
+  const plan = pod.labels[planAnnotation];
+  if (planWork === undefined || plan === undefined || pod.namespace !== planWork.namespace || isTerminating(pod)) return undefined;
+  return planWork.plans === undefined || planWork.plans.has(plan) ? { behavior: 'await', reason: 'WorkOfPlan' } : undefined;
+};
 
 const awaited: Rule = (pod, { awaitPods }) =>
   awaitPods.some(pick => picks(pick, pod)) ? { behavior: 'await', reason: 'AwaitingCompletion' } : undefined;
@@ -128,6 +146,7 @@ const rules: readonly Rule[] = [
   notSelected,
   leftAlone,
   daemonSetPod,
+  workOfPlan,
   leaving,
   awaited,
   volumeOfVm,

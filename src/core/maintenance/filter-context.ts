@@ -4,6 +4,6 @@ import type { NodeSnapshot } from './snapshot.ts';
 
 /** What has to be known beside a pod of this node to judge it. */
 export const filterContextOf = (
-  { nodeName, pods = [], vms, daemonSets }: Pick<NodeSnapshot, 'nodeName' | 'pods' | 'vms' | 'daemonSets'>,
+  { nodeName, pods = [], vms, daemonSets, planWork }: Pick<NodeSnapshot, 'nodeName' | 'pods' | 'vms' | 'daemonSets' | 'planWork'>,
   now: Temporal.Instant,
-): FilterContext => ({ now, daemonSets, vmPods: vmPodsOf(nodeName, pods, vms) });
+): FilterContext => ({ now, daemonSets, vmPods: vmPodsOf(nodeName, pods, vms), planWork });

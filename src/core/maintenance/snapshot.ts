@@ -1,6 +1,7 @@
 import type { Attachment } from '../drain/attachment.ts';
 import type { Budget } from '../drain/budget.ts';
 import type { EvictionRequestsKnown } from '../drain/eviction-request.ts';
+import type { PlanWork } from '../drain/filters.ts';
 import type { InFlightEviction } from '../drain/in-flight-eviction.ts';
 import type { ActiveResponder } from '../drain/lifecycle-eviction.ts';
 import type { Recreations } from '../drain/recreations.ts';
@@ -75,6 +76,8 @@ export type NodeSnapshot = {
   readonly volumes: ReadonlyMap<string, string | null>;
   /** `namespace/name`; missing as long as they are not known. */
   readonly daemonSets?: ReadonlySet<string>;
+  /** Missing where nobody asks for plans. */
+  readonly planWork?: PlanWork;
   /** Responders whose turn it is (Evictions of lifecycle.k8s.io), by the uid of the pod; missing where there are none. */
   readonly responders?: ReadonlyMap<string, ActiveResponder>;
   /** Our own EvictionRequests of this node; missing where the kind is not served and where it may not be read. */

@@ -125,6 +125,9 @@ describe('which node is begun with', () => {
     const dead = makePlanNode(makeReadyNode('n1', { conditions: [] }));
     assert.deepEqual(begun({ nodes: [dead, ...nodesOf(2).slice(1)] }), ['n2']);
     assert.equal(words(decided({ nodes: [dead], outages: out('n1') })), 'Running NotReady');
+    const going: PlanSnapshot['outages'] = new Map([['n1', [{ cause: 'Deleting', by: 'Machine m1, which is being deleted' }]]]);
+    assert.deepEqual(begun({ outages: going }), ['n2']);
+    assert.equal(words(decided({ outages: going, nodes: nodesOf(1) })), 'Running HeldBy', 'it is gone soon');
     const concurrency = (foreignCordon: 'TakeFirst' | 'Skip') => ({ concurrency: { maxInFlight: 1, perTopology: [], foreignCordon } });
     const outages = cordoned('n1');
     assert.deepEqual(begun({ outages }), ['n2']);

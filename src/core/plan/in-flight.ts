@@ -55,6 +55,10 @@ export type InFlight = {
   readonly outcome?: Outcome;
 };
 
+/** Whether its work may still be under way, or has an end that is not noted yet. */
+export const isAtWork = ({ state, outcome }: Pick<InFlight, 'state' | 'outcome'>): boolean =>
+  outcome === undefined && state !== 'Verifying' && state !== 'Soaking' && state !== 'Releasing';
+
 /** Entries of status.inFlight, and of status.hooks: the status stays far below what the API server stores. */
 export const mostSlots = 1000;
 export const mostHookRuns = 2000;

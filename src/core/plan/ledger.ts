@@ -1,4 +1,5 @@
 import { conditionOf, type Node } from '../hold/node.ts';
+import type { Machine } from '../machine/machine.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { InFlight } from './in-flight.ts';
 
@@ -15,6 +16,7 @@ type Inputs = {
   readonly nodes: Iterable<Node>;
   readonly requests: Iterable<MaintenanceRequest>;
   readonly plans: Iterable<{ readonly name: string; readonly inFlight: readonly InFlight[] }>;
+  readonly machines: Iterable<Pick<Machine, 'name' | 'nodeName' | 'deleting'>>;
 };
 
 /** It waits for its time, or has come to nothing: the node is in service. */
@@ -41,7 +43,7 @@ const ofNode = (node: Node, claimed: boolean): readonly Outage[] => {
  * What takes nodes out of service now, by the node's name; nodes that are in service are left out. A node that a plan has begun with counts from the moment that
  * its slot is written, before anything is done to it.
  */
-export const outagesOf = ({ nodes, requests, plans }: Inputs): ReadonlyMap<string, readonly Outage[]> => {
+export const outagesOf = ({ nodes, requests, plans, machines }: Inputs): ReadonlyMap<string, readonly Outage[]> => {
   const all = new Map<string, Outage[]>();
   const add = (name: string, outage: Outage): void => {
     const list = all.get(name);
@@ -58,6 +60,9 @@ export const outagesOf = ({ nodes, requests, plans }: Inputs): ReadonlyMap<strin
     add(request.nodeName, outage);
   }
   for (const node of nodes) for (const outage of ofNode(node, all.has(node.name))) add(node.name, outage);
+  // Whoever rolls machines out deletes the old ones: their nodes are drained and gone soon, and are still Ready.
+  for (const { name, nodeName, deleting } of machines)
+    if (deleting && nodeName !== undefined) add(nodeName, { cause: 'Deleting', by: `Machine ${name}, which is being deleted` });
   return all;
 };
 

@@ -59,7 +59,7 @@ class Story {
 
   #outages(): ReturnType<typeof outagesOf> {
     const { world } = this;
-    return outagesOf({ nodes: world.nodes.values(), requests: world.children.values(), plans: world.plans.values() });
+    return outagesOf({ nodes: world.nodes.values(), requests: world.children.values(), plans: world.plans.values(), machines: [] });
   }
 
   /** What of a limit is used, and by whom. */

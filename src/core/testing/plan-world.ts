@@ -65,7 +65,7 @@ export class PlanWorld {
     return {
       plan,
       nodes,
-      outages: outagesOf({ nodes: this.nodes.values(), requests: this.children.values(), plans: this.plans.values() }),
+      outages: outagesOf({ nodes: this.nodes.values(), requests: this.children.values(), plans: this.plans.values(), machines: [] }),
       children: this.children,
       replacements: new Map(),
       pods: this.pods,

@@ -1,3 +1,4 @@
+import type { PlanWork } from '../../core/drain/filters.ts';
 import type { Node } from '../../core/hold/node.ts';
 import type { LeaseTerms } from '../../core/lease/lease.ts';
 import type { NodeSnapshot } from '../../core/maintenance/snapshot.ts';
@@ -25,6 +26,8 @@ export type SnapshotOptions = {
   readonly evictionRequests?: 'Auto' | 'Never';
   /** Those who move the VMs of hypervisors; nobody does when left out. */
   readonly hypervisors?: Hypervisors;
+  /** What plans do on the node; nobody asks for plans when left out. */
+  readonly planWork?: (nodeName: string) => PlanWork;
 };
 
 /** From what snapshots of nodes are taken. */
@@ -82,7 +85,7 @@ export const snapshots =
   (snapshotSources: SnapshotSources) =>
   (nodeName: string): NodeSnapshot => {
     const { cache, nodeStates, evictor, inFlight, options } = snapshotSources;
-    const { adapters, terms, self } = options;
+    const { adapters, terms, self, planWork } = options;
     const node = cache.nodes.get(nodeName);
     const pods = cache.pods.of(nodeName);
     const { notes, trouble } = nodeStates.of(nodeName);
@@ -106,6 +109,7 @@ export const snapshots =
       ...quorumOf(node, snapshotSources),
       ...vmsOf(nodeName, pods, snapshotSources),
       ...evictionsOf(node, nodeName, pods, snapshotSources),
+      ...(planWork && { planWork: planWork(nodeName) }),
       ...(self && { self: self.pod }),
       ...(node && { node }),
       ...(pods && { pods }),

@@ -22,7 +22,9 @@ export type PlanCacheOptions = {
 
 /** What is told of the plans. */
 export type PlanChanges = {
-  readonly plan: (plan: Plan) => void;
+  readonly plan: (change: Change<Plan>) => void;
+  /** All that was waited for has been read. */
+  readonly complete: () => void;
   /** Something that any plan may wait for. */
   readonly anything: () => void;
 };
@@ -50,6 +52,7 @@ export class PlanCache {
   readonly #changes: PlanChanges;
   readonly #informers: InformerSet;
   #rest: Promise<unknown> | undefined;
+  #begun = false;
 
   constructor(options: PlanCacheOptions, changes: PlanChanges) {
     this.#options = options;
@@ -58,8 +61,18 @@ export class PlanCache {
       watcher: options.watcher,
       log: options.log,
       lacks: (_name, status) => (status === 404 ? 'missing' : status === 403 ? 'withheld' : undefined),
-      complete: () => changes.anything(),
+      complete: () => changes.complete(),
     });
+  }
+
+  /** Of the pods that work on nodes. */
+  get workNamespace(): string {
+    return this.#options.workNamespace;
+  }
+
+  /** They have been read, or there are none to be read here. */
+  get arePlansKnown(): boolean {
+    return this.#begun && !this.unsynced.includes(kinds.plans);
   }
 
   /** Collections that have not been read completely yet. */
@@ -86,15 +99,16 @@ export class PlanCache {
   /** Watches until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { readPlan } = this.#options.adapter;
-    const changed = ({ object }: Change<Plan>): void => this.#planChanged(object, signal);
+    this.#begun = true;
+    const changed = (change: Change<Plan>): void => this.#planChanged(change, signal);
     await this.#informers.followInto(this.plans, kinds.plans, { path: plansPath }, readPlan, changed, signal);
     await this.#rest;
   }
 
   /** The first plan is there: from now on all that plans need is read. */
-  #planChanged(plan: Plan, signal: AbortSignal): void {
+  #planChanged(change: Change<Plan>, signal: AbortSignal): void {
     this.#rest ??= this.#followRest(signal);
-    this.#changes.plan(plan);
+    this.#changes.plan(change);
   }
 
   async #followRest(signal: AbortSignal): Promise<void> {

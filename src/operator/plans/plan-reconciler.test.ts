@@ -60,6 +60,7 @@ const bench = (spec: object = {}, prepare: (cluster: FakeCluster) => void = () =
     machines: machines.forPlans,
     adapter: planAdapter,
     workNamespace: 'drydock-plans',
+    touched: nodeName => operator.touch(nodeName),
     haltLease,
     monitoring,
   });

@@ -23,6 +23,7 @@ import { GateQueries } from './gate-queries.ts';
 import { isShort } from './gates.ts';
 import { PlanCache, type PlanCacheOptions } from './plan-cache.ts';
 import { readWorkPod } from './plan-objects.ts';
+import { nodesDone } from './plan-work.ts';
 import { asksForMachines, type SnapshotInputs, takePlanSnapshot } from './take-plan-snapshot.ts';
 
 export type PlanReconcilerOptions = Ports &
@@ -38,6 +39,8 @@ export type PlanReconcilerOptions = Ports &
     };
     readonly adapters: readonly KindAdapter[];
     readonly adapter: PlanAdapter;
+    /** What is done on the node has changed: whoever waits for it looks again. */
+    readonly touched: (nodeName: string) => void;
     /** The node that this process runs on. */
     readonly ownNode?: string;
     /** Where gates ask for metrics and alerts. */
@@ -77,7 +80,11 @@ export class PlanReconciler {
   constructor(options: PlanReconcilerOptions) {
     const { cache, clock, ownNode, machines } = options;
     this.#options = options;
-    this.plans = new PlanCache(options, { plan: () => this.#planChanged(), anything: () => this.everything() });
+    this.plans = new PlanCache(options, {
+      plan: change => this.#planChanged(change),
+      anything: () => this.everything(),
+      complete: () => this.#complete(),
+    });
     this.#gateObjects = new GateObjects(options.watcher, () => this.everything());
     this.#gateQueries = new GateQueries({ clock, monitoring: options.monitoring, changed: () => this.#gatesChanged(['promql', 'alerts']) });
     this.#writer = new Writer({ ...options, cacheUpdater: this.#cacheUpdater() });
@@ -145,7 +152,13 @@ export class PlanReconciler {
     for (const { name } of this.plans.plans.values()) this.#queue.add(name);
   }
 
-  #planChanged(): void {
+  #complete(): void {
+    for (const { nodeName } of this.#options.cache.requests.values()) this.#options.touched(nodeName);
+    this.everything();
+  }
+
+  #planChanged(change: Change<Plan>): void {
+    for (const nodeName of nodesDone(change)) this.#options.touched(nodeName);
     const gates = [...this.plans.plans.values()].flatMap(plan => plan.gates);
     this.#gateObjects.follow(gates.filter(gate => gate.kind === 'object'));
     this.#gateQueries.follow(this.plans.plans.values());

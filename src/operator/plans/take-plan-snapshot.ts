@@ -130,13 +130,18 @@ const childrenOf = (plan: Plan, { cache }: SnapshotInputs): PlanSnapshot['childr
 
 /** Everything that is known about one plan at this moment. */
 export const takePlanSnapshot = (plan: Plan, inputs: SnapshotInputs, now: Temporal.Instant): PlanSnapshot => {
-  const { plans, cache, settings, ownNode } = inputs;
+  const { plans, cache, machines, settings, ownNode } = inputs;
   const children = childrenOf(plan, inputs);
   const { halted } = plans;
   return {
     plan,
     nodes: nodesOf(plan, inputs, children, now),
-    outages: outagesOf({ nodes: cache.nodes.values(), requests: cache.requests.values(), plans: plans.plans.values() }),
+    outages: outagesOf({
+      nodes: cache.nodes.values(),
+      requests: cache.requests.values(),
+      plans: plans.plans.values(),
+      machines: machines.machines.values(),
+    }),
     children,
     replacements: replacementsOf(plan, inputs),
     pods: new Map(plans.pods.in(plan.name).map(pod => [pod.name, pod])),

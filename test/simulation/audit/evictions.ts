@@ -119,15 +119,14 @@ export const evictionChecker = (around: Around): Checker => {
       fail('held first', `${key} is asked to go, and node ${name} is not cordoned and tainted`);
   };
 
-  /** The pods of plans go when their work is over, or given up; or when somebody else drains the node who may delete pods. */
+  /** The pods of plans go when their work is over, or given up, whoever else drains the node. */
   const checkPlanPod = (pod: Stored): void => {
     const { name, annotations = {} } = pod.metadata;
     const plan = store.get('maintenanceplans.drydock.dev', '', annotations[planAnnotation] ?? '');
     const working = objects(at(plan, 'status', 'inFlight')).some(
       one => text(one, 'podUID') === pod.metadata.uid && text(one, 'state') === 'Working',
     );
-    const isAllowed = records.wanting(nodeOfPod(pod), staleMs()).some(mayDelete);
-    if (working && !isFinished(pod) && !isAllowed) fail('plans', `pod ${name} is deleted in the middle of its work`);
+    if (working && !isFinished(pod)) fail('plans', `pod ${name} is asked to go in the middle of its work`);
   };
 
   const before = (served: Served): void => {
@@ -139,7 +138,8 @@ export const evictionChecker = (around: Around): Checker => {
     const options = part(call.body as Stored, ...(isEviction ? ['deleteOptions'] : []));
     const uid = text(options, 'preconditions', 'uid');
     if (uid === '') fail('policy', `${target.namespace}/${target.name} is asked to go whoever it is`);
-    if (isDeletion && target.namespace === workNamespace && pod !== undefined) return checkPlanPod(pod);
+    if (target.namespace === workNamespace && pod !== undefined) checkPlanPod(pod);
+    if (isDeletion && target.namespace === workNamespace) return;
     if (pod === undefined || uid !== pod.metadata.uid) return;
     checkPolicy(pod, isDeletion);
     checkHold(pod);

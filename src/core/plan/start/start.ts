@@ -33,11 +33,13 @@ export type Start = {
   readonly passedOver?: Plan['passedOver'];
 };
 
-/** Outages by others than plans: nobody works on such a node beside whoever has it. */
+/** Outages by others than plans: nobody works on such a node beside whoever has it, or when it is about to be gone. */
 const heldBy = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined => {
   const { foreignCordon } = snapshot.plan.concurrency;
   const outages = snapshot.outages.get(node.name) ?? [];
-  const held = outages.find(({ cause }) => cause === 'Maintenance' || (cause === 'ForeignCordon' && foreignCordon === 'Wait'));
+  const held = outages.find(
+    ({ cause }) => cause === 'Maintenance' || cause === 'Deleting' || (cause === 'ForeignCordon' && foreignCordon === 'Wait'),
+  );
   return held && { word: 'HeldBy', who: held.by, node: node.name };
 };
 

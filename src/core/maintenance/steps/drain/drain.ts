@@ -47,13 +47,13 @@ const byPod = (infos: readonly BlockerInfo[]): ReadonlyMap<string, BlockerInfo> 
 /** As far as it comes: not done while the pods are not known. */
 const judge: ReconcileStep = start => {
   const draining = start.progresses.filter(isDraining);
-  const { pods, podsConfirmed } = start.snapshot;
+  const { pods, podsConfirmed, daemonSets, planWork } = start.snapshot;
   if (draining.length === 0) return { done: true, context: start };
   const context = { ...start, confirmPods: !podsConfirmed };
   if (pods === undefined) return { done: false, context };
   const sorted = pods.toSorted(byKey);
   const vms = lookAtVms(context, sorted);
-  const filterContext = { now: context.now, daemonSets: context.snapshot.daemonSets, vmPods: vms.vmPods };
+  const filterContext = { now: context.now, daemonSets, planWork, vmPods: vms.vmPods };
   const views = draining.map(progress => viewOf(progress, sorted, filterContext));
   // The pods may have been read before the hold was in place: only a later list can say that none is left.
   if (!podsConfirmed && views.some(isEmpty)) return { done: false, context };

@@ -10,14 +10,19 @@ const uidOf = ({ pod }: Judged): string => pod.uid;
 
 export const about = ({ namespace, name }: Pod): { readonly namespace: string; readonly name: string } => ({ namespace, name });
 
+type Awaited = Extract<DrainBehavior, { readonly behavior: 'await' }>['reason'];
+
+/** What is left to end by itself. */
+const awaited: Readonly<Record<Awaited, Pick<BlockerInfo, 'cause' | 'message'>>> = {
+  AwaitingCompletion: { cause: 'AwaitingCompletion', message: 'is left to finish by itself, as the policy demands' },
+  GoesWithItsVm: { cause: 'EarlierWave', message: 'is a volume of a VM, and goes with it' },
+  WorkOfPlan: { cause: 'WorkOfPlan', message: 'does the work of a MaintenancePlan on this node, which ends it within its time limit' },
+};
+
 const behaviorBlockerInfo = (pod: Pod, behavior: DrainBehavior): BlockerInfo | undefined => {
   if (behavior.behavior === 'refuse')
     return { cause: behavior.reason, pod: about(pod), message: behavior.message, remedy: behavior.remedy };
-  if (behavior.behavior === 'await') {
-    const goesAlong = behavior.reason === 'GoesWithItsVm';
-    const message = goesAlong ? 'is a volume of a VM, and goes with it' : 'is left to finish by itself, as the policy demands';
-    return { cause: goesAlong ? 'EarlierWave' : behavior.reason, pod: about(pod), message };
-  }
+  if (behavior.behavior === 'await') return { pod: about(pod), ...awaited[behavior.reason] };
   return undefined;
 };
 

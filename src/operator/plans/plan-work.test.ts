@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { makeInFlight, makePlan } from '../../core/testing/make-plan.ts';
+import { nodesDone, planWorkOn } from './plan-work.ts';
+
+const failed = { verdict: 'Failed', step: 'Working', message: 'exit code 1', held: true } as const;
+const kernel = makePlan({ name: 'kernel', inFlight: [makeInFlight('n1', { state: 'Working' }), makeInFlight('n2', { state: 'Soaking' })] });
+const firmware = makePlan({ name: 'firmware', inFlight: [makeInFlight('n1', { state: 'Working', outcome: failed })] });
+
+test('a node is told which plans work on it; while plans are not known, that none can be excluded', () => {
+  const plans = new Map([kernel, firmware].map(plan => [plan.name, plan]));
+  const cache = { plans, arePlansKnown: true, workNamespace: 'drydock-plans' } as unknown as Parameters<typeof planWorkOn>[0];
+  assert.deepEqual(planWorkOn(cache, 'n1'), { namespace: 'drydock-plans', plans: new Set(['kernel']) });
+  assert.deepEqual(planWorkOn(cache, 'n2').plans, new Set());
+  assert.equal(planWorkOn({ ...cache, arePlansKnown: false } as typeof cache, 'n1').plans, undefined);
+});
+
+test('the nodes on which the work has ended are those that somebody may wait for', () => {
+  const proven = { ...kernel, inFlight: [makeInFlight('n1', { state: 'Verifying' })] };
+  assert.deepEqual(nodesDone({ type: 'added', object: kernel }), []);
+  assert.deepEqual(nodesDone({ type: 'changed', before: kernel, object: kernel }), []);
+  assert.deepEqual(nodesDone({ type: 'changed', before: kernel, object: proven }), ['n1']);
+  assert.deepEqual(nodesDone({ type: 'changed', before: kernel, object: { ...kernel, inFlight: [] } }), ['n1']);
+  assert.deepEqual(nodesDone({ type: 'removed', object: kernel }), ['n1']);
+});
