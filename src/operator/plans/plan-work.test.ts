@@ -9,10 +9,10 @@ const firmware = makePlan({ name: 'firmware', inFlight: [makeInFlight('n1', { st
 
 test('a node is told which plans work on it; while plans are not known, that none can be excluded', () => {
   const plans = new Map([kernel, firmware].map(plan => [plan.name, plan]));
-  const cache = { plans, arePlansKnown: true, workNamespace: 'drydock-plans' } as unknown as Parameters<typeof planWorkOn>[0];
-  assert.deepEqual(planWorkOn(cache, 'n1'), { namespace: 'drydock-plans', plans: new Set(['kernel']) });
-  assert.deepEqual(planWorkOn(cache, 'n2').plans, new Set());
-  assert.equal(planWorkOn({ ...cache, arePlansKnown: false } as typeof cache, 'n1').plans, undefined);
+  const workOn = (nodeName: string, arePlansKnown = true) => planWorkOn({ plans, arePlansKnown, workNamespace: 'drydock-plans' }, nodeName);
+  assert.deepEqual(workOn('n1'), { namespace: 'drydock-plans', plans: new Set(['kernel']) });
+  assert.deepEqual(workOn('n2').plans, new Set());
+  assert.equal(workOn('n1', false).plans, undefined);
 });
 
 test('the nodes on which the work has ended are those that somebody may wait for', () => {

@@ -9,8 +9,11 @@ import type { PlanCache } from './plan-cache.ts';
 
 const nodesAtWork = ({ inFlight }: Plan): readonly string[] => inFlight.flatMap(slot => (isAtWork(slot) ? [slot.node] : []));
 
+/** Of the cache of plans. */
+type Plans = Pick<PlanCache, 'arePlansKnown' | 'workNamespace'> & { readonly plans: Pick<PlanCache['plans'], 'values'> };
+
 /** The plans whose work on the node has not ended. */
-export const planWorkOn = ({ plans, arePlansKnown, workNamespace }: PlanCache, nodeName: string): PlanWork => {
+export const planWorkOn = ({ plans, arePlansKnown, workNamespace }: Plans, nodeName: string): PlanWork => {
   const working = [...plans.values()].filter(({ inFlight }) => inFlight.some(slot => slot.node === nodeName && isAtWork(slot)));
   return { namespace: workNamespace, plans: arePlansKnown ? new Set(working.map(({ name }) => labelOf(name))) : undefined };
 };
