@@ -73,7 +73,20 @@ describe('nodes that die in mid-drain', { skip, timeout: 240_000 }, () => {
         await untilMaintenance(api, node, 'Draining');
       }
     }
-    for (const { node } of endings) assert.equal(isReady(await getNode(api, node)), false);
+    for (const { node } of endings) {
+      assert.equal(isReady(await getNode(api, node)), false);
+      const { blockers = [] } = await untilMaintenance(api, node, 'Draining');
+      assert.deepEqual(
+        blockers.map(({ cause, pod }) => [cause, pod?.name]),
+        [['NodeNotReady', `on-${node}`]],
+      );
+      assert.match(blockers[0]?.message ?? '', new RegExp(`^node ${node} is not Ready since .*: nobody ends its pods$`));
+      assert.match(
+        blockers[0]?.remedy ?? '',
+        new RegExp(`kubectl taint nodes ${node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute`),
+      );
+      assert.match(await said(node), /NodeNotReady|is not Ready/);
+    }
   });
 
   for (const { node, what, back } of endings)

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { create } from '../control-plane/cluster.ts';
+import { create, nodePath, nodesReady } from '../control-plane/cluster.ts';
 import { newest, type Release, releaseNamed } from '../control-plane/releases.ts';
 import { until } from '../control-plane/wait.ts';
 import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness.ts';
 import { maintenance, maintenancePath, makeNode, nodePatches, remove, untilFace, untilMaintenance } from '../operator/look.ts';
 import { Phases } from '../operator/phases.ts';
+import { dueNode, plan, planPath, untilPlan } from '../operator/plan-work.ts';
 
 /**
  * Kubernetes is upgraded under a running operator, from the oldest release to the newest on one etcd, with maintenances in every phase. The
@@ -13,7 +14,7 @@ import { Phases } from '../operator/phases.ts';
  * release at a time; of 1.31 and 1.32 there is no control plane to be built.
  */
 
-const started = await startHarness({ release: releaseNamed('1.30') });
+const started = await startHarness({ release: releaseNamed('1.30'), roles: ['plans'] });
 const skip = skipOf(started);
 const harness = started as OperatorHarness;
 
@@ -30,11 +31,35 @@ describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420
   });
   after(() => harness.stop());
 
+  const planned = ['plan-1', 'plan-2'];
+  const finish = (name: string): Promise<unknown> => api.patch(nodePath(name), { metadata: { labels: { patched: 'yes' } } });
+
+  /** A plan whose work is somebody else's, who takes his time. */
+  const makePlan = async (): Promise<void> => {
+    for (const name of planned) await create(api, dueNode(name, { labels: { group: 'planned' } }));
+    await nodesReady(api, planned);
+    const patched = "'patched' in node.metadata.labels";
+    const external = { finished: { expression: patched }, timeoutSeconds: 86_400 };
+    await create(api, plan('upgraded', 'planned', { due: { expression: `!(${patched})` }, work: { external } }));
+  };
+
+  /** It has begun with the first node, once, and goes on waiting for it. */
+  const untilAtWork = async (): Promise<string | undefined> => {
+    const { inFlight = [] } = await untilPlan(api, 'upgraded', 'at work', status => status.inFlight?.[0]?.state === 'Working');
+    assert.deepEqual(
+      inFlight.map(({ node }) => node),
+      planned.slice(0, 1),
+    );
+    return inFlight[0]?.workStartTime;
+  };
+
   const upgrade = async (release: Release): Promise<void> => {
+    const since = await untilAtWork();
     const mark = controlPlane.audit.mark();
     await controlPlane.upgrade(release);
     assert.equal((await api.get<{ readonly gitVersion: string }>('/version')).gitVersion, release.version);
     await phases.untilReached();
+    assert.equal(await untilAtWork(), since, 'the work has not begun again');
     assert.deepEqual([operator.running.alive(), await operator.running.pid()], [true, pid], operator.running.tail());
     for (const name of phases.held.keys()) {
       const patches = (await nodePatches(harness, mark, name)).filter(({ subresource }) => subresource === '');
@@ -49,9 +74,11 @@ describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420
     await untilFace(api, name, face);
   };
 
-  test('on the oldest: maintenances in every phase', async () => {
+  test('on the oldest: maintenances in every phase, and a plan in the middle of its work', async () => {
     await phases.makeMaintenances();
+    await makePlan();
     await phases.untilReached();
+    await untilAtWork();
   });
 
   test('1.30 to 1.34: all are as before, and what comes is done', async () => {
@@ -65,6 +92,10 @@ describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420
   test('1.34 to the newest, and all of them to their end', async () => {
     await upgrade(newest);
     await phases.end();
+    for (const name of planned) await finish(name);
+    const { nodes } = await untilPlan(api, 'upgraded', 'complete', ({ phase }) => phase === 'Complete');
+    assert.deepEqual([nodes?.done, nodes?.failed], [1, 0], 'the second is not due any more');
+    await remove(api, planPath('upgraded'));
   });
 
   test('what the oldest lacked is installed by the next drydock install, once', async () => {
