@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sweep } from './folder.ts';
 
 /** Something that tests need, that takes long to make and does not change. */
@@ -22,7 +23,7 @@ export const cacheFolder = (): string => {
   return process.platform === 'darwin' ? join(homedir(), 'Library', 'Caches', 'drydock') : join(homedir(), '.cache', 'drydock');
 };
 
-/** The rename is what makes two builders at once harmless: the second finds the folder there and throws its own away. */
+/** The rename is what makes two builders at once harmless, of which one does not wait, as those of an older clone: the second finds the folder there and throws its own away. */
 const publish = (made: string, folder: string): void => {
   try {
     renameSync(made, folder);
@@ -40,15 +41,27 @@ export const cached = (wanted: Pick<Wanted, 'name' | 'key'>): string | undefined
   return existsSync(folder) ? folder : undefined;
 };
 
-/** Makes it and answers its folder. */
+const building = 'building-';
+
+/** Whether somebody else began earlier to make the same, and is still at it. */
+const isMadeElsewhere = (temporary: string, key: string): boolean => {
+  const parent = dirname(temporary);
+  sweep(parent, building);
+  const begun = (name: string): bigint => statSync(join(parent, name), { bigint: true, throwIfNoEntry: false })?.birthtimeNs ?? 0n;
+  const own = begun(basename(temporary));
+  return readdirSync(parent).some(name => name.startsWith(building) && name.includes(`-${key}-`) && begun(name) > 0n && begun(name) < own);
+};
+
+/** Makes it and answers its folder. Test files run side by side: one of them makes it, the others wait. */
 export const makeCached = async ({ name, key, announcement, make }: Wanted): Promise<string> => {
   const folder = folderOf({ name, key });
   const parent = join(cacheFolder(), name);
   mkdirSync(parent, { recursive: true });
-  sweep(parent, 'building-');
-  const temporary = mkdtempSync(join(parent, `building-${process.pid}-`));
-  process.stderr.write(`drydock: ${announcement} into ${folder} …\n`);
+  const temporary = mkdtempSync(join(parent, `${building}${process.pid}-${key}-`));
   try {
+    while (isMadeElsewhere(temporary, key)) await sleep(1000);
+    if (existsSync(folder)) return folder;
+    process.stderr.write(`drydock: ${announcement} into ${folder} …\n`);
     await make(temporary);
     publish(temporary, folder);
   } finally {

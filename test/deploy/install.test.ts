@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Manifest, manifestsIn } from '../../src/cli/install/install-files.ts';
 import { lacking } from '../../src/core/kubernetes-release.ts';
 import {
@@ -10,18 +11,21 @@ import {
   create,
   failureIn,
   getNode,
+  nodePath,
   nodesReady,
   podPath,
+  pods,
   podsOn,
   podsReady,
 } from '../control-plane/cluster.ts';
 import type { Outcome } from '../control-plane/command.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { budget, daemonSet, deployment, namespace, node } from '../control-plane/manifests.ts';
+import { isReady } from '../control-plane/objects.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { wantedRelease } from '../control-plane/releases.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
-import { until } from '../control-plane/wait.ts';
+import { until, waitFor } from '../control-plane/wait.ts';
 import { operatorsOn } from '../operator/harness.ts';
 import { attachment, maintenance, maintenancePath, remove, storage, untilMaintenance } from '../operator/look.ts';
 import { drydock, forbiddenCalls, operatorUsers } from '../operator/shipped.ts';
@@ -195,6 +199,27 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     });
     assert.equal(refused.status, 403, 'the namespace is restricted');
     assert.match(failureIn(refused).message, /violates PodSecurity "restricted:latest"/);
+  });
+
+  test('its pods are on two nodes after each rolling update, too', async () => {
+    const names = ['deploy-3', 'deploy-4'];
+    await create(api, ...names.map(name => node(name)));
+    await nodesReady(api, names);
+    const before = new Set<string>();
+    for (let roll = 0; roll < 5; roll += 1) {
+      for (const { metadata } of await podsReady(api, home, 2)) before.add(metadata.uid);
+      const rolled = await controlPlane.kubectl(['-n', home, 'rollout', 'restart', 'deployment/drydock']);
+      assert.equal(rolled.code, 0, rolled.stderr);
+      const found = await waitFor('two new pods', async () => {
+        const all = await pods(api, home);
+        const isNew = all.length === 2 && all.every(pod => isReady(pod) && !before.has(pod.metadata.uid));
+        return isNew ? { done: all } : { yet: `${all.length} pods` };
+      });
+      assert.equal(new Set(found.map(({ spec }) => spec.nodeName)).size, 2, `rolling update ${roll + 1}`);
+      // kubectl says when, in seconds: the next one at the same second would change nothing.
+      await sleep(1100);
+    }
+    for (const name of names) await api.delete(nodePath(name));
   });
 
   test('says who has set a field that it wants to set, and takes it over when told to', async () => {

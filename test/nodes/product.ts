@@ -16,7 +16,8 @@ import { productRepository } from './images.ts';
 
 export const productImage = `${productRepository}:${manifest.version}`;
 
-export type Replica = Pod & { readonly status: { readonly podIP?: string; readonly containerStatuses?: readonly object[] } };
+type ContainerStatus = { readonly restartCount: number; readonly state: object };
+export type Replica = Pod & { readonly status: { readonly podIP?: string; readonly containerStatuses?: readonly ContainerStatus[] } };
 
 /** Every setting of Helm's that is a folder of the user's is one of ours. */
 const helmHome = (folder: string): Readonly<Record<string, string>> =>
@@ -93,6 +94,15 @@ export const tryCreate = (api: Api, nodeName: string, name = 'tried'): ReturnTyp
     spec: { nodeName, reason: 'tried' },
   });
 
+const briefly = ({ metadata, spec, status }: Replica): string => {
+  const { conditions, containerStatuses = [] } = status;
+  const containers = containerStatuses.map(({ restartCount, state }) => `${restartCount} restarts, ${JSON.stringify(state)}`);
+  const bad = (conditions ?? [])
+    .filter(one => one.status !== 'True')
+    .map(({ type, reason, message }) => `${type}: ${reason} ${message ?? ''}`);
+  return `${metadata.name} on ${spec.nodeName}: ${[...containers, ...bad].join('; ')}`;
+};
+
 /** Two replicas on two nodes, both Ready, one of which leads, and a webhook that answers. */
 export const untilSettled = async ({ api }: NodeBed, deadlineMs = 90_000): Promise<readonly Replica[]> => {
   const settled = await waitFor(
@@ -101,8 +111,7 @@ export const untilSettled = async ({ api }: NodeBed, deadlineMs = 90_000): Promi
       const found = await replicas(api);
       const nodes = new Set(found.map(({ spec }) => spec.nodeName));
       const good = found.length === 2 && nodes.size === 2 && found.every(isReady);
-      const told = found.map(pod => `${pod.metadata.name} on ${pod.spec.nodeName}: ${JSON.stringify(pod.status.containerStatuses)}`);
-      return good ? { done: found } : { yet: told.join('\n').slice(0, 1500) };
+      return good ? { done: found } : { yet: found.map(briefly).join('\n') };
     },
     { deadlineMs, everyMs: 100 },
   );
