@@ -154,7 +154,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       { drain: { timeoutSeconds: 5, ladder: [{ afterSeconds: 9, action: 'Fail' }] } },
       /timeoutSeconds is a ladder with one rung/,
     );
-    await refused({ drain: { ladder: [{ afterSeconds: 9, action: 'Fail', gracePeriodSeconds: 3 }] } }, /goes with action Delete only/);
+    await refused({ drain: { ladder: [{ afterSeconds: 9, action: 'Fail', gracePeriodSeconds: 3 }] } }, /only valid with action Delete/);
     await refused({ stage: 'Explode' }, /Unsupported value: "Explode"/);
     await refused({ nodeName: '' }, /nodeName/);
     assert.equal((await api.call('PATCH', maintenancePath(name), { spec: { drain: { timeoutSeconds: 5 } } }, merge)).status, 200);

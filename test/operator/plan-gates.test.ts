@@ -115,7 +115,7 @@ describe('gates of a MaintenancePlan', { skip, concurrency: 4, timeout: 120_000 
     };
     const object = { apiVersion: 'v1', resource: 'configmaps', name: 'x', expression: 'true' };
     assert.equal(await refused({ name: 'g', object }), '');
-    assert.match(await refused({ name: 'g', object: { ...object, resource: 'secrets' } }), /a gate reads no Secrets/);
+    assert.match(await refused({ name: 'g', object: { ...object, resource: 'secrets' } }), /a gate cannot read Secrets/);
     assert.match(await refused({ name: 'g', object: { ...object, resource: 'pods/log' } }), /resource/);
     assert.match(await refused({ name: 'g', object: { ...object, apiVersion: 'v1/../..' } }), /apiVersion/);
     assert.match(await refused({ name: 'g', object, workloads: {} }), /exactly one of workloads, object, promql and alerts/);

@@ -303,8 +303,11 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
     assert.match(await refused({ work: { job: { podSpec: {} } } }), /containers/);
     assert.match(await refused({ undo: true }), /undo needs rollback/);
     const external = { finished: { expression: 'true' }, annotations: { 'drydock.dev/maintenance-plan': 'another' } };
-    assert.match(await refused({ work: { external } }), /annotations of drydock\.dev are those of Drydock itself/);
-    assert.match(await refused({ due: { olderThanSeconds: 1 }, rollback: { work: { none: {} } } }), /rollback needs a due of its own/);
+    assert.match(await refused({ work: { external } }), /annotations of drydock\.dev are reserved for Drydock/);
+    assert.match(
+      await refused({ due: { olderThanSeconds: 1 }, rollback: { work: { none: {} } } }),
+      /rollback\.due is required when due has no expression/,
+    );
     assert.match(await refused({ rollback: { work: {} } }), /exactly one of/);
     assert.equal(await refused({ undo: true, rollback: { work: { none: {} } } }), '');
   });

@@ -166,13 +166,13 @@ describe('maintenance windows', { skip, timeout: 180_000 }, () => {
       assert.equal(status, 422, JSON.stringify(body));
       return (body as { readonly message: string }).message;
     };
-    assert.match(await refused({ openings: [{ cron: '0 2 * * *' }] }), /duration goes with cron/);
+    assert.match(await refused({ openings: [{ cron: '0 2 * * *' }] }), /duration is required with cron/);
     assert.match(
       await refused({ openings: [{ cron: '0 2 * * *', weekdays: ['Mon'], start: '02:00', duration: '1h' }] }),
-      /an opening is one of/,
+      /set exactly one of: cron with duration/,
     );
-    assert.match(await refused({ openings: [{ weekdays: ['Mon'], duration: '1h' }] }), /weekdays and start go together/);
-    assert.match(await refused({ openings: [{ from: '2026-12-24' }] }), /from and to go together/);
+    assert.match(await refused({ openings: [{ weekdays: ['Mon'], duration: '1h' }] }), /weekdays and start need each other/);
+    assert.match(await refused({ openings: [{ from: '2026-12-24' }] }), /from and to need each other/);
     assert.match(await refused({ openings: [{ weekdays: ['Mon'], start: '25:00', duration: '1h' }] }), /start/);
   });
 
