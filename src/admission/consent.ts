@@ -18,7 +18,7 @@ const specFor = ({ group, resource }: WebhookKind, { user, namespace }: Review, 
 
 const ask = async (api: Api, kind: WebhookKind, review: Review, right: Right, signal: AbortSignal): Promise<AdmissionVerdict> => {
   const unknown = (why: string): AdmissionVerdict =>
-    denied(`could not ask whether you have the right ${right} on ${kind.name}, please try again: ${why}`);
+    denied(`could not check whether you have the right ${right} on ${kind.name}, please try again: ${why}`);
   try {
     const status = reviewed(await api.call(reviewCall('SubjectAccessReview', specFor(kind, review, right)), signal));
     if (typeof status === 'string') return unknown(status);

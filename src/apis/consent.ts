@@ -53,7 +53,7 @@ const drainPlaces: readonly DrainPlace[] = [
 const ofDrain = ({ path, cel, of, name }: DrainPlace): readonly Consent[] => [
   {
     right: 'delete-pods',
-    says: 'deletes pods past their budgets (drain.disableEviction, action Delete of drain.ladder)',
+    says: 'deletes pods, bypassing their budgets (drain.disableEviction, action Delete of drain.ladder)',
     of,
     ...(name !== undefined && { name }),
     part: object => {
@@ -64,7 +64,7 @@ const ofDrain = ({ path, cel, of, name }: DrainPlace): readonly Consent[] => [
   },
   {
     right: 'shut-down-vms',
-    says: 'shuts VMs down (drain.virtualMachines.notMigratable: ShutDown)',
+    says: 'shuts down VMs (drain.virtualMachines.notMigratable: ShutDown)',
     of,
     ...(name !== undefined && { name }),
     part: object => {
@@ -78,7 +78,7 @@ const ofDrain = ({ path, cel, of, name }: DrainPlace): readonly Consent[] => [
 const consents: readonly Consent[] = [
   {
     right: 'waive-quorum',
-    says: `lets the control plane lose its quorum (annotation ${allowQuorumLossAnnotation})`,
+    says: `allows the control plane to lose its quorum (annotation ${allowQuorumLossAnnotation})`,
     of: ['maintenances', 'nodemaintenances'],
     part: object => (at(object, 'metadata', 'annotations', allowQuorumLossAnnotation) === 'true' ? true : undefined),
     cel: `VAR.metadata.?annotations['${allowQuorumLossAnnotation}'].orValue('') == 'true' ? ['true'] : []`,
@@ -86,7 +86,7 @@ const consents: readonly Consent[] = [
   ...drainPlaces.flatMap(ofDrain),
   {
     right: 'declare-urgent',
-    says: 'declares that its machine is taken away (events of kind preemption or termination), which approval, windows and limits do not keep',
+    says: 'declares that its machine will be gone within minutes (events of kind preemption or termination), which bypasses approval, windows and limits',
     of: ['machinemaintenances'],
     part: object => some(listAt(object, 'spec', 'events').filter(event => urgentKinds.includes(at(event, 'kind') ?? null))),
     cel: `VAR.?spec.?events.orValue([]).filter(event, event.kind in ['preemption', 'termination']).map(event, dyn(event))`,
@@ -106,7 +106,7 @@ export const rightsFor = (resource: string, object: JsonObject, before: JsonObje
 /** What to tell whoever lacks it. */
 export const withoutRight = (right: Right, { group, resource }: Resource): string => {
   const says = consents.find(one => one.right === right)?.says ?? '';
-  return `this object ${says}: that needs the right ${right} on ${resource}.${group}, which you do not have; kubectl auth can-i ${right} ${resource}.${group} answers for it`;
+  return `this object ${says}: that needs the right ${right} on ${resource}.${group}, which you do not have; to check, run kubectl auth can-i ${right} ${resource}.${group}`;
 };
 
 const groups: Readonly<Record<string, readonly string[]>> = {
@@ -151,7 +151,7 @@ const policyFor = ({ right, name: suffix, of, says, cel }: Consent): readonly Js
         validations: [
           {
             expression: `variables.said == [] || variables.said == variables.before || ${mayAsk}.check('${right}').allowed()`,
-            messageExpression: `'this object ${says}: that needs the right ${right} on ' + ${onResource} + ', which you do not have; kubectl auth can-i ${right} ' + ${onResource} + ' answers for it'`,
+            messageExpression: `'this object ${says}: that needs the right ${right} on ' + ${onResource} + ', which you do not have; to check, run kubectl auth can-i ${right} ' + ${onResource}`,
             reason: 'Forbidden',
           },
         ],

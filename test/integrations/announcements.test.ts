@@ -165,7 +165,7 @@ describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) 
       'application/apply-patch+yaml',
     );
     assert.equal(elsewhere.status, 403);
-    assert.match(JSON.stringify(elsewhere.body), /an agent may write the NodeNotice of its own node only, not other/);
+    assert.match(JSON.stringify(elsewhere.body), /an agent may write only the NodeNotice of its own node, not other/);
     assert.equal((await asAgent.call('GET', '/api/v1/nodes/spot')).status, 403, 'it reads nothing');
     close();
     await agent.stop();

@@ -231,7 +231,7 @@ describe('admission', { skip, timeout: 300_000 }, () => {
       const nodes = new Set(own.map(({ spec }) => spec.nodeName));
       assert.equal(nodes.size, 1, all.join('\n'));
       const [taken = ''] = nodes;
-      const because = `2 of 3 control-plane nodes have to stay, and out or about to go already: ${taken}`;
+      const because = `2 of 3 control-plane nodes must stay; out of service or about to be: ${taken}`;
       const override = 'the annotation drydock.dev/allow-quorum-loss: "true" on the maintenance object overrides this';
       const free = members.find(name => name !== taken) ?? '';
       const message = `${quorumText(free)}: ${because}; ${override}`;
@@ -246,7 +246,7 @@ describe('admission', { skip, timeout: 300_000 }, () => {
     test('the older kinds are accepted, as their operators did, and both webhook and operator say what is at stake', async () => {
       await create(api, seed('cp-0'));
       await untilSeed(api, 'cp-0', 'Succeeded');
-      const stake = 'cp-1 is one of 3 control-plane nodes, of which 2 have to stay: without it etcd loses its quorum';
+      const stake = 'cp-1 is one of 3 control-plane nodes, of which 2 must stay: without it etcd loses its quorum';
       if (harness.lacksKubectl === false) {
         const { code, stderr } = await harness.controlPlane.kubectl(['create', '--dry-run=server', '-f', '-'], {
           input: JSON.stringify(seed('cp-1')),
@@ -392,7 +392,7 @@ describe('admission', { skip, timeout: 300_000 }, () => {
     });
 
     test('refuse an annotation that means nothing, on every kind', async () => {
-      const message = 'the annotation drydock.dev/allow-quorum-loss is "yes"; it takes "true" or "false"';
+      const message = 'the annotation drydock.dev/allow-quorum-loss is "yes"; it must be "true" or "false"';
       await refused(api.call('POST', maintenances, typo('typo')), deniedBy('drydock-maintenance', message));
       await create(api, maintenance('typo', { nodeName: 'n1' }));
       const annotate = (value: string): Promise<Reply> =>

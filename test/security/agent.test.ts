@@ -70,7 +70,7 @@ describe('the agent of a node', { skip, timeout: 60_000 }, () => {
     assert.equal(own.status, 201, JSON.stringify(own.body));
     const foreign = await agent.call('POST', notices, noticeOf('agent-2'));
     assert.equal(foreign.status, 403);
-    assert.match(failureIn(foreign).message, /an agent may write the NodeNotice of its own node only, not agent-2/);
+    assert.match(failureIn(foreign).message, /an agent may write only the NodeNotice of its own node, not agent-2/);
   });
 
   test('with a token that is bound to no pod it writes none', async () => {

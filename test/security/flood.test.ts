@@ -106,7 +106,7 @@ describe('the webhook in a flood', { skip, timeout: 120_000 }, () => {
     assert.ok(tookMs < 12_000, `it took ${tookMs} ms`);
     const second = await api.call('POST', maintenances, maintenance('cp-1'));
     assert.equal(second.status, 403, 'and the rule holds all the same');
-    assert.match(failureIn(second).message, /2 of 3 control-plane nodes have to stay/);
+    assert.match(failureIn(second).message, /2 of 3 control-plane nodes must stay/);
     await remove(api, maintenancePath('cp-0'));
     await Promise.all(answers);
 

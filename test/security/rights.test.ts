@@ -124,7 +124,7 @@ describe('nobody gets more than he has', { skip, timeout: 180_000 }, () => {
     await api.patch(nodePath('victim'), { spec: { taints: [dedicated] } });
     const byPolicy = await annotate();
     assert.equal(byPolicy.status, 403);
-    assert.match(failureIn(byPolicy).message, /a node does not write the annotation drydock\.dev\/before/);
+    assert.match(failureIn(byPolicy).message, /a node must not change its annotation drydock\.dev\/before/);
     const label = await as('kubelet', 'PATCH', nodePath('victim'), {
       metadata: { labels: { 'node-restriction.kubernetes.io/tier': 'x' } },
     });
@@ -213,7 +213,7 @@ describe('nobody gets more than he has', { skip, timeout: 180_000 }, () => {
     assert.equal(refused.status, 403);
     assert.match(
       failureIn(refused).message,
-      /declares that its machine is taken away .* needs the right declare-urgent on machinemaintenances\.machinemaintenance/,
+      /declares that its machine will be gone within minutes .* needs the right declare-urgent on machinemaintenances\.machinemaintenance/,
     );
     assert.equal(
       (await as('editor', 'POST', machineMaintenances('drydock-system'), { ...urgent, metadata: { name: 'plain' } })).status,

@@ -87,7 +87,7 @@ const kubeletCase = ({ api, controlPlane }: NodeBed): void => {
     await untilMaintenance(api, 'of-node-3', 'Drained');
     const record = await kubelet.call('PATCH', nodePath('node-3'), { metadata: { annotations: { 'drydock.dev/before': '{}' } } }, merge);
     assert.equal(record.status, 403);
-    assert.match(failureIn(record).message, /a node does not write the annotation drydock\.dev\/before/);
+    assert.match(failureIn(record).message, /a node must not change its annotation drydock\.dev\/before/);
     const taints = await kubelet.call('PATCH', nodePath('node-3'), { spec: { taints: null } }, merge);
     assert.equal(taints.status, 403, JSON.stringify(taints.body));
     const end = await kubelet.call('DELETE', maintenancePath('of-node-3'));
