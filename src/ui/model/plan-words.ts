@@ -15,8 +15,8 @@ import { type NodeBadge, since, until } from './words.ts';
 /** What the dashboard says of plans, as text. Pure. */
 
 const phaseWords: Readonly<Record<PlanPhase, string>> = {
-  Pending: 'Not begun',
-  AwaitingApproval: 'Waits for approval',
+  Pending: 'Not started',
+  AwaitingApproval: 'Waiting for approval',
   Running: 'Running',
   Paused: 'Paused',
   Halted: 'Halted',
@@ -37,17 +37,17 @@ const tones: Readonly<Record<PlanPhase, NodeBadge['tone']>> = {
 };
 
 const stateWords: Readonly<Record<NodeState, string>> = {
-  Starting: 'begins',
+  Starting: 'starting',
   Holding: 'being drained',
-  Working: 'being worked on',
+  Working: 'work in progress',
   Rebooting: 'rebooting',
   Verifying: 'being verified',
-  Soaking: 'has its quiet time',
-  Releasing: 'coming back',
+  Soaking: 'soaking',
+  Releasing: 'being released',
 };
 
 /** A stage whose nodes are done waits for its quiet time, or for somebody. */
-const stageWords: Readonly<Record<string, string>> = { Pending: 'to come', Running: 'running', Soaking: 'waits', Complete: 'complete' };
+const stageWords: Readonly<Record<string, string>> = { Pending: 'pending', Running: 'running', Soaking: 'waiting', Complete: 'complete' };
 
 /** How far a stage is: `running, 1 of 3`. */
 export const stageText = ({ phase, done, selected }: PlanStageView): string =>
@@ -73,7 +73,7 @@ const countWords: readonly (readonly [keyof PlanCountsView, string])[] = [
 
 /** `5 due, 1 in flight`: what there is nothing of is not said. */
 export const countsText = ({ counts }: PlanView): string => {
-  if (counts === undefined) return 'no operator has looked at it yet';
+  if (counts === undefined) return 'not reconciled by an operator yet';
   const said = countWords.flatMap(([name, word]) => (counts[name] > 0 ? [`${counts[name].toLocaleString('en')} ${word}`] : []));
   return said.length === 0 ? 'no node is due' : said.join(', ');
 };

@@ -9,8 +9,8 @@ type Form = { readonly asked: Extract<OpenDialog, { kind: 'approve' }>; readonly
 export const ApproveForm = ({ asked: { machine }, shut }: Form) => (
   <OrderForm label={`Approve ${machine.machine}`} send={() => approve(machine)} shut={shut}>
     <p>
-      Drydock then answers the announcement (<strong>{kindsOf(machine)}</strong>) of machine <strong>{machine.machine}</strong>, as soon as
-      windows and its turn allow it{strategyOf(machine) === '' ? '.' : `: ${strategyOf(machine)}.`} This cannot be taken back once it has
+      Drydock then responds to the announcement (<strong>{kindsOf(machine)}</strong>) of machine <strong>{machine.machine}</strong>, as soon
+      as windows and limits allow it{strategyOf(machine) === '' ? '.' : `: ${strategyOf(machine)}.`} This cannot be undone once it has
       begun.
     </p>
   </OrderForm>

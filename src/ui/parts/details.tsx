@@ -70,7 +70,7 @@ const About = ({ node }: { readonly node: NodeView }) => (
       </>
     )}
     <dt>scheduling</dt>
-    <dd>{node.cordoned ? 'cordoned: no new pods' : 'takes new pods'}</dd>
+    <dd>{node.cordoned ? 'cordoned: no new pods' : 'accepts new pods'}</dd>
     {node.taints.length > 0 && (
       <>
         <dt>taints</dt>
@@ -131,7 +131,7 @@ export const Details = () => {
       {store.machinesOn(name).value.map(machine => (
         <MachineStory key={machine.key} machine={machine} />
       ))}
-      {node === undefined ? <p class="quiet">It is not in the cluster any more.</p> : <NodeDetails node={node} />}
+      {node === undefined ? <p class="quiet">This node is no longer in the cluster.</p> : <NodeDetails node={node} />}
     </section>
   );
 };

@@ -84,7 +84,7 @@ const Groups = () => {
       {groups.map(group => (
         <FleetGroup key={group.name} group={group} />
       ))}
-      {groups.length === 0 && <p class="quiet">No node is like that.</p>}
+      {groups.length === 0 && <p class="quiet">No matching node.</p>}
     </div>
   );
 };

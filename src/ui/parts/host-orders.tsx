@@ -23,7 +23,7 @@ export const HostOrders = ({ node }: { readonly node: NodeView }) => {
   return (
     <div class="host-orders" role="group" aria-labelledby="host-orders-title">
       <p class="quiet" id="host-orders-title">
-        The cloud of this demo is simulated. Have it announce:
+        The cloud of this demo is simulated. Announce an event:
       </p>
       {orders.map(({ what, label }) => (
         <button

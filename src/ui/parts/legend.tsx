@@ -4,7 +4,7 @@ const states: readonly PodState[] = ['running', 'starting', 'leaving', 'blocked'
 
 /** What the shapes mean. */
 export const Legend = () => (
-  <ul class="legend" aria-label="What the pods look like">
+  <ul class="legend" aria-label="Legend of the pods">
     {states.map(state => (
       <li key={state}>
         <span class={`pod sample ${state} tint-0`}>{state === 'blocked' ? '!' : ''}</span> {podWords[state]}

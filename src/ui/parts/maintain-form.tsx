@@ -59,7 +59,7 @@ const Choices = ({ order }: { readonly order: ReturnType<typeof useOrder> }) => 
     <legend>What may be evicted</legend>
     <Check
       label="Evict pods that nothing recreates"
-      hint="pods without a controller end for good (force)"
+      hint="pods without a controller are not recreated (force)"
       checked={order.force.value}
       choose={checked => {
         order.force.value = checked;
@@ -102,7 +102,9 @@ export const MaintainForm = ({ node, shut }: Form) => {
     <OrderForm label={mayAct.value ? 'Start maintenance' : undefined} send={send} shut={shut}>
       {mayAct.value && <Reason order={order} />}
       <Choices order={order} />
-      {store.facts.value?.makes === 'NodeMaintenance' && <p class="quiet">This cluster serves NodeMaintenance only, which needs both.</p>}
+      {store.facts.value?.makes === 'NodeMaintenance' && (
+        <p class="quiet">This cluster serves only NodeMaintenance, which requires both.</p>
+      )}
       <div class="prospect" aria-live="polite">
         <PreviewText found={order.found.value} />
       </div>

@@ -77,7 +77,7 @@ const InFlight = ({ plan }: { readonly plan: PlanView }) => {
 const Waiting = ({ plan }: { readonly plan: PlanView }) =>
   plan.waiting.length === 0 ? null : (
     <div class="plan-part">
-      <h4>Waits for</h4>
+      <h4>Waiting for</h4>
       <ul class="blockers">
         {plan.waiting.map(wait => (
           <li key={`${wait.word} ${wait.node ?? ''}`} class="passing">

@@ -29,8 +29,8 @@ export const ApprovePlanForm = ({ asked: { plan, approval }, shut }: Form<'appro
     shut={shut}
   >
     <p>
-      Plan <strong>{plan.key}</strong> ({countsText(plan)}) then goes on with <strong>{approvalText(approval)}</strong>
-      <AtOnce many={plan.atOnce} />. An approval cannot be taken back once nodes have begun.
+      Plan <strong>{plan.key}</strong> ({countsText(plan)}) then continues with <strong>{approvalText(approval)}</strong>
+      <AtOnce many={plan.atOnce} />. An approval cannot be withdrawn once nodes have started.
     </p>
   </OrderForm>
 );

@@ -18,7 +18,7 @@ export const ReleaseForm = ({ asked: { node, hold }, shut }: Form) => {
       </p>
       {hold.plan !== undefined && (
         <p>
-          It is part of plan <strong>{hold.plan}</strong>: a node that the plan has not finished with counts as failed.
+          The node is part of plan <strong>{hold.plan}</strong>: a node that the plan has not finished with counts as failed.
         </p>
       )}
     </OrderForm>

@@ -25,8 +25,8 @@ const Chart = ({ plan, drawn, when }: { readonly plan: PlanView; readonly drawn:
     </p>
     <ul class="rollout-legend" aria-hidden="true">
       <li class="seen">done</li>
-      {drawn.foretold !== undefined && <li class="foretold">foretold</li>}
-      {drawn.firstEnd !== undefined && <li class="first-end">foretold at first</li>}
+      {drawn.foretold !== undefined && <li class="foretold">forecast</li>}
+      {drawn.firstEnd !== undefined && <li class="first-end">first forecast</li>}
       {drawn.deadline !== undefined && <li class="deadline">deadline</li>}
     </ul>
   </div>
