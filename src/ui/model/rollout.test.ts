@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PlanForecastView, PlanView } from '../../web/dashboard/scene.ts';
+import type { PlanForecastView, PlanSummary } from '../../web/dashboard/scene.ts';
 import { makePlan } from '../testing/make-plan.ts';
 import { chartOf, chartText, forecastTexts, timeWords } from './rollout.ts';
 
@@ -24,7 +24,7 @@ const forecast = (over: Partial<PlanForecastView> = {}): PlanForecastView => ({
 });
 
 /** Ten nodes, from ten o'clock: the chart is 300 wide and 84 high. */
-const rollout = (over: Partial<PlanView> = {}): PlanView =>
+const rollout = (over: Partial<PlanSummary> = {}): PlanSummary =>
   makePlan({
     startedAt: at('10:00'),
     stages: [{ name: 'all', phase: 'Running', selected: 10, done: 5 }],

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { NodeView, PodView } from '../../web/dashboard/scene.ts';
+import type { NodeSummary, PodView } from '../../web/dashboard/scene.ts';
 import { isControlPlane, nameOf, nodeBadge, plural, podWords } from '../model/words.ts';
 import { asking, close, mayAct, selected, store } from '../page.ts';
 import { Hold } from './hold-card.tsx';
@@ -26,7 +26,7 @@ const PodRow = ({ pod, isBlocked }: { readonly pod: PodView; readonly isBlocked:
   </tr>
 );
 
-const PodList = ({ node }: { readonly node: NodeView }) => {
+const PodList = ({ node }: { readonly node: NodeSummary }) => {
   const pods = store.pods.on(node.key).value;
   const blocked = blockedOn(node);
   if (pods.length === 0) return <p class="quiet">No pods.</p>;
@@ -55,7 +55,7 @@ const PodList = ({ node }: { readonly node: NodeView }) => {
   );
 };
 
-const About = ({ node }: { readonly node: NodeView }) => (
+const About = ({ node }: { readonly node: NodeSummary }) => (
   <dl class="facts">
     <dt>zone</dt>
     <dd>{node.zone === '' ? 'none' : node.zone}</dd>
@@ -80,7 +80,7 @@ const About = ({ node }: { readonly node: NodeView }) => (
   </dl>
 );
 
-const Order = ({ node }: { readonly node: NodeView }) => {
+const Order = ({ node }: { readonly node: NodeSummary }) => {
   if (node.missing === true || node.holds.length > 0) return null;
   return (
     <button
@@ -95,7 +95,7 @@ const Order = ({ node }: { readonly node: NodeView }) => {
   );
 };
 
-const NodeDetails = ({ node }: { readonly node: NodeView }) => (
+const NodeDetails = ({ node }: { readonly node: NodeSummary }) => (
   <>
     {isControlPlane(node) && <p class="quiet">This node is part of the control plane.</p>}
     {node.holds.map(hold => (

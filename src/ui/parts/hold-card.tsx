@@ -1,5 +1,5 @@
 import { type BlockerGroup, groupBlockers } from '../../core/drain/blocker-groups.ts';
-import type { BlockerView, HoldView, NodeView } from '../../web/dashboard/scene.ts';
+import type { BlockerView, HoldView, NodeSummary } from '../../web/dashboard/scene.ts';
 import { nodeBadge, plural, since, until } from '../model/words.ts';
 import { asking, mayAct, now, open, store } from '../page.ts';
 import { Progress } from './progress.tsx';
@@ -98,7 +98,7 @@ export const Hold = ({ hold, node }: { readonly hold: HoldView; readonly node: s
 );
 
 /** A node that is out of service, or on its way there. */
-export const HoldCard = ({ node }: { readonly node: NodeView }) => {
+export const HoldCard = ({ node }: { readonly node: NodeSummary }) => {
   const { tone, word } = nodeBadge(node);
   return (
     <li class={`card ${tone}`}>

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { HostOrder, NodeView } from '../../web/dashboard/scene.ts';
+import type { HostOrder, NodeSummary } from '../../web/dashboard/scene.ts';
 import { announce } from '../orders.ts';
 import { mayAct, say, store } from '../page.ts';
 
@@ -9,7 +9,7 @@ const orders: readonly { readonly what: HostOrder['what']; readonly label: strin
 ];
 
 /** What a simulated cloud can be told to announce about the machine of a node; nothing on pages of real clusters. */
-export const HostOrders = ({ node }: { readonly node: NodeView }) => {
+export const HostOrders = ({ node }: { readonly node: NodeSummary }) => {
   const busy = useSignal(false);
   if (store.facts.value?.simulated !== true || !mayAct.value || node.instance === undefined || node.missing) return null;
   if (store.machinesOn(node.key).value.length > 0) return null;

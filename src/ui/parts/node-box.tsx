@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { NodeView, PodView } from '../../web/dashboard/scene.ts';
+import type { NodeSummary, PodView } from '../../web/dashboard/scene.ts';
 import { glide, land } from '../flights.ts';
 import { fleetStateOf, isFound } from '../model/fleet.ts';
 import { kindsOf, phaseOf, toneOf } from '../model/machine-words.ts';
@@ -12,7 +12,7 @@ import { Progress } from './progress.tsx';
 const stateOf = (pod: PodView, blocked: ReadonlySet<string>): PodState =>
   pod.phase !== 'leaving' && blocked.has(pod.key) ? 'blocked' : pod.phase;
 
-export const blockedOn = ({ holds }: NodeView): ReadonlySet<string> =>
+export const blockedOn = ({ holds }: NodeSummary): ReadonlySet<string> =>
   new Set(holds.flatMap(({ blockers }) => blockers.flatMap(({ stuck, what }) => (stuck ? [what] : []))));
 
 /** Tints tell neighbouring workloads apart; the same workload has the same one everywhere. */
@@ -59,7 +59,7 @@ export const PodTiles = ({ pods, blocked }: { readonly pods: readonly PodView[];
   );
 };
 
-const PodCounts = ({ node }: { readonly node: NodeView }) => {
+const PodCounts = ({ node }: { readonly node: NodeSummary }) => {
   const counts = store.pods.countsOn(node.key).value;
   const blocked = blockedOn(node).size;
   return (
@@ -74,10 +74,10 @@ const PodCounts = ({ node }: { readonly node: NodeView }) => {
   );
 };
 
-const Pods = ({ node }: { readonly node: NodeView }) =>
+const Pods = ({ node }: { readonly node: NodeSummary }) =>
   condensed.value ? <PodCounts node={node} /> : <PodTiles pods={store.pods.on(node.key).value} blocked={blockedOn(node)} />;
 
-const Name = ({ node }: { readonly node: NodeView }) => {
+const Name = ({ node }: { readonly node: NodeSummary }) => {
   const { word } = nodeBadge(node);
   const pods = condensed.value ? podTotal(store.pods.countsOn(node.key).value) : store.pods.on(node.key).value.length;
   const role = isControlPlane(node) ? ', control plane' : '';

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { PlanNodeView, PlanOrder, PlanStageView, PlanView } from '../../web/dashboard/scene.ts';
+import type { PlanNodeView, PlanOrder, PlanStageView, PlanSummary } from '../../web/dashboard/scene.ts';
 import {
   approvalText,
   countsText,
@@ -18,7 +18,7 @@ import { asking, mayAct, now, say } from '../page.ts';
 import { NodeName } from './node-name.tsx';
 import { Rollout } from './rollout.tsx';
 
-const Progress = ({ plan }: { readonly plan: PlanView }) => {
+const Progress = ({ plan }: { readonly plan: PlanSummary }) => {
   const { done, all } = progressOf(plan);
   return (
     <div class="progress">
@@ -38,7 +38,7 @@ const Stage = ({ stage }: { readonly stage: PlanStageView }) => (
 );
 
 /** Of a plan that is complete they say nothing any more. */
-const Stages = ({ plan }: { readonly plan: PlanView }) =>
+const Stages = ({ plan }: { readonly plan: PlanSummary }) =>
   plan.stages.length === 0 || plan.phase === 'Complete' ? null : (
     <ol class="plan-stages" aria-label={`Stages of plan ${plan.key}`}>
       {plan.stages.map(stage => (
@@ -57,7 +57,7 @@ const Flying = ({ one }: { readonly one: PlanNodeView }) => (
 );
 
 /** Nodes in flight, each with how far it is and what it waits for. */
-const InFlight = ({ plan }: { readonly plan: PlanView }) => {
+const InFlight = ({ plan }: { readonly plan: PlanSummary }) => {
   const { inFlight, counts } = plan;
   if (inFlight.length === 0) return null;
   const more = (counts?.inFlight ?? 0) - inFlight.length;
@@ -74,7 +74,7 @@ const InFlight = ({ plan }: { readonly plan: PlanView }) => {
   );
 };
 
-const Waiting = ({ plan }: { readonly plan: PlanView }) =>
+const Waiting = ({ plan }: { readonly plan: PlanSummary }) =>
   plan.waiting.length === 0 ? null : (
     <div class="plan-part">
       <h4>Waiting for</h4>
@@ -95,7 +95,7 @@ const Waiting = ({ plan }: { readonly plan: PlanView }) =>
     </div>
   );
 
-const Failures = ({ plan }: { readonly plan: PlanView }) => {
+const Failures = ({ plan }: { readonly plan: PlanSummary }) => {
   const { failures, counts } = plan;
   if (failures.length === 0) return null;
   const more = (counts?.failed ?? 0) - failures.length;
@@ -121,7 +121,7 @@ const Failures = ({ plan }: { readonly plan: PlanView }) => {
 };
 
 /** Pauses at once, which harms nothing, and asks before it resumes. One button for both: the focus stays where it is. */
-const Switch = ({ plan, what }: { readonly plan: PlanView; readonly what: PlanOrder['what'] }) => {
+const Switch = ({ plan, what }: { readonly plan: PlanSummary; readonly what: PlanOrder['what'] }) => {
   const busy = useSignal(false);
   const pause = async (): Promise<void> => {
     busy.value = true;
@@ -141,7 +141,7 @@ const Switch = ({ plan, what }: { readonly plan: PlanView; readonly what: PlanOr
   );
 };
 
-const Orders = ({ plan }: { readonly plan: PlanView }) => {
+const Orders = ({ plan }: { readonly plan: PlanSummary }) => {
   const { approval } = plan;
   const can = switchOf(plan);
   if (!mayAct.value || (approval === undefined && can === undefined)) return null;
@@ -164,7 +164,7 @@ const Orders = ({ plan }: { readonly plan: PlanView }) => {
 };
 
 /** A plan: how far it is, what is in flight, what it waits for, what has failed, and what can be done. */
-export const PlanCard = ({ plan }: { readonly plan: PlanView }) => {
+export const PlanCard = ({ plan }: { readonly plan: PlanSummary }) => {
   const { tone, word } = planBadge(plan);
   const message = messageOf(plan);
   return (

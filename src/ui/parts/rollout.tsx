@@ -1,4 +1,4 @@
-import type { PlanView } from '../../web/dashboard/scene.ts';
+import type { PlanSummary } from '../../web/dashboard/scene.ts';
 import { chartOf, chartSize, chartText, forecastTexts, type RolloutChart, type TimeWords, timeWords } from '../model/rollout.ts';
 import { now } from '../page.ts';
 import { NodeName } from './node-name.tsx';
@@ -6,7 +6,7 @@ import { NodeName } from './node-name.tsx';
 const Mark = ({ at, kind }: { readonly at: number | undefined; readonly kind: string }) =>
   at === undefined ? null : <line class={kind} x1={at} x2={at} y1={0} y2={chartSize.height} />;
 
-const Chart = ({ plan, drawn, when }: { readonly plan: PlanView; readonly drawn: RolloutChart; readonly when: TimeWords }) => (
+const Chart = ({ plan, drawn, when }: { readonly plan: PlanSummary; readonly drawn: RolloutChart; readonly when: TimeWords }) => (
   <div class="rollout-chart">
     <svg viewBox={`0 -3 ${chartSize.width} ${chartSize.height + 6}`} role="img" aria-label={chartText(plan, when, drawn)}>
       {drawn.likely !== undefined && <polygon class="likely" points={drawn.likely} />}
@@ -32,7 +32,7 @@ const Chart = ({ plan, drawn, when }: { readonly plan: PlanView; readonly drawn:
   </div>
 );
 
-const Stuck = ({ plan }: { readonly plan: PlanView }) => {
+const Stuck = ({ plan }: { readonly plan: PlanSummary }) => {
   const { blocked = [], blockedNodes = 0 } = plan.forecast ?? {};
   if (blocked.length === 0 || plan.phase === 'Complete') return null;
   return (
@@ -53,7 +53,7 @@ const Stuck = ({ plan }: { readonly plan: PlanView }) => {
 };
 
 /** How a plan's run goes, beside what was foretold. */
-export const Rollout = ({ plan }: { readonly plan: PlanView }) => {
+export const Rollout = ({ plan }: { readonly plan: PlanSummary }) => {
   const drawn = chartOf(plan, now.value);
   const when = timeWords(now.value);
   return (

@@ -43,7 +43,7 @@ export type HoldView = {
 /** `stuck`: nothing but a change by a person (or another controller) will end it. */
 export type BlockerView = BlockerSummary & { readonly stuck: boolean };
 
-export type NodeView = {
+export type NodeSummary = {
   /** Its name. */
   readonly key: string;
   readonly zone: string;
@@ -223,7 +223,7 @@ export type PlanForecastView = {
   readonly lowest: readonly { readonly workload: string; readonly ready: number; readonly replicas: number }[];
 };
 
-export type PlanView = {
+export type PlanSummary = {
   /** Its name. */
   readonly key: string;
   readonly uid: string;
@@ -286,7 +286,7 @@ export type DashboardInfo = {
 /** Everything that is shown. */
 export type Scene = {
   readonly facts: DashboardInfo;
-  readonly nodes: readonly NodeView[];
+  readonly nodes: readonly NodeSummary[];
   /** Empty where pods are counted. */
   readonly pods: readonly PodView[];
   /** By node, of the empty name those that wait for one; empty where pods are told one by one. */
@@ -296,7 +296,7 @@ export type Scene = {
   readonly budgets: readonly BudgetView[];
   readonly machines: readonly MachineView[];
   readonly windows: readonly WindowView[];
-  readonly plans: readonly PlanView[];
+  readonly plans: readonly PlanSummary[];
   readonly moments: readonly MomentView[];
 };
 
