@@ -1,4 +1,4 @@
-import { evaluate } from '../../cel/evaluate.ts';
+import { evaluate } from '../../cel/evaluate/evaluate.ts';
 import type { Budget } from '../../core/drain/budget.ts';
 import type { Gate, GateValue, WorkloadGate } from '../../core/plan/gates/gate.ts';
 import type { Plan } from '../../core/plan/plan.ts';

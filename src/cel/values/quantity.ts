@@ -1,4 +1,4 @@
-import { fail } from './failure.ts';
+import { fail } from '../failure.ts';
 
 /** Kubernetes' quantities, exactly: 1Gi, 100m, 1e3. Upstream: apimachinery/pkg/api/resource, apiserver/pkg/cel/library/quantity.go. */
 

@@ -1,9 +1,9 @@
-import type { Json, JsonObject } from '../core/json.ts';
-import { written } from './convert.ts';
-import { type CostMeter, fail } from './failure.ts';
-import { fromJson } from './json.ts';
-import type { Expression } from './syntax.ts';
-import { List, Mapping, Optional, Type, Uint, type Value } from './values.ts';
+import type { Json, JsonObject } from '../../core/json.ts';
+import { type CostMeter, fail } from '../failure.ts';
+import type { Expression } from '../parse/syntax.ts';
+import { written } from '../values/convert.ts';
+import { fromJson } from '../values/json.ts';
+import { List, Mapping, Optional, Type, Uint, type Value } from '../values/values.ts';
 
 /** An object whose members are expressions, computed when they are looked at, with the same bindings. */
 export class Lazy {

@@ -1,4 +1,4 @@
-import type { Value } from './values.ts';
+import type { Value } from '../values/values.ts';
 
 /** An expression of the Common Expression Language. `at` is where it stands in the text. */
 export type Expression =

@@ -1,7 +1,7 @@
-import { fail, overload } from './failure.ts';
+import { fail, overload } from '../failure.ts';
+import type { Expression } from '../parse/syntax.ts';
+import { EntryMapping, List, type Mapping, Optional, type Value } from '../values/values.ts';
 import type { EvaluationScope } from './scope.ts';
-import type { Expression } from './syntax.ts';
-import { EntryMapping, List, type Mapping, Optional, type Value } from './values.ts';
 
 /** A list, without what is optional and none. */
 export const listOf = ({ items }: Extract<Expression, { readonly kind: 'list' }>, scope: EvaluationScope): List =>

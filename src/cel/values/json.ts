@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../core/json.ts';
+import { isObject, type Json, type JsonObject } from '../../core/json.ts';
 import { readDuration, readTimestamp } from './times.ts';
 import { List, Mapping, type Value } from './values.ts';
 

@@ -1,7 +1,7 @@
-import { isInt, isUint } from './numbers.ts';
+import { isInt, isUint } from '../values/numbers.ts';
+import { Uint, type Value } from '../values/values.ts';
 import { type Expression, Wrong } from './syntax.ts';
 import type { Token } from './tokens.ts';
-import { Uint, type Value } from './values.ts';
 
 const numberOf = (text: string, isNegative: boolean, at: number): Value => {
   const digits = text.replace(/[uU]$/, '');

@@ -1,16 +1,16 @@
-import type { Json } from '../core/json.ts';
-import { type Arithmetic, computed, negated } from './arithmetic.ts';
+import type { Json } from '../../core/json.ts';
+import { CostMeter, Exhausted, Failed, fail, overload } from '../failure.ts';
+import { type Arithmetic, computed, negated } from '../library/arithmetic.ts';
+import { isInOrder } from '../library/library.ts';
+import type { Expression, Operator } from '../parse/syntax.ts';
+import { same } from '../values/compare.ts';
+import { typeNames, written } from '../values/convert.ts';
+import { LazyMapping, List, Mapping, none, Optional, Type, type Value } from '../values/values.ts';
 import { listOf, mapOf } from './build.ts';
 import { called } from './calls.ts';
-import { same } from './compare.ts';
-import { typeNames, written } from './convert.ts';
-import { CostMeter, Exhausted, Failed, fail, overload } from './failure.ts';
-import { isInOrder } from './library.ts';
 import { each, mapped } from './loops.ts';
 import { Lazy, plainOf, valueOfBound } from './plain.ts';
 import { attempt, type Bindings, type EvaluationScope, raised, truth } from './scope.ts';
-import type { Expression, Operator } from './syntax.ts';
-import { LazyMapping, List, Mapping, none, Optional, Type, type Value } from './values.ts';
 
 export type Result = { readonly kind: 'value'; readonly value: Json } | { readonly kind: 'error'; readonly message: string };
 

@@ -1,7 +1,7 @@
-import { type CostMeter, fail, overload } from './failure.ts';
-import { isInt, isUint } from './numbers.ts';
-import { durationOf, instantOf } from './times.ts';
-import { Duration, List, Uint, type Value } from './values.ts';
+import { type CostMeter, fail, overload } from '../failure.ts';
+import { isInt, isUint } from '../values/numbers.ts';
+import { durationOf, instantOf } from '../values/times.ts';
+import { Duration, List, Uint, type Value } from '../values/values.ts';
 
 export type Arithmetic = '+' | '-' | '*' | '/' | '%';
 

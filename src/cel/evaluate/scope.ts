@@ -1,7 +1,7 @@
-import { type CostMeter, Failed, overload } from './failure.ts';
+import { type CostMeter, Failed, overload } from '../failure.ts';
+import type { Expression } from '../parse/syntax.ts';
+import type { Value } from '../values/values.ts';
 import type { Bound } from './plain.ts';
-import type { Expression } from './syntax.ts';
-import type { Value } from './values.ts';
 
 /** What is asked of `authorizer`, by the names of the functions that say it: group, resource, subresource, namespace, name, check. */
 export type AuthorizerQuery = Readonly<Record<string, string | undefined>>;

@@ -1,8 +1,8 @@
+import { type CostMeter, fail, overload } from '../failure.ts';
+import { compared, same } from '../values/compare.ts';
+import { Duration, List, Optional, type Value } from '../values/values.ts';
 import { computed } from './arithmetic.ts';
-import { compared, same } from './compare.ts';
-import { type CostMeter, fail, overload } from './failure.ts';
 import { joinMethod } from './strings.ts';
-import { Duration, List, Optional, type Value } from './values.ts';
 
 /** Kubernetes' functions of lists. Upstream: apiserver/pkg/cel/library/lists.go. */
 

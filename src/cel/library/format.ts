@@ -1,6 +1,6 @@
-import { written } from './convert.ts';
-import { type CostMeter, fail, overload } from './failure.ts';
-import { List, Mapping, Type, Uint, type Value } from './values.ts';
+import { type CostMeter, fail, overload } from '../failure.ts';
+import { written } from '../values/convert.ts';
+import { List, Mapping, Type, Uint, type Value } from '../values/values.ts';
 
 /** `'%s is %d'.format([…])`. Upstream: cel-go, ext/formatting_v2.go. */
 

@@ -1,5 +1,5 @@
+import { type CostMeter, fail } from '../failure.ts';
 import type { CharacterTest } from './character-class.ts';
-import { type CostMeter, fail } from './failure.ts';
 import { type Assertion, type Pattern, patternOf } from './pattern.ts';
 
 /**

@@ -1,8 +1,8 @@
-import { fail, overload } from './failure.ts';
-import { globals, methods } from './library.ts';
+import { fail, overload } from '../failure.ts';
+import { globals, methods } from '../library/library.ts';
+import type { Expression } from '../parse/syntax.ts';
+import { Optional, type Value } from '../values/values.ts';
 import { type AuthorizerQuery, authorizer, type EvaluationScope } from './scope.ts';
-import type { Expression } from './syntax.ts';
-import { Optional, type Value } from './values.ts';
 
 const word = (value: Value): string => (typeof value === 'string' ? value : overload());
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
-import { CostMeter, Failed } from './failure.ts';
+import { CostMeter, Failed } from '../failure.ts';
 import { matches } from './regexp.ts';
 
 const own = (pattern: string, text: string): boolean | string => {

@@ -1,4 +1,4 @@
-import { type CostMeter, overload } from './failure.ts';
+import { type CostMeter, overload } from '../failure.ts';
 import { Quantity } from './quantity.ts';
 import { Version } from './semver.ts';
 import { Duration, List, Mapping, Optional, Type, Uint, type Value } from './values.ts';

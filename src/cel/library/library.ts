@@ -1,13 +1,13 @@
-import { compared } from './compare.ts';
-import { conversions } from './convert.ts';
-import { type CostMeter, fail, overload } from './failure.ts';
+import { type CostMeter, fail, overload } from '../failure.ts';
+import { matches } from '../regexp/regexp.ts';
+import { compared } from '../values/compare.ts';
+import { conversions } from '../values/convert.ts';
+import { Quantity } from '../values/quantity.ts';
+import { Version } from '../values/semver.ts';
+import { durationParts, inZone, timestampParts } from '../values/times.ts';
+import { Duration, List, Mapping, none, Optional, Uint, type Value } from '../values/values.ts';
 import { listMethods, sets } from './lists.ts';
-import { Quantity } from './quantity.ts';
-import { matches } from './regexp.ts';
-import { Version } from './semver.ts';
 import { quoted, stringMethods, stringSize, textOf } from './strings.ts';
-import { durationParts, inZone, timestampParts } from './times.ts';
-import { Duration, List, Mapping, none, Optional, Uint, type Value } from './values.ts';
 
 /** A function: with how many arguments it can be called, without what it is called on, and what it computes. */
 export type Fn = {

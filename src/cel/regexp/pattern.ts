@@ -1,5 +1,5 @@
+import { fail } from '../failure.ts';
 import { type CharacterTest, classOf, perl, unicodeClass } from './character-class.ts';
-import { fail } from './failure.ts';
 
 /** A regular expression in the syntax of RE2, which has no back references and does not look ahead. Upstream: Go's regexp/syntax. */
 export type Pattern =

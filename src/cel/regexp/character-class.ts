@@ -1,4 +1,4 @@
-import { fail } from './failure.ts';
+import { fail } from '../failure.ts';
 
 /** Whether a character, by its code point, is in a class. */
 export type CharacterTest = (code: number) => boolean;

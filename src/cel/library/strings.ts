@@ -1,6 +1,6 @@
-import { type CostMeter, fail, overload } from './failure.ts';
+import { type CostMeter, fail, overload } from '../failure.ts';
+import { List, type Value } from '../values/values.ts';
 import { format } from './format.ts';
-import { List, type Value } from './values.ts';
 
 /** The functions of strings. They count code points. Upstream: cel-go, ext/strings.go. */
 

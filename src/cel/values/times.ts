@@ -1,4 +1,4 @@
-import { fail } from './failure.ts';
+import { fail } from '../failure.ts';
 import { isInt } from './numbers.ts';
 import { Duration } from './values.ts';
 

@@ -1,4 +1,4 @@
-import { type CostMeter, fail, overload } from './failure.ts';
+import { type CostMeter, fail, overload } from '../failure.ts';
 import { isInt, isUint } from './numbers.ts';
 import { Quantity } from './quantity.ts';
 import { Version } from './semver.ts';

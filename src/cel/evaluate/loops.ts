@@ -1,8 +1,8 @@
+import { Failed, overload } from '../failure.ts';
+import type { Expression } from '../parse/syntax.ts';
+import { EntryMapping, List, Mapping, none, Optional, type Value } from '../values/values.ts';
 import { put } from './build.ts';
-import { Failed, overload } from './failure.ts';
 import { attempt, type EvaluationScope, raised, truth, within } from './scope.ts';
-import type { Expression } from './syntax.ts';
-import { EntryMapping, List, Mapping, none, Optional, type Value } from './values.ts';
 
 export const mapped = ({ of, flat, variable, body }: Extract<Expression, { readonly kind: 'within' }>, scope: EvaluationScope): Value => {
   const optional = scope.valueOf(of, scope);
