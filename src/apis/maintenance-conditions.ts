@@ -1,4 +1,4 @@
-import { needsHelp } from '../core/drain/blocker.ts';
+import { needsHelp } from '../core/drain/blockers/blocker.ts';
 import type { Report } from '../core/maintenance/report.ts';
 import { fewOf } from '../core/text.ts';
 import { type Condition, type SaidCondition, withTransitions } from './conditions.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blockerId } from '../core/drain/blocker.ts';
+import { blockerId } from '../core/drain/blockers/blocker.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Report } from '../core/maintenance/report.ts';
 import { type MaintenanceRequest, noHistory } from '../core/request/request.ts';

@@ -1,4 +1,4 @@
-import { type Blocker, blockerId } from '../core/drain/blocker.ts';
+import { type Blocker, blockerId } from '../core/drain/blockers/blocker.ts';
 import { percentOf } from '../core/drain/tally.ts';
 import type { JsonObject } from '../core/json.ts';
 import { parentAnnotation } from '../core/machine/writes.ts';

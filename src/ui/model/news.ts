@@ -1,4 +1,4 @@
-import { groupBlockers } from '../../core/drain/blocker-groups.ts';
+import { groupBlockers } from '../../core/drain/blockers/blocker-groups.ts';
 import type { Delta, MachineView, NodeSummary, PlanSummary } from '../../web/dashboard/scene.ts';
 import { kindsOf, phaseOf } from './machine-words.ts';
 import type { Move } from './moves.ts';

@@ -1,4 +1,4 @@
-import { type BlockerGroup, groupBlockers } from '../../core/drain/blocker-groups.ts';
+import { type BlockerGroup, groupBlockers } from '../../core/drain/blockers/blocker-groups.ts';
 import type { BlockerView, HoldView, NodeSummary } from '../../web/dashboard/scene.ts';
 import { nodeBadge, plural, since, until } from '../model/words.ts';
 import { asking, mayAct, now, open, store } from '../page.ts';

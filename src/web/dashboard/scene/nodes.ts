@@ -1,4 +1,4 @@
-import type { BlockerSummary } from '../../../core/drain/blocker-groups.ts';
+import type { BlockerSummary } from '../../../core/drain/blockers/blocker-groups.ts';
 import type { StoredVm } from '../../../core/maintenance/vms-now.ts';
 
 /** Nodes, what holds them, their pods, and the workloads and budgets of these. */

@@ -1,6 +1,6 @@
-import { budgetBlockerInfo, needsHelp } from '../../../core/drain/blocker.ts';
-import type { BlockerSummary } from '../../../core/drain/blocker-groups.ts';
-import { type Budget, neverAllows } from '../../../core/drain/budget.ts';
+import { budgetBlockerInfo, needsHelp } from '../../../core/drain/blockers/blocker.ts';
+import type { BlockerSummary } from '../../../core/drain/blockers/blocker-groups.ts';
+import { type Budget, neverAllows } from '../../../core/drain/budgets/budget.ts';
 import { conditionOf, type Node, taintId } from '../../../core/hold/node.ts';
 import { instanceOf } from '../../../core/machine/machine.ts';
 import { storedVms } from '../../../core/maintenance/vms-now.ts';

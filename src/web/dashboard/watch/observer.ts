@@ -1,4 +1,4 @@
-import { readBudget } from '../../../core/drain/budget.ts';
+import { readBudget } from '../../../core/drain/budgets/budget.ts';
 import { type Node, readNode } from '../../../core/hold/node.ts';
 import { blockersNow } from '../../../core/maintenance/blockers-now.ts';
 import { type Pod, readPod } from '../../../core/pod/pod.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeBudget, makePod } from '../testing/make.ts';
+import { makeBudget, makePod } from '../../testing/make.ts';
 import { budgetsOf, costsNothing, countsNothing, neverAllows, readBudget } from './budget.ts';
 
 const metadata = { name: 'web', namespace: 'shop', uid: 'u', resourceVersion: '7', generation: 2 };

@@ -1,5 +1,5 @@
-import { secondsBetween } from '../time.ts';
-import { compareVersions } from '../version.ts';
+import { secondsBetween } from '../../time.ts';
+import { compareVersions } from '../../version.ts';
 import type { Budget } from './budget.ts';
 
 /** A budget that a deletion does not ask. `healthy`: fewer pods than that are healthy once the budget's status has counted the deletion. */

@@ -1,6 +1,6 @@
-import type { Pod } from '../pod/pod.ts';
-import { fewOf, shortened } from '../text.ts';
-import { type Budget, countsNothing, neverAllows } from './budget.ts';
+import type { Pod } from '../../pod/pod.ts';
+import { fewOf, shortened } from '../../text.ts';
+import { type Budget, countsNothing, neverAllows } from '../budgets/budget.ts';
 
 /** Why a pod cannot go yet, as a word that machines can use. */
 type Cause =

@@ -1,5 +1,5 @@
-import type { Pod } from '../pod/pod.ts';
-import { isBefore, secondsAfter } from '../time.ts';
+import type { Pod } from '../../pod/pod.ts';
+import { isBefore, secondsAfter } from '../../time.ts';
 import type { BlockerInfo } from './blocker.ts';
 
 /** Pods of one owner that came to a node although it is held, and were asked to leave again. */

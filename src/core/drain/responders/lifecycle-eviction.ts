@@ -1,8 +1,8 @@
-import { isObject, type JsonObject } from '../json.ts';
-import type { Pod } from '../pod/pod.ts';
-import { shortened } from '../text.ts';
-import { isBefore, readTime, secondsAfter, timeText } from '../time.ts';
-import { about, type BlockerInfo } from './blocker.ts';
+import { isObject, type JsonObject } from '../../json.ts';
+import type { Pod } from '../../pod/pod.ts';
+import { shortened } from '../../text.ts';
+import { isBefore, readTime, secondsAfter, timeText } from '../../time.ts';
+import { about, type BlockerInfo } from '../blockers/blocker.ts';
 
 /**
  * Evictions of lifecycle.k8s.io (KEP-4563, alpha since Kubernetes 1.37): somebody has requested the eviction of a pod, and the pod's responders

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { at } from '../testing/make.ts';
-import { secondsBetween } from '../time.ts';
+import { at } from '../../testing/make.ts';
+import { secondsBetween } from '../../time.ts';
 import type { EvictionOutcome } from './eviction-outcome.ts';
 import { type Attempt, retryAt } from './retry.ts';
 

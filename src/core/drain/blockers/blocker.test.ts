@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { makeBudget, makePod } from '../testing/make.ts';
+import { makeBudget, makePod } from '../../testing/make.ts';
 import { budgetBlockerInfo, outcomeBlockerInfo, terminatingBlockerInfo } from './blocker.ts';
 
 const pod = makePod('a');

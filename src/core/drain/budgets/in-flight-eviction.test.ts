@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { at, makeBudget } from '../testing/make.ts';
+import { at, makeBudget } from '../../testing/make.ts';
 import { type InFlightEviction, reservedOf } from './in-flight-eviction.ts';
 
 test('a deletion takes from every budget that it overrules', () => {

@@ -1,4 +1,4 @@
-import { isObject } from '../json.ts';
+import { isObject } from '../../json.ts';
 
 /** What the API server said to an eviction or a deletion. */
 export type EvictionResponse = {

@@ -1,4 +1,4 @@
-import { secondsAfter } from '../time.ts';
+import { secondsAfter } from '../../time.ts';
 import type { EvictionOutcome } from './eviction-outcome.ts';
 
 /** evict: the subresource pods/eviction. delete: the pod itself, past its budgets. request: an EvictionRequest. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Pod } from '../pod/pod.ts';
-import { at, makeEvictionRequest, makePod } from '../testing/make.ts';
+import type { Pod } from '../../pod/pod.ts';
+import { at, makeEvictionRequest, makePod } from '../../testing/make.ts';
+import type { Attempt } from '../outcome/retry.ts';
+import { type EvictionCandidate, type PlanContext, plan } from '../plan.ts';
 import {
   type EvictionRequest,
   evictionRequestOf,
@@ -10,8 +12,6 @@ import {
   readEvictionRequest,
   withdrawal,
 } from './eviction-request.ts';
-import { type EvictionCandidate, type PlanContext, plan } from './plan.ts';
-import type { Attempt } from './retry.ts';
 
 const node = { name: 'n1', uid: 'node-uid' };
 

@@ -1,10 +1,10 @@
-import { isDaemonSetPod, type Pod } from '../pod/pod.ts';
-import { isBefore, timeText } from '../time.ts';
-import { about } from './blocker.ts';
+import { isDaemonSetPod, type Pod } from '../../pod/pod.ts';
+import { isBefore, timeText } from '../../time.ts';
+import { about } from '../blockers/blocker.ts';
+import type { Attempt } from '../outcome/retry.ts';
+import type { PodDecision } from '../pod-decision.ts';
 import { answerDue, type EvictionRequest, type EvictionRequestsKnown, evictionRequestKey, withdrawnUntil } from './eviction-request.ts';
 import type { ActiveResponder } from './lifecycle-eviction.ts';
-import type { PodDecision } from './pod-decision.ts';
-import type { Attempt } from './retry.ts';
 
 /** A pod that has to go, and how. */
 type Candidate = { readonly pod: Pod; readonly method: 'evict' | 'delete'; readonly gracePeriodSeconds?: number };

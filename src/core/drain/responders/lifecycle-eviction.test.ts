@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { at, makePod } from '../testing/make.ts';
-import { timeText } from '../time.ts';
+import { at, makePod } from '../../testing/make.ts';
+import { timeText } from '../../time.ts';
+import { type EvictionCandidate, type PlanContext, plan } from '../plan.ts';
 import { type ActiveResponder, readLifecycleEviction, responderBlockerInfo } from './lifecycle-eviction.ts';
-import { type EvictionCandidate, type PlanContext, plan } from './plan.ts';
 
 const mover = 'mover.example/m';
 const evictor = 'imperative-eviction.k8s.io/evictor';

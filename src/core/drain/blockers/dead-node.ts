@@ -1,6 +1,6 @@
-import { conditionOf, type Node } from '../hold/node.ts';
-import { isTerminating, type Pod } from '../pod/pod.ts';
-import { shortened } from '../text.ts';
+import { conditionOf, type Node } from '../../hold/node.ts';
+import { isTerminating, type Pod } from '../../pod/pod.ts';
+import { shortened } from '../../text.ts';
 import type { BlockerInfo } from './blocker.ts';
 
 /** Kubernetes' own taint: it deletes the pods of a node whose machine is off (KEP-2268, non-graceful node shutdown). */

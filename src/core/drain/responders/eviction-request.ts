@@ -1,6 +1,6 @@
-import { isObject } from '../json.ts';
-import type { Pod } from '../pod/pod.ts';
-import { isBefore, readTime, secondsAfter, timeText } from '../time.ts';
+import { isObject } from '../../json.ts';
+import type { Pod } from '../../pod/pod.ts';
+import { isBefore, readTime, secondsAfter, timeText } from '../../time.ts';
 import { isOver, lifecycleVersion } from './lifecycle-eviction.ts';
 
 /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { at, makeBudget, makeNode, makePod } from '../testing/make.ts';
+import { at, makeBudget, makeNode, makePod } from '../../testing/make.ts';
 import { budgetBlockerInfo, terminatingBlockerInfo } from './blocker.ts';
 import { blamedOnNode, deadNodeOf } from './dead-node.ts';
 

@@ -1,5 +1,5 @@
-import type { Pod } from '../pod/pod.ts';
-import { type LabelSelector, matches, readSelector } from '../pod/selector.ts';
+import type { Pod } from '../../pod/pod.ts';
+import { type LabelSelector, matches, readSelector } from '../../pod/selector.ts';
 
 /** A PodDisruptionBudget, as far as it decides over evictions. */
 export type Budget = {
