@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type AdmissionKind, webhookKinds } from '../apis/admission.ts';
+import { type AdmissionKind, webhookKinds } from '../apis/admission-rules/admission.ts';
 import type { JsonObject } from '../core/json.ts';
 import { systemClock } from '../support/clock.ts';
 import { silentLog } from '../support/log.ts';

@@ -1,4 +1,4 @@
-import { type AdmissionKind, isAdmissionKind, type WebhookKind, webhookTimeoutSeconds } from '../apis/admission.ts';
+import { type AdmissionKind, isAdmissionKind, type WebhookKind, webhookTimeoutSeconds } from '../apis/admission-rules/admission.ts';
 import { isObject, type JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';

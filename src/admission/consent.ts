@@ -1,5 +1,5 @@
-import type { WebhookKind } from '../apis/admission.ts';
-import { type Right, rightsFor, withoutRight } from '../apis/consent.ts';
+import type { WebhookKind } from '../apis/admission-rules/admission.ts';
+import { type Right, rightsFor, withoutRight } from '../apis/admission-rules/consent.ts';
 import { reviewCall, reviewed } from '../core/access-review.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';

@@ -1,4 +1,4 @@
-import { type AdmissionKind, admissionKinds } from '../apis/admission.ts';
+import { type AdmissionKind, admissionKinds } from '../apis/admission-rules/admission.ts';
 import { type Budget, readBudget } from '../core/drain/budgets/budget.ts';
 import { type Node, readNode } from '../core/hold/node.ts';
 import type { JsonObject } from '../core/json.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:https';
 import { after, describe, test } from 'node:test';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
-import type { WebhookKind } from '../apis/admission.ts';
+import type { WebhookKind } from '../apis/admission-rules/admission.ts';
 import { Lines } from '../operator/testing/fakes.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import { silentLog } from '../support/log.ts';

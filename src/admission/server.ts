@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { type WebhookKind, webhookKinds } from '../apis/admission.ts';
+import { type WebhookKind, webhookKinds } from '../apis/admission-rules/admission.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import type { Log } from '../support/log.ts';
 import { Crowd } from './crowd.ts';

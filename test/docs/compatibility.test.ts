@@ -35,7 +35,7 @@ const files = new Map<string, string>([
   ...inFolder('test/predecessors', 'takeover', 'migrate'),
   ['predecessors', 'test/predecessors/contract.test.ts'],
   ...inFolder('src/apis', 'node-maintenance', 'kubevirt'),
-  ['webhooks', 'src/apis/admission.test.ts'],
+  ['webhooks', 'src/apis/admission-rules/admission.test.ts'],
   ...inFolder('src/core/drain', 'filters', 'plan', 'eviction-outcome', 'tally'),
   ['lease', 'src/core/lease/lease.test.ts'],
   ['hold', 'src/core/hold/hold.test.ts'],

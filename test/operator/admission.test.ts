@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { webhookConfiguration } from '../../src/apis/admission.ts';
+import { webhookConfiguration } from '../../src/apis/admission-rules/admission.ts';
 import type { Reply } from '../control-plane/api.ts';
 import { apply, budgetAllows, create, deleteNodes, failureIn, podPath, podsReady } from '../control-plane/cluster.ts';
 import { budget, type Manifest, namespace, pod } from '../control-plane/manifests.ts';

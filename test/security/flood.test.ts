@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Agent, request as ask } from 'node:https';
 import { after, before, describe, test } from 'node:test';
-import { webhookConfiguration } from '../../src/apis/admission.ts';
+import { webhookConfiguration } from '../../src/apis/admission-rules/admission.ts';
 import { failureIn } from '../control-plane/cluster.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { until } from '../control-plane/wait.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { machineAdapter } from '../../src/apis/machine-adapter.ts';
-import { planAdapter } from '../../src/apis/plan-adapter.ts';
+import { machineAdapter } from '../../src/apis/machines/machine-adapter.ts';
+import { planAdapter } from '../../src/apis/maintenance-plan/plan-adapter.ts';
 import { served } from '../../src/apis/served.ts';
 import { type ControllerManager, controllerManager } from '../../src/cli/manager/controller-manager.ts';
 import { isObject } from '../../src/core/json.ts';

@@ -1,15 +1,15 @@
-import type { JsonObject } from '../core/json.ts';
-import { isObject } from '../core/json.ts';
-import { isOver, type MachineHistory, type MachinePhase, type MachineRequest } from '../core/machine/request.ts';
-import type { MachineDecision, MachineSnapshot } from '../core/machine/snapshot.ts';
-import { deadlineFor } from '../core/machine/steps/begin.ts';
-import { ended } from '../core/machine/steps/strategy.ts';
-import { childName } from '../core/machine/writes.ts';
-import { readTime, timeText } from '../core/time.ts';
-import { type SaidCondition, withTransitions } from './conditions.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { isObject } from '../../core/json.ts';
+import { isOver, type MachineHistory, type MachinePhase, type MachineRequest } from '../../core/machine/request.ts';
+import type { MachineDecision, MachineSnapshot } from '../../core/machine/snapshot.ts';
+import { deadlineFor } from '../../core/machine/steps/begin.ts';
+import { ended } from '../../core/machine/steps/strategy.ts';
+import { childName } from '../../core/machine/writes.ts';
+import { readTime, timeText } from '../../core/time.ts';
+import { type SaidCondition, withTransitions } from '../conditions.ts';
+import type { RawMetadata } from '../read.ts';
+import type { MachineMaintenanceSpec, MachineMaintenanceStatus } from '../schema/machine-maintenance.ts';
 import { eventOfSeed, readEvent } from './machine-events.ts';
-import type { RawMetadata } from './read.ts';
-import type { MachineMaintenanceSpec, MachineMaintenanceStatus } from './schema/machine-maintenance.ts';
 
 /** machinemaintenance.managed.openshift.io/v1alpha1 MachineMaintenance: objects of the replaced operator are read as what they were to it. */
 

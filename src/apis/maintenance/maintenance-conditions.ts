@@ -1,8 +1,8 @@
-import { needsHelp } from '../core/drain/blockers/blocker.ts';
-import type { Report } from '../core/maintenance/report.ts';
-import { fewOf } from '../core/text.ts';
-import { type Condition, type SaidCondition, withTransitions } from './conditions.ts';
-import type { MaintenanceStatus } from './schema/maintenance.ts';
+import { needsHelp } from '../../core/drain/blockers/blocker.ts';
+import type { Report } from '../../core/maintenance/report.ts';
+import { fewOf } from '../../core/text.ts';
+import { type Condition, type SaidCondition, withTransitions } from '../conditions.ts';
+import type { MaintenanceStatus } from '../schema/maintenance.ts';
 
 const held = (report: Report): SaidCondition => {
   const { problem } = report;

@@ -1,14 +1,14 @@
-import type { JsonObject } from '../core/json.ts';
-import type { InFlight, NodeVerdict, Preparing } from '../core/plan/in-flight.ts';
-import type { Plan, Run } from '../core/plan/plan.ts';
-import type { PodTask } from '../core/plan/pods/hook.ts';
-import type { RehearsalTask } from '../core/plan/rehearsal/rehearsal.ts';
-import type { PlanDecision, Waiting } from '../core/plan/snapshot.ts';
-import { shortened } from '../core/text.ts';
-import { instantAt, readTime, secondsBetween, timeText } from '../core/time.ts';
-import { type SaidCondition, withTransitions } from './conditions.ts';
-import { forecastJson } from './maintenance-plan-rehearsal.ts';
-import type { MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { InFlight, NodeVerdict, Preparing } from '../../core/plan/in-flight.ts';
+import type { Plan, Run } from '../../core/plan/plan.ts';
+import type { PodTask } from '../../core/plan/pods/hook.ts';
+import type { RehearsalTask } from '../../core/plan/rehearsal/rehearsal.ts';
+import type { PlanDecision, Waiting } from '../../core/plan/snapshot.ts';
+import { shortened } from '../../core/text.ts';
+import { instantAt, readTime, secondsBetween, timeText } from '../../core/time.ts';
+import { type SaidCondition, withTransitions } from '../conditions.ts';
+import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
+import { forecastJson } from './rehearsal.ts';
 
 /** The status of a MaintenancePlan: nodes in flight and the latest failures only, however many nodes it has. */
 

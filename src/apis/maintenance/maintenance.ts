@@ -1,11 +1,11 @@
-import { type Blocker, blockerId } from '../core/drain/blockers/blocker.ts';
-import { percentOf } from '../core/drain/tally.ts';
-import type { JsonObject } from '../core/json.ts';
-import { parentAnnotation } from '../core/machine/writes.ts';
-import type { Report } from '../core/maintenance/report.ts';
-import { planAnnotation } from '../core/plan/plan.ts';
-import type { LabelSelector } from '../core/pod/selector.ts';
-import type { DrainPolicy, PodPick, Rung } from '../core/request/policy.ts';
+import { type Blocker, blockerId } from '../../core/drain/blockers/blocker.ts';
+import { percentOf } from '../../core/drain/tally.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { parentAnnotation } from '../../core/machine/writes.ts';
+import type { Report } from '../../core/maintenance/report.ts';
+import { planAnnotation } from '../../core/plan/plan.ts';
+import type { LabelSelector } from '../../core/pod/selector.ts';
+import type { DrainPolicy, PodPick, Rung } from '../../core/request/policy.ts';
 import {
   type History,
   type KindAdapter,
@@ -13,17 +13,17 @@ import {
   type Marks,
   noHistory,
   type RequestedStart,
-} from '../core/request/request.ts';
-import type { MaintenanceStage } from '../core/request/words.ts';
-import { fewOf } from '../core/text.ts';
-import { readTime, secondsBetween, timeText } from '../core/time.ts';
-import { plainVmPolicy } from '../core/vm/policy.ts';
-import { defaultServerPolicy } from '../core/vm/server-policy.ts';
-import { sharedLease } from './leases.ts';
+} from '../../core/request/request.ts';
+import type { MaintenanceStage } from '../../core/request/words.ts';
+import { fewOf } from '../../core/text.ts';
+import { readTime, secondsBetween, timeText } from '../../core/time.ts';
+import { plainVmPolicy } from '../../core/vm/policy.ts';
+import { defaultServerPolicy } from '../../core/vm/server-policy.ts';
+import { sharedLease } from '../leases.ts';
+import { readCommon } from '../read.ts';
+import type { MaintenanceSpec, MaintenanceStatus } from '../schema/maintenance.ts';
 import { maintenanceConditions } from './maintenance-conditions.ts';
 import { readVms, vmsStatus } from './maintenance-vms.ts';
-import { readCommon } from './read.ts';
-import type { MaintenanceSpec, MaintenanceStatus } from './schema/maintenance.ts';
 
 /** drydock.dev/v1alpha1 Maintenance: the full policy and the full status; the model that all other kinds are read into. */
 

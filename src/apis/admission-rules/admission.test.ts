@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { served } from '../served.ts';
 import { admissionKinds, webhookConfiguration, webhooks } from './admission.ts';
-import { served } from './served.ts';
 
 describe('the webhooks', () => {
   test('are one for each served kind, and know it by the same name, kind and path', () => {

@@ -1,9 +1,9 @@
-import { type Gate, type GatePlace, type GateState, gatePlaces } from '../core/plan/gates/gate.ts';
-import type { Plan } from '../core/plan/plan.ts';
-import type { PodTask } from '../core/plan/pods/hook.ts';
-import { readTime } from '../core/time.ts';
-import type { MaintenancePlanSpec } from './schema/maintenance-plan.ts';
-import type { MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
+import { type Gate, type GatePlace, type GateState, gatePlaces } from '../../core/plan/gates/gate.ts';
+import type { Plan } from '../../core/plan/plan.ts';
+import type { PodTask } from '../../core/plan/pods/hook.ts';
+import { readTime } from '../../core/time.ts';
+import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
+import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
 
 /** The gates and hooks of a MaintenancePlan, and what is stored of them. */
 

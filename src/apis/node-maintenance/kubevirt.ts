@@ -1,5 +1,5 @@
-import type { KindAdapter } from '../core/request/request.ts';
-import { ownLease } from './leases.ts';
+import type { KindAdapter } from '../../core/request/request.ts';
+import { ownLease } from '../leases.ts';
 import { nodeMaintenance } from './node-maintenance.ts';
 
 /** The generations of KubeVirt's operator, before it moved to medik8s (seed contract, chapter 10). */

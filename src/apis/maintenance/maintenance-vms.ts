@@ -1,8 +1,8 @@
-import type { Report } from '../core/maintenance/report.ts';
-import { readTime, timeText } from '../core/time.ts';
-import { nothingTracked, type Tracked } from '../core/vm/tracking.ts';
-import { countVms, type VmState, type VmStatus } from '../core/vm/vm-status.ts';
-import type { MaintenanceStatus } from './schema/maintenance.ts';
+import type { Report } from '../../core/maintenance/report.ts';
+import { readTime, timeText } from '../../core/time.ts';
+import { nothingTracked, type Tracked } from '../../core/vm/tracking.ts';
+import { countVms, type VmState, type VmStatus } from '../../core/vm/vm-status.ts';
+import type { MaintenanceStatus } from '../schema/maintenance.ts';
 
 /** The VMs in the status of a Maintenance. */
 

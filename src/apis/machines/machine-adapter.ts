@@ -1,14 +1,14 @@
-import type { JsonObject } from '../core/json.ts';
-import type { AnnouncedTarget, MachineAdapter } from '../core/machine/adapter.ts';
-import type { MachineEvent } from '../core/machine/event.ts';
-import { defaultStrategy } from '../core/machine/request.ts';
-import type { EventResponse, EventSource } from '../core/machine/source.ts';
-import { machineMaintenanceApi } from '../core/machine/writes.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { AnnouncedTarget, MachineAdapter } from '../../core/machine/adapter.ts';
+import type { MachineEvent } from '../../core/machine/event.ts';
+import { defaultStrategy } from '../../core/machine/request.ts';
+import type { EventResponse, EventSource } from '../../core/machine/source.ts';
+import { machineMaintenanceApi } from '../../core/machine/writes.ts';
+import { drainPolicy } from '../maintenance/maintenance.ts';
+import { maintenanceWindowStatus, readMaintenanceWindow } from '../maintenance-window.ts';
 import { machineEventSourceStatus, readMachineEventSource, readNodeNotice } from './machine-event-source.ts';
 import { eventJson } from './machine-events.ts';
 import { machineMaintenanceStatus, readMachineMaintenance } from './machine-maintenance.ts';
-import { drainPolicy } from './maintenance.ts';
-import { maintenanceWindowStatus, readMaintenanceWindow } from './maintenance-window.ts';
 
 /** The seed's two fields repeat the first event, for whoever reads those. */
 const eventsSpec = (events: readonly MachineEvent[]): JsonObject => {

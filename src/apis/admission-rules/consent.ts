@@ -1,5 +1,5 @@
-import { isObject, type Json, type JsonObject, sameJson } from '../core/json.ts';
-import { allowQuorumLossAnnotation } from '../core/quorum/quorum.ts';
+import { isObject, type Json, type JsonObject, sameJson } from '../../core/json.ts';
+import { allowQuorumLossAnnotation } from '../../core/quorum/quorum.ts';
 
 /**
  * What a maintenance may say that destroys, or overrules others, is a right of its own beside the right to write the object: a verb on its resource, which RBAC grants

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decidePlan } from '../core/plan/decide.ts';
-import { at } from '../core/testing/make.ts';
-import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from '../core/testing/make-plan.ts';
-import { makeWindow } from '../core/testing/make-window.ts';
-import { maintenancePlanStatus } from './maintenance-plan-status.ts';
+import { decidePlan } from '../../core/plan/decide.ts';
+import { at } from '../../core/testing/make.ts';
+import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from '../../core/testing/make-plan.ts';
+import { makeWindow } from '../../core/testing/make-window.ts';
+import { maintenancePlanStatus } from './status.ts';
 
 const many = 10_000;
 const nameOf = (index: number): string => `node-${String(index).padStart(5, '0')}`;

@@ -1,5 +1,5 @@
-import type { KindAdapter } from '../core/request/request.ts';
-import { sharedLease } from './leases.ts';
+import type { KindAdapter } from '../../core/request/request.ts';
+import { sharedLease } from '../leases.ts';
 import { nodeMaintenance } from './node-maintenance.ts';
 
 /** nodemaintenance.medik8s.io/v1beta1: the operator of medik8s, taken over byte for byte (seed contract, chapters 0 to 9). */

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decidePlan } from '../core/plan/decide.ts';
-import { nodesOf } from '../core/testing/decided.ts';
-import { at } from '../core/testing/make.ts';
-import { makePlanSnapshot } from '../core/testing/make-plan.ts';
+import { decidePlan } from '../../core/plan/decide.ts';
+import { nodesOf } from '../../core/testing/decided.ts';
+import { at } from '../../core/testing/make.ts';
+import { makePlanSnapshot } from '../../core/testing/make-plan.ts';
+import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
+import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
 import { readMaintenanceApproval, readMaintenancePlan } from './maintenance-plan.ts';
-import { maintenancePlanStatus } from './maintenance-plan-status.ts';
-import type { MaintenancePlanSpec } from './schema/maintenance-plan.ts';
-import type { MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
+import { maintenancePlanStatus } from './status.ts';
 
 /** How a plan is read, and what of its forecast is written. */
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blockerId } from '../core/drain/blockers/blocker.ts';
-import type { JsonObject } from '../core/json.ts';
-import type { Report } from '../core/maintenance/report.ts';
-import { type MaintenanceRequest, noHistory } from '../core/request/request.ts';
-import { at } from '../core/testing/make.ts';
-import type { VmStatus } from '../core/vm/vm-status.ts';
+import { blockerId } from '../../core/drain/blockers/blocker.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { Report } from '../../core/maintenance/report.ts';
+import { type MaintenanceRequest, noHistory } from '../../core/request/request.ts';
+import { at } from '../../core/testing/make.ts';
+import type { VmStatus } from '../../core/vm/vm-status.ts';
+import type { MaintenanceSpec, MaintenanceStatus } from '../schema/maintenance.ts';
 import { maintenance } from './maintenance.ts';
-import type { MaintenanceSpec, MaintenanceStatus } from './schema/maintenance.ts';
 
 const adapter = maintenance('leases');
 

@@ -1,12 +1,12 @@
-import { percentOf } from '../core/drain/tally.ts';
-import { type JsonObject, own, sameJson } from '../core/json.ts';
-import type { Report } from '../core/maintenance/report.ts';
-import { type KindAdapter, type LeaseName, type MaintenanceRequest, type Marks, noHistory } from '../core/request/request.ts';
-import type { MaintenanceFailure, MaintenanceState } from '../core/request/words.ts';
-import { fewOf } from '../core/text.ts';
-import { earliest, isBefore, secondsAfter, secondsBetween, timeText } from '../core/time.ts';
-import { readCommon } from './read.ts';
-import type { NodeMaintenanceSpec, NodeMaintenanceStatus } from './schema/node-maintenance.ts';
+import { percentOf } from '../../core/drain/tally.ts';
+import { type JsonObject, own, sameJson } from '../../core/json.ts';
+import type { Report } from '../../core/maintenance/report.ts';
+import { type KindAdapter, type LeaseName, type MaintenanceRequest, type Marks, noHistory } from '../../core/request/request.ts';
+import type { MaintenanceFailure, MaintenanceState } from '../../core/request/words.ts';
+import { fewOf } from '../../core/text.ts';
+import { earliest, isBefore, secondsAfter, secondsBetween, timeText } from '../../core/time.ts';
+import { readCommon } from '../read.ts';
+import type { NodeMaintenanceSpec, NodeMaintenanceStatus } from '../schema/node-maintenance.ts';
 
 /** What all generations of NodeMaintenance have in common; each one is a small file that says what it has and what it has not. */
 

@@ -1,6 +1,6 @@
-import type { PlanAdapter } from '../core/plan/adapter.ts';
+import type { PlanAdapter } from '../../core/plan/adapter.ts';
 import { readMaintenanceApproval, readMaintenancePlan, readPlanRecord } from './maintenance-plan.ts';
-import { maintenancePlanStatus } from './maintenance-plan-status.ts';
+import { maintenancePlanStatus } from './status.ts';
 
 /** The kinds about plans, as they are served. */
 export const planAdapter: PlanAdapter = {

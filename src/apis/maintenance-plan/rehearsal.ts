@@ -1,13 +1,13 @@
-import type { JsonObject } from '../core/json.ts';
-import type { Plan } from '../core/plan/plan.ts';
-import type { Rehearse, RehearsedForecast } from '../core/plan/rehearsal/rehearsal.ts';
-import { summaryIn, summaryJson } from '../core/plan/rehearsal/summary.ts';
-import { short } from '../core/plan/writes.ts';
-import { readTime, secondsBetween, timeText } from '../core/time.ts';
-import { canonical } from './canonical.ts';
-import { taskOf } from './maintenance-plan-parts.ts';
-import type { MaintenancePlanSpec } from './schema/maintenance-plan.ts';
-import type { MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { Plan } from '../../core/plan/plan.ts';
+import type { Rehearse, RehearsedForecast } from '../../core/plan/rehearsal/rehearsal.ts';
+import { summaryIn, summaryJson } from '../../core/plan/rehearsal/summary.ts';
+import { short } from '../../core/plan/writes.ts';
+import { readTime, secondsBetween, timeText } from '../../core/time.ts';
+import { canonical } from '../canonical.ts';
+import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
+import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
+import { taskOf } from './parts.ts';
 
 /** What a MaintenancePlan says of its rehearsals, and what is stored of them. */
 

@@ -1,7 +1,7 @@
-import { type JsonObject, own } from '../core/json.ts';
-import type { EventKind, MachineEvent } from '../core/machine/event.ts';
-import { readTime, timeText } from '../core/time.ts';
-import type { RawMachineEvent } from './schema/machine-maintenance.ts';
+import { type JsonObject, own } from '../../core/json.ts';
+import type { EventKind, MachineEvent } from '../../core/machine/event.ts';
+import { readTime, timeText } from '../../core/time.ts';
+import type { RawMachineEvent } from '../schema/machine-maintenance.ts';
 
 /** Announcements as the API has them. */
 

@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from '../core/json.ts';
-import { allowQuorumLossAnnotation, type QuorumRule, quorumMessage } from '../core/quorum/quorum.ts';
+import { isObject, type JsonObject } from '../../core/json.ts';
+import { allowQuorumLossAnnotation, type QuorumRule, quorumMessage } from '../../core/quorum/quorum.ts';
 
 /** What the validating webhook is for each served kind: where it is asked, what it asks about, and in whose words it says no. */
 

@@ -1,17 +1,26 @@
-import { isObject, type JsonObject } from '../core/json.ts';
-import type { InFlight, NodeVerdict, Preparing } from '../core/plan/in-flight.ts';
-import { begunWork, type Concurrency, mostAttempts, type Plan, type Prepare, type Run, type Stage, type Work } from '../core/plan/plan.ts';
-import type { Approval, RecordSlice } from '../core/plan/snapshot.ts';
-import { partsInForce } from '../core/plan/undo.ts';
-import { short } from '../core/plan/writes.ts';
-import type { LabelSelector } from '../core/pod/selector.ts';
-import { readTime } from '../core/time.ts';
-import { canonical } from './canonical.ts';
-import { gatesOf, hooksOf, taskOf } from './maintenance-plan-parts.ts';
-import { rehearsalOf } from './maintenance-plan-rehearsal.ts';
-import type { RawMetadata } from './read.ts';
-import type { MaintenancePlanSpec } from './schema/maintenance-plan.ts';
-import type { MaintenanceApprovalSpec, MaintenancePlanRecordSpec, MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
+import { isObject, type JsonObject } from '../../core/json.ts';
+import type { InFlight, NodeVerdict, Preparing } from '../../core/plan/in-flight.ts';
+import {
+  begunWork,
+  type Concurrency,
+  mostAttempts,
+  type Plan,
+  type Prepare,
+  type Run,
+  type Stage,
+  type Work,
+} from '../../core/plan/plan.ts';
+import type { Approval, RecordSlice } from '../../core/plan/snapshot.ts';
+import { partsInForce } from '../../core/plan/undo.ts';
+import { short } from '../../core/plan/writes.ts';
+import type { LabelSelector } from '../../core/pod/selector.ts';
+import { readTime } from '../../core/time.ts';
+import { canonical } from '../canonical.ts';
+import type { RawMetadata } from '../read.ts';
+import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
+import type { MaintenanceApprovalSpec, MaintenancePlanRecordSpec, MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
+import { gatesOf, hooksOf, taskOf } from './parts.ts';
+import { rehearsalOf } from './rehearsal.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan, its records and its approvals. The defaults are those of the CRD. */
 

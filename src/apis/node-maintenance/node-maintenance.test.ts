@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../core/json.ts';
-import type { Report } from '../core/maintenance/report.ts';
-import { seedPolicy } from '../core/request/policy.ts';
-import { type MaintenanceRequest, noHistory } from '../core/request/request.ts';
-import { at } from '../core/testing/make.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { Report } from '../../core/maintenance/report.ts';
+import { seedPolicy } from '../../core/request/policy.ts';
+import { type MaintenanceRequest, noHistory } from '../../core/request/request.ts';
+import { at } from '../../core/testing/make.ts';
 import { medik8s } from './medik8s.ts';
 
 const adapter = medik8s('leases');

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../core/json.ts';
-import type { Report } from '../core/maintenance/report.ts';
-import type { KindAdapter, MaintenanceRequest } from '../core/request/request.ts';
-import { statusPathOf } from '../core/request/request.ts';
-import { at } from '../core/testing/make.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { Report } from '../../core/maintenance/report.ts';
+import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
+import { statusPathOf } from '../../core/request/request.ts';
+import { at } from '../../core/testing/make.ts';
 import { kubevirt, kubevirtAlpha, kubevirtAlphaOfOurs } from './kubevirt.ts';
 
 const beta = kubevirt('operators');

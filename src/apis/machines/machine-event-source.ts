@@ -1,11 +1,11 @@
-import { isObject, type JsonObject } from '../core/json.ts';
-import type { MachineEvent } from '../core/machine/event.ts';
-import { drainedForAnnotation, type EventSource, type Notice, type ScanResult, type Signal } from '../core/machine/source.ts';
-import { timeText } from '../core/time.ts';
-import { type SaidCondition, withTransitions } from './conditions.ts';
+import { isObject, type JsonObject } from '../../core/json.ts';
+import type { MachineEvent } from '../../core/machine/event.ts';
+import { drainedForAnnotation, type EventSource, type Notice, type ScanResult, type Signal } from '../../core/machine/source.ts';
+import { timeText } from '../../core/time.ts';
+import { type SaidCondition, withTransitions } from '../conditions.ts';
+import type { RawMetadata } from '../read.ts';
+import type { MachineEventSourceSpec, MachineEventSourceStatus, NodeNoticeSpec } from '../schema/machine-event-source.ts';
 import { eventJson, readEvent } from './machine-events.ts';
-import type { RawMetadata } from './read.ts';
-import type { MachineEventSourceSpec, MachineEventSourceStatus, NodeNoticeSpec } from './schema/machine-event-source.ts';
 
 /** drydock.dev/v1alpha1 MachineEventSource and NodeNotice. */
 
