@@ -1,4 +1,4 @@
-import { open, store } from '../page.ts';
+import { open, store } from '../../page.ts';
 
 /** A node that can be looked at, where the cluster has it. */
 export const NodeName = ({ name }: { readonly name: string }) =>

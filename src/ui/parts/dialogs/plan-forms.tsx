@@ -1,7 +1,7 @@
-import { approvalText, countsText } from '../model/plan-words.ts';
-import { plural } from '../model/words.ts';
-import { approvePlan, steerPlan } from '../orders.ts';
-import type { OpenDialog } from '../page.ts';
+import { approvalText, countsText } from '../../model/plan-words.ts';
+import { plural } from '../../model/words.ts';
+import { approvePlan, steerPlan } from '../../orders.ts';
+import type { OpenDialog } from '../../page.ts';
 import { OrderForm } from './order-form.tsx';
 
 type Form<Kind extends OpenDialog['kind']> = { readonly asked: Extract<OpenDialog, { kind: Kind }>; readonly shut: () => void };

@@ -1,5 +1,5 @@
-import { release } from '../orders.ts';
-import { type OpenDialog, store } from '../page.ts';
+import { release } from '../../orders.ts';
+import { type OpenDialog, store } from '../../page.ts';
 import { OrderForm } from './order-form.tsx';
 
 type Form = { readonly asked: Extract<OpenDialog, { kind: 'release' }>; readonly shut: () => void };

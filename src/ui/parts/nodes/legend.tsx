@@ -1,4 +1,4 @@
-import { type PodState, podWords } from '../model/words.ts';
+import { type PodState, podWords } from '../../model/words.ts';
 
 const states: readonly PodState[] = ['running', 'starting', 'leaving', 'blocked'];
 

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useMemo } from 'preact/hooks';
-import { view, zoomInto } from '../fleet-view.ts';
-import { type CellGroup, countsOf, type FleetState, fleetWords, type Grouping } from '../model/fleet.ts';
-import { plural } from '../model/words.ts';
+import { view, zoomInto } from '../../fleet-view.ts';
+import { type CellGroup, countsOf, type FleetState, fleetWords, type Grouping } from '../../model/fleet.ts';
+import { plural } from '../../model/words.ts';
 import { NodeBox } from './node-box.tsx';
 
 /** A group of up to so many nodes that fills the view has room for boxes. */

@@ -1,7 +1,7 @@
-import type { PlanSummary } from '../../web/dashboard/scene.ts';
-import { chartOf, chartSize, chartText, forecastTexts, type RolloutChart, type TimeWords, timeWords } from '../model/rollout.ts';
-import { now } from '../page.ts';
-import { NodeName } from './node-name.tsx';
+import type { PlanSummary } from '../../../web/dashboard/scene.ts';
+import { chartOf, chartSize, chartText, forecastTexts, type RolloutChart, type TimeWords, timeWords } from '../../model/rollout.ts';
+import { now } from '../../page.ts';
+import { NodeName } from '../nodes/node-name.tsx';
 
 const Mark = ({ at, kind }: { readonly at: number | undefined; readonly kind: string }) =>
   at === undefined ? null : <line class={kind} x1={at} x2={at} y1={0} y2={chartSize.height} />;

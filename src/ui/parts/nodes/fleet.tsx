@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { cellIn, keepOneReachable, rove, walk } from '../fleet-keys.ts';
-import { look, shown, view } from '../fleet-view.ts';
-import { fleetStateOf, fleetWords, type Grouping, groupings } from '../model/fleet.ts';
-import { plural, tallyText } from '../model/words.ts';
-import { open, selected, store } from '../page.ts';
+import { cellIn, keepOneReachable, rove, walk } from '../../fleet-keys.ts';
+import { look, shown, view } from '../../fleet-view.ts';
+import { fleetStateOf, fleetWords, type Grouping, groupings } from '../../model/fleet.ts';
+import { plural, tallyText } from '../../model/words.ts';
+import { open, selected, store } from '../../page.ts';
 import { FleetGroup } from './fleet-group.tsx';
 
 /** The node that the pointer or the focus is on. */

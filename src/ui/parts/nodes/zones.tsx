@@ -1,6 +1,6 @@
-import { asCells, look, view } from '../fleet-view.ts';
-import { plural } from '../model/words.ts';
-import { condensed, search, store } from '../page.ts';
+import { asCells, look, view } from '../../fleet-view.ts';
+import { plural } from '../../model/words.ts';
+import { condensed, search, store } from '../../page.ts';
 import { Fleet } from './fleet.tsx';
 import { Legend } from './legend.tsx';
 import { NodeBox, PodTiles } from './node-box.tsx';

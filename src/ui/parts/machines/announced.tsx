@@ -1,6 +1,6 @@
-import type { WindowView } from '../../web/dashboard/scene.ts';
-import { toneOf, windowText } from '../model/machine-words.ts';
-import { now, open, selected, store } from '../page.ts';
+import type { WindowView } from '../../../web/dashboard/scene.ts';
+import { toneOf, windowText } from '../../model/machine-words.ts';
+import { now, open, selected, store } from '../../page.ts';
 import { MachineStory } from './machine-card.tsx';
 
 /** More cards are no list that anybody reads. */

@@ -1,4 +1,4 @@
-import type { HoldView } from '../../web/dashboard/scene.ts';
+import type { HoldView } from '../../../web/dashboard/scene.ts';
 
 /** How many of the pods that have to go are gone. */
 export const Progress = ({ hold }: { readonly hold: HoldView }) => (

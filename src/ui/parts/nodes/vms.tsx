@@ -1,5 +1,5 @@
-import type { HoldView } from '../../web/dashboard/scene.ts';
-import { vmWord } from '../model/words.ts';
+import type { HoldView } from '../../../web/dashboard/scene.ts';
+import { vmWord } from '../../model/words.ts';
 
 type Vm = NonNullable<HoldView['vms']>['items'][number];
 

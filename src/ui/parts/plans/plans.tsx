@@ -1,4 +1,4 @@
-import { store } from '../page.ts';
+import { store } from '../../page.ts';
 import { PlanCard } from './plan-card.tsx';
 
 /** More cards are no list that anybody reads. */

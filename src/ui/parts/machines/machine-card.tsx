@@ -1,7 +1,7 @@
-import type { MachineView } from '../../web/dashboard/scene.ts';
-import { announcedText, kindsOf, phaseOf, strategyOf, toneOf } from '../model/machine-words.ts';
-import { since, until } from '../model/words.ts';
-import { asking, mayAct, now } from '../page.ts';
+import type { MachineView } from '../../../web/dashboard/scene.ts';
+import { announcedText, kindsOf, phaseOf, strategyOf, toneOf } from '../../model/machine-words.ts';
+import { since, until } from '../../model/words.ts';
+import { asking, mayAct, now } from '../../page.ts';
 
 const Facts = ({ machine }: { readonly machine: MachineView }) => (
   <dl class="facts">

@@ -1,7 +1,7 @@
-import { type BlockerGroup, groupBlockers } from '../../core/drain/blockers/blocker-groups.ts';
-import type { BlockerView, HoldView, NodeSummary } from '../../web/dashboard/scene.ts';
-import { nodeBadge, plural, since, until } from '../model/words.ts';
-import { asking, mayAct, now, open, store } from '../page.ts';
+import { type BlockerGroup, groupBlockers } from '../../../core/drain/blockers/blocker-groups.ts';
+import type { BlockerView, HoldView, NodeSummary } from '../../../web/dashboard/scene.ts';
+import { nodeBadge, plural, since, until } from '../../model/words.ts';
+import { asking, mayAct, now, open, store } from '../../page.ts';
 import { Progress } from './progress.tsx';
 import { Vms } from './vms.tsx';
 

@@ -1,11 +1,11 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { NodeSummary, PodView } from '../../web/dashboard/scene.ts';
-import { glide, land } from '../flights.ts';
-import { fleetStateOf, isFound } from '../model/fleet.ts';
-import { kindsOf, phaseOf, toneOf } from '../model/machine-words.ts';
-import { podTotal } from '../model/pods.ts';
-import { isControlPlane, nameOf, nodeBadge, type PodState, plural, podWords, tally, tallyText } from '../model/words.ts';
-import { condensed, open, search, selected, store } from '../page.ts';
+import type { NodeSummary, PodView } from '../../../web/dashboard/scene.ts';
+import { glide, land } from '../../flights.ts';
+import { fleetStateOf, isFound } from '../../model/fleet.ts';
+import { kindsOf, phaseOf, toneOf } from '../../model/machine-words.ts';
+import { podTotal } from '../../model/pods.ts';
+import { isControlPlane, nameOf, nodeBadge, type PodState, plural, podWords, tally, tallyText } from '../../model/words.ts';
+import { condensed, open, search, selected, store } from '../../page.ts';
 import { Progress } from './progress.tsx';
 
 /** How a pod is drawn: what blocks it is known of its node. */

@@ -1,9 +1,9 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
-import type { DrainPreview } from '../../web/dashboard/scene.ts';
-import { plural } from '../model/words.ts';
-import { maintain, type OrderResult, outlook } from '../orders.ts';
-import { mayAct, store } from '../page.ts';
-import { Blockers } from './hold-card.tsx';
+import type { DrainPreview } from '../../../web/dashboard/scene.ts';
+import { plural } from '../../model/words.ts';
+import { maintain, type OrderResult, outlook } from '../../orders.ts';
+import { mayAct, store } from '../../page.ts';
+import { Blockers } from '../nodes/hold-card.tsx';
 import { OrderForm } from './order-form.tsx';
 
 /** What a drain would do, before anybody has asked for one. */

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import type { OrderResult } from '../orders.ts';
-import { say } from '../page.ts';
+import type { OrderResult } from '../../orders.ts';
+import { say } from '../../page.ts';
 
 type OrderFormProps = {
   /** What the button says that sends the order; there is none where nothing can be ordered. */

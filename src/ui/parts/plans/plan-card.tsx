@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { PlanNodeView, PlanOrder, PlanStageView, PlanSummary } from '../../web/dashboard/scene.ts';
+import type { PlanNodeView, PlanOrder, PlanStageView, PlanSummary } from '../../../web/dashboard/scene.ts';
 import {
   approvalText,
   countsText,
@@ -11,11 +11,11 @@ import {
   stageText,
   switchOf,
   waitText,
-} from '../model/plan-words.ts';
-import { plural, since } from '../model/words.ts';
-import { steerPlan } from '../orders.ts';
-import { asking, mayAct, now, say } from '../page.ts';
-import { NodeName } from './node-name.tsx';
+} from '../../model/plan-words.ts';
+import { plural, since } from '../../model/words.ts';
+import { steerPlan } from '../../orders.ts';
+import { asking, mayAct, now, say } from '../../page.ts';
+import { NodeName } from '../nodes/node-name.tsx';
 import { Rollout } from './rollout.tsx';
 
 const Progress = ({ plan }: { readonly plan: PlanSummary }) => {

@@ -1,6 +1,6 @@
-import { kindsOf, strategyOf } from '../model/machine-words.ts';
-import { approve } from '../orders.ts';
-import type { OpenDialog } from '../page.ts';
+import { kindsOf, strategyOf } from '../../model/machine-words.ts';
+import { approve } from '../../orders.ts';
+import type { OpenDialog } from '../../page.ts';
 import { OrderForm } from './order-form.tsx';
 
 type Form = { readonly asked: Extract<OpenDialog, { kind: 'approve' }>; readonly shut: () => void };

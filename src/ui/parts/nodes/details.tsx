@@ -1,10 +1,10 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { NodeSummary, PodView } from '../../web/dashboard/scene.ts';
-import { isControlPlane, nameOf, nodeBadge, plural, podWords } from '../model/words.ts';
-import { asking, close, mayAct, selected, store } from '../page.ts';
+import type { NodeSummary, PodView } from '../../../web/dashboard/scene.ts';
+import { isControlPlane, nameOf, nodeBadge, plural, podWords } from '../../model/words.ts';
+import { asking, close, mayAct, selected, store } from '../../page.ts';
+import { HostOrders } from '../machines/host-orders.tsx';
+import { MachineStory } from '../machines/machine-card.tsx';
 import { Hold } from './hold-card.tsx';
-import { HostOrders } from './host-orders.tsx';
-import { MachineStory } from './machine-card.tsx';
 import { blockedOn } from './node-box.tsx';
 
 /** More are not listed: nobody reads them. */

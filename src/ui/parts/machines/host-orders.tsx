@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
-import type { HostOrder, NodeSummary } from '../../web/dashboard/scene.ts';
-import { announce } from '../orders.ts';
-import { mayAct, say, store } from '../page.ts';
+import type { HostOrder, NodeSummary } from '../../../web/dashboard/scene.ts';
+import { announce } from '../../orders.ts';
+import { mayAct, say, store } from '../../page.ts';
 
 const orders: readonly { readonly what: HostOrder['what']; readonly label: string }[] = [
   { what: 'retirement', label: 'Retire this host' },

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { approvalText } from '../model/plan-words.ts';
-import { asking, type OpenDialog } from '../page.ts';
+import { approvalText } from '../../model/plan-words.ts';
+import { asking, type OpenDialog } from '../../page.ts';
 import { ApproveForm } from './approve-form.tsx';
 import { MaintainForm } from './maintain-form.tsx';
 import { ApprovePlanForm, ResumeForm } from './plan-forms.tsx';
