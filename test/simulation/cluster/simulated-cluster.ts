@@ -1,24 +1,24 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { workNamespace } from '../../src/cli/manager/controller-manager.ts';
-import type { JsonObject } from '../../src/core/json.ts';
-import { createCluster, type EmbeddedCluster } from '../../src/embedded/cluster.ts';
-import { ClusterRuntime } from '../../src/embedded/cluster-runtime.ts';
-import type { Writes } from '../../src/embedded/controllers/controller.ts';
-import { writesOn } from '../../src/embedded/controllers/writes.ts';
-import { kubeVirtDefinitions, kubeVirtObjects } from '../../src/embedded/kubevirt/definitions.ts';
-import { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
-import { SimulatedCloud } from '../../src/embedded/machines/cloud.ts';
-import { machineControllers, runsOn } from '../../src/embedded/machines/controllers.ts';
-import { machineDefinitions, machineGroups } from '../../src/embedded/machines/definitions.ts';
-import { type Stored, text } from '../../src/embedded/object.ts';
-import { seeded } from '../../src/embedded/seeded.ts';
-import { oddNamespace } from './odd-parts.ts';
+import { workNamespace } from '../../../src/cli/manager/controller-manager.ts';
+import type { JsonObject } from '../../../src/core/json.ts';
+import { createCluster, type EmbeddedCluster } from '../../../src/embedded/cluster.ts';
+import { ClusterRuntime } from '../../../src/embedded/cluster-runtime.ts';
+import type { Writes } from '../../../src/embedded/controllers/controller.ts';
+import { writesOn } from '../../../src/embedded/controllers/writes.ts';
+import { kubeVirtDefinitions, kubeVirtObjects } from '../../../src/embedded/kubevirt/definitions.ts';
+import { SimulatedKubeVirt } from '../../../src/embedded/kubevirt/simulated.ts';
+import { SimulatedCloud } from '../../../src/embedded/machines/cloud.ts';
+import { machineControllers, runsOn } from '../../../src/embedded/machines/controllers.ts';
+import { machineDefinitions, machineGroups } from '../../../src/embedded/machines/definitions.ts';
+import { type Stored, text } from '../../../src/embedded/object.ts';
+import { seeded } from '../../../src/embedded/seeded.ts';
+import { oddNamespace } from '../odd/odd-parts.ts';
+import type { NodePlan, Story } from '../story/story.ts';
 import { startPlanPods } from './plan-pods.ts';
 import { leaseNamespace, operatorNamespace } from './process.ts';
 import { lifecycleDefinitions, Responders } from './responders.ts';
 import type { SimClock } from './sim-clock.ts';
-import type { NodePlan, Story } from './story.ts';
 
 /** The cluster of a story, with everything that moves in it by itself. */
 export type SimulatedCluster = {

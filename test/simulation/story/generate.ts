@@ -1,7 +1,7 @@
-import type { JsonObject } from '../../src/core/json.ts';
-import { timeText } from '../../src/core/time.ts';
+import type { JsonObject } from '../../../src/core/json.ts';
+import { timeText } from '../../../src/core/time.ts';
+import { mover } from '../cluster/responders.ts';
 import { Dice } from './dice.ts';
-import { mover } from './responders.ts';
 import {
   type Announcement,
   type CallFaults,

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../src/core/json.ts';
-import type { EmbeddedCluster } from '../../src/embedded/cluster.ts';
+import type { JsonObject } from '../../../src/core/json.ts';
+import type { EmbeddedCluster } from '../../../src/embedded/cluster.ts';
 import {
   activeOf,
   type Call,
@@ -9,9 +9,9 @@ import {
   type Pod,
   type Request,
   say,
-} from '../eviction-requests/controllers.ts';
+} from '../../eviction-requests/controllers.ts';
+import type { Answer, RespondersPlan } from '../story/story.ts';
 import type { SimClock } from './sim-clock.ts';
-import type { Answer, RespondersPlan } from './story.ts';
 
 /** EvictionRequests in simulated time: the two kinds, their controllers, and a responder that does what the story says. */
 

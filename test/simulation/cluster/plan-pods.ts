@@ -1,9 +1,9 @@
-import { workNamespace } from '../../src/cli/manager/controller-manager.ts';
-import type { EmbeddedCluster } from '../../src/embedded/cluster.ts';
-import type { Writes } from '../../src/embedded/controllers/controller.ts';
-import { nodeOf, phaseOf } from '../../src/embedded/controllers/pods.ts';
-import { objects, part, type Stored, text } from '../../src/embedded/object.ts';
-import { Dice } from './dice.ts';
+import { workNamespace } from '../../../src/cli/manager/controller-manager.ts';
+import type { EmbeddedCluster } from '../../../src/embedded/cluster.ts';
+import type { Writes } from '../../../src/embedded/controllers/controller.ts';
+import { nodeOf, phaseOf } from '../../../src/embedded/controllers/pods.ts';
+import { objects, part, type Stored, text } from '../../../src/embedded/object.ts';
+import { Dice } from '../story/dice.ts';
 import type { SimClock } from './sim-clock.ts';
 
 /** What the containers of plans do in simulated time: each ends after some seconds, well or badly, and work gives its node another boot. */

@@ -1,12 +1,12 @@
-import type { JsonObject } from '../../src/core/json.ts';
-import { machineGroups } from '../../src/embedded/machines/definitions.ts';
-import { at, objects, part, type Stored, text, without } from '../../src/embedded/object.ts';
-import { Dice } from './dice.ts';
-import { makeOdd, removeOdd } from './odd-deed.ts';
+import type { JsonObject } from '../../../src/core/json.ts';
+import { machineGroups } from '../../../src/embedded/machines/definitions.ts';
+import { at, objects, part, type Stored, text, without } from '../../../src/embedded/object.ts';
+import { makeOdd, removeOdd } from '../odd/odd-deed.ts';
+import { Dice } from '../story/dice.ts';
+import { type DeedKind, maintenanceResources, type Story } from '../story/story.ts';
 import { leaseNamespace, operatorNamespace } from './process.ts';
 import type { SimClock } from './sim-clock.ts';
 import { nodeDraft, readyCondition, type SimulatedCluster } from './simulated-cluster.ts';
-import { type DeedKind, maintenanceResources, type Story } from './story.ts';
 
 /** What people do: to nodes, maintenances, pods and leases, and always at the wrong time. */
 

@@ -1,13 +1,13 @@
-import { served } from '../../src/apis/served.ts';
-import { type ControllerManager, controllerManager } from '../../src/cli/manager/controller-manager.ts';
-import { reflectorWatcher } from '../../src/kube/watch/reflector.ts';
-import type { EventScanner } from '../../src/operator/machines/event-source-reconciler.ts';
-import { noMeter } from '../../src/operator/ports.ts';
-import type { Log } from '../../src/support/log.ts';
+import { served } from '../../../src/apis/served.ts';
+import { type ControllerManager, controllerManager } from '../../../src/cli/manager/controller-manager.ts';
+import { reflectorWatcher } from '../../../src/kube/watch/reflector.ts';
+import type { EventScanner } from '../../../src/operator/machines/event-source-reconciler.ts';
+import { noMeter } from '../../../src/operator/ports.ts';
+import type { Log } from '../../../src/support/log.ts';
+import type { SimulationContext } from '../simulation-context.ts';
 import type { Caller } from './caller.ts';
 import { Line } from './line.ts';
 import { MortalClock } from './mortal-clock.ts';
-import type { SimulationContext } from './simulation-context.ts';
 
 export const leaseNamespace = 'medik8s-leases';
 export const operatorNamespace = 'drydock-system';

@@ -1,5 +1,5 @@
-import { type Outcome, play } from './play.ts';
-import type { Warp } from './simulation-context.ts';
+import { type Outcome, play } from '../play.ts';
+import type { Warp } from '../simulation-context.ts';
 import type { Story } from './story.ts';
 
 /** Makes a failing story smaller for as long as it still fails in the same way. */

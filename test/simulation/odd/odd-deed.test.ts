@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { generate } from './generate.ts';
+import { SimClock } from '../cluster/sim-clock.ts';
+import { setUp } from '../cluster/simulated-cluster.ts';
+import { generate } from '../story/generate.ts';
 import { bystanders, makeOdd, removeOdd } from './odd-deed.ts';
-import { SimClock } from './sim-clock.ts';
-import { setUp } from './simulated-cluster.ts';
 
 test('the API server takes odd objects of every kind that stories have, and all of them can be taken away', () => {
   const withVms = Array.from({ length: 40 }, (_, seed) => generate(seed)).find(({ vms }) => vms.length > 0);

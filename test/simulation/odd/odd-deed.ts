@@ -1,7 +1,7 @@
-import { seeded } from '../../src/embedded/seeded.ts';
+import { seeded } from '../../../src/embedded/seeded.ts';
+import type { SimulatedCluster } from '../cluster/simulated-cluster.ts';
 import { oddObject } from './odd-objects.ts';
 import { oddNamespace } from './odd-parts.ts';
-import type { SimulatedCluster } from './simulated-cluster.ts';
 
 /** Somebody makes an object that is odd, in the middle of a story. */
 
