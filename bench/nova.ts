@@ -5,8 +5,8 @@ import { node } from '../test/control-plane/manifests.ts';
 import { waitFor } from '../test/control-plane/wait.ts';
 import { startOpenStack } from '../test/nova/bed/bed.ts';
 import { Cloud, makeServer } from '../test/nova/cloud.ts';
-import { startHarness } from '../test/operator/harness.ts';
-import { maintenance, maintenancePath, remove } from '../test/operator/look.ts';
+import { startHarness } from '../test/operator/harness/harness.ts';
+import { maintenance, maintenancePath, remove } from '../test/operator/harness/look.ts';
 
 /** How fast a hypervisor is emptied, beside a client that asks Nova for everything at once, on a real Nova with its fake hypervisor. */
 

@@ -4,7 +4,7 @@ import { budgetAllows, create, evict, nodesReady, podsReady } from '../control-p
 import { run } from '../control-plane/command.ts';
 import { budget, deployment, namespace, node } from '../control-plane/manifests.ts';
 import { programOf } from '../control-plane/programs.ts';
-import { main } from '../operator/shipped.ts';
+import { main } from '../operator/harness/shipped.ts';
 import { type EmbeddedForClients, startForClients } from './embedded-cluster.ts';
 
 /** kwok as the kubelet of the embedded cluster, in the place of its own. */

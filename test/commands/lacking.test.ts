@@ -5,7 +5,7 @@ import { type Outcome, run } from '../control-plane/command.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { node } from '../control-plane/manifests.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
-import { drydock, main } from '../operator/shipped.ts';
+import { drydock, main } from '../operator/harness/shipped.ts';
 
 /** What a command says where something is missing: one sentence, and what to do about it. */
 

@@ -9,9 +9,9 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { deployment, namespace, node } from '../control-plane/manifests.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
-import { operatorsOn } from '../operator/harness.ts';
-import { maintenance, untilMaintenance } from '../operator/look.ts';
-import { drydock, operatorUsers } from '../operator/shipped.ts';
+import { operatorsOn } from '../operator/harness/harness.ts';
+import { maintenance, untilMaintenance } from '../operator/harness/look.ts';
+import { drydock, operatorUsers } from '../operator/harness/shipped.ts';
 
 /** drydock check, version and support-bundle: what somebody has who runs an installation. */
 

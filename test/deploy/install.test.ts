@@ -22,10 +22,10 @@ import { freePorts } from '../control-plane/ports.ts';
 import { wantedRelease } from '../control-plane/releases.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
-import { operatorsOn } from '../operator/harness.ts';
-import { attachment, maintenance, maintenancePath, remove, storage, untilMaintenance } from '../operator/look.ts';
-import { drydock, forbiddenCalls, operatorUsers } from '../operator/shipped.ts';
-import { callWebhookAt } from '../operator/webhook-address.ts';
+import { operatorsOn } from '../operator/harness/harness.ts';
+import { attachment, maintenance, maintenancePath, remove, storage, untilMaintenance } from '../operator/harness/look.ts';
+import { drydock, forbiddenCalls, operatorUsers } from '../operator/harness/shipped.ts';
+import { callWebhookAt } from '../operator/harness/webhook-address.ts';
 
 const people = { viewer: [], editor: [], drainer: [] } as const;
 const started = await startControlPlane({ audit: true, users: { ...operatorUsers, ...people } });

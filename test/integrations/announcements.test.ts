@@ -12,9 +12,9 @@ import { budget, type Manifest, namespace } from '../control-plane/manifests.ts'
 import type { List, Metadata } from '../control-plane/objects.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type OperatorHarness, startHarness } from '../operator/harness.ts';
-import { isHeld, makeNode, ourTaints, podAt, remove, untilEvent, untilGone, untilPods } from '../operator/look.ts';
-import { main } from '../operator/shipped.ts';
+import { type OperatorHarness, startHarness } from '../operator/harness/harness.ts';
+import { isHeld, makeNode, ourTaints, podAt, remove, untilEvent, untilGone, untilPods } from '../operator/harness/look.ts';
+import { main } from '../operator/harness/shipped.ts';
 import { skipOf } from './builds.ts';
 import { type Ec2Emulator, startEc2 } from './ec2/ec2.ts';
 import { startMetadata } from './ec2/metadata.ts';

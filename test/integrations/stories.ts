@@ -8,9 +8,9 @@ import { budgetAllows, create, getNode, podsReady } from '../control-plane/clust
 import { budget, deployment, type Manifest, namespace } from '../control-plane/manifests.ts';
 import { isReady, type List, type Metadata, type Node, type Pod } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, startHarness } from '../operator/harness.ts';
-import { planPath, untilPlan } from '../operator/plan-work.ts';
-import { operatorUsers } from '../operator/shipped.ts';
+import { type OperatorHarness, type OperatorProcess, startHarness } from '../operator/harness/harness.ts';
+import { operatorUsers } from '../operator/harness/shipped.ts';
+import { planPath, untilPlan } from '../operator/plans/plan-work.ts';
 import { type LeftOut, skipOf } from './builds.ts';
 import { type Ec2Emulator, startEc2 } from './ec2/ec2.ts';
 import { instanceIn } from './fake-kubelets.ts';

@@ -6,7 +6,7 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { budget, deployment, namespace, node } from '../control-plane/manifests.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
-import { installShipped, operatorUsers } from '../operator/shipped.ts';
+import { installShipped, operatorUsers } from '../operator/harness/shipped.ts';
 import { Guard } from './guard.ts';
 import { Keeper } from './keeper.ts';
 import { type Kind, kinds, type Lived, live, type Phase } from './life.ts';

@@ -8,7 +8,7 @@ import { until } from '../control-plane/wait.ts';
 import { activeOf, type Call, type Eviction, isFinal, say } from '../eviction-requests/controllers.ts';
 import { EvictionControllers, type Responder } from '../eviction-requests/play.ts';
 import { hasLifecycle, lifecycleFlags } from '../eviction-requests/served.ts';
-import { installShipped, operatorUsers } from '../operator/shipped.ts';
+import { installShipped, operatorUsers } from '../operator/harness/shipped.ts';
 import { Keeper } from './keeper.ts';
 import type { Blow } from './proxy.ts';
 

@@ -6,7 +6,7 @@ import { deployment, node } from '../control-plane/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { startBeside } from '../integrations/beside.ts';
 import { skipOf } from '../integrations/builds.ts';
-import { startHarness } from '../operator/harness.ts';
+import { startHarness } from '../operator/harness/harness.ts';
 import {
   isHeld,
   maintenance,
@@ -18,7 +18,7 @@ import {
   seedPath,
   untilEvent,
   untilGone,
-} from '../operator/look.ts';
+} from '../operator/harness/look.ts';
 import { startKubeVirt } from './kubevirt.ts';
 import { migration, pathOf, steering, type Vmi, type VmOptions } from './objects.ts';
 

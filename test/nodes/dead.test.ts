@@ -5,9 +5,9 @@ import { create, getNode, nodesReady, podsOn, podsReady } from '../control-plane
 import { namespace } from '../control-plane/manifests.ts';
 import { isReady } from '../control-plane/objects.ts';
 import { until } from '../control-plane/wait.ts';
-import { operatorsOn } from '../operator/harness.ts';
-import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/look.ts';
-import { installShipped, operatorUsers } from '../operator/shipped.ts';
+import { operatorsOn } from '../operator/harness/harness.ts';
+import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/harness/look.ts';
+import { installShipped, operatorUsers } from '../operator/harness/shipped.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
 import { figure } from './figures.ts';
 import type { RealNode } from './node.ts';

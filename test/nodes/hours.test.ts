@@ -4,7 +4,7 @@ import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
 import { create, podsReady } from '../control-plane/cluster.ts';
 import { budget, namespace } from '../control-plane/manifests.ts';
 import { waitFor } from '../control-plane/wait.ts';
-import { maintenance, maintenancePath, remove } from '../operator/look.ts';
+import { maintenance, maintenancePath, remove } from '../operator/harness/look.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
 import { chargedOf, figure, processesOf, rssOf, seconds, tokenOf } from './figures.ts';
 import { realDeployment } from './pods.ts';

@@ -5,7 +5,7 @@ import { create, getNode, nodesReady, podPath, podsOn } from '../control-plane/c
 import { namespace } from '../control-plane/manifests.ts';
 import { isReady } from '../control-plane/objects.ts';
 import { waitFor } from '../control-plane/wait.ts';
-import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/look.ts';
+import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/harness/look.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
 import { identityCases } from './cases/identities.ts';
 import { planCases } from './cases/plans.ts';

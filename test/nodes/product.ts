@@ -7,7 +7,7 @@ import { type Outcome, run } from '../control-plane/command.ts';
 import { ensureBuilt } from '../control-plane/go-build.ts';
 import { isReady, type List, type Pod } from '../control-plane/objects.ts';
 import { waitFor } from '../control-plane/wait.ts';
-import { drydock } from '../operator/shipped.ts';
+import { drydock } from '../operator/harness/shipped.ts';
 import { helmBuild } from '../release/helm.ts';
 import type { NodeBed } from './bed.ts';
 import { productRepository } from './images.ts';

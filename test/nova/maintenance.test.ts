@@ -6,8 +6,8 @@ import { node } from '../control-plane/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { startBeside } from '../integrations/beside.ts';
 import { otherCluster, skipOf } from '../integrations/builds.ts';
-import { type OperatorProcess, startHarness } from '../operator/harness.ts';
-import { maintenance, maintenancePath, remove } from '../operator/look.ts';
+import { type OperatorProcess, startHarness } from '../operator/harness/harness.ts';
+import { maintenance, maintenancePath, remove } from '../operator/harness/look.ts';
 import { startOpenStack } from './bed/bed.ts';
 import { Cloud, makeServer, removeServer } from './cloud.ts';
 

@@ -10,8 +10,8 @@ import { budget, type Manifest, namespace, pod } from '../control-plane/manifest
 import type { List, Metadata } from '../control-plane/objects.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { drydock, type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness.ts';
-import { maintenance, maintenancePath, makeNode, remove, seed, seedPath, untilGone, untilMaintenance, untilSeed } from './look.ts';
+import { drydock, type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness/harness.ts';
+import { maintenance, maintenancePath, makeNode, remove, seed, seedPath, untilGone, untilMaintenance, untilSeed } from './harness/look.ts';
 
 /** The webhook on a real control plane: first without OpenShift, then with what makes it look like one. */
 

@@ -6,7 +6,7 @@ import { budgetAllows, create, deleteNodes, getNode, nodePath, pods, podsOn, pod
 import { budget, daemonSet, deployment, namespace, node, pod, statefulSet } from '../control-plane/manifests.ts';
 import type { Pod } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
 import {
   countsOf,
   editNode,
@@ -43,7 +43,7 @@ import {
   untilPods,
   untilSeed,
   withMetadata,
-} from './look.ts';
+} from './harness/look.ts';
 
 /** The contract of nodemaintenance.medik8s.io/v1beta1 on a real control plane. Every test has nodes and namespaces of its own. */
 

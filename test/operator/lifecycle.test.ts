@@ -6,7 +6,7 @@ import { budgetAllows, create, getNode, podsOn, podsReady } from '../control-pla
 import { budget, deployment, namespace } from '../control-plane/manifests.ts';
 import type { Metadata } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { drydock, type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness.ts';
+import { drydock, type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness/harness.ts';
 import {
   countsOf,
   editNode,
@@ -38,7 +38,7 @@ import {
   untilPods,
   untilSeed,
   withMetadata,
-} from './look.ts';
+} from './harness/look.ts';
 
 /** The life of the operator's process: its start, its end, its death, and what it finds when it comes back. One test after the other. */
 

@@ -6,7 +6,7 @@ import { budget, daemonSet, deployment, job, namespace, pod } from '../control-p
 import type { Condition, Metadata } from '../control-plane/objects.ts';
 import { wantedRelease } from '../control-plane/releases.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
 import {
   attachment,
   eventsOf,
@@ -32,7 +32,7 @@ import {
   untilMaintenance,
   untilNames,
   untilPods,
-} from './look.ts';
+} from './harness/look.ts';
 
 /** drydock.dev/v1alpha1 Maintenance on a real control plane: its policy and its status. Every test has nodes and namespaces of its own. */
 

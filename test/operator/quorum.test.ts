@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { create, getNode } from '../control-plane/cluster.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
 import {
   hasLease,
   isHeld,
@@ -17,7 +17,7 @@ import {
   untilMaintenance,
   untilSeed,
   withMetadata,
-} from './look.ts';
+} from './harness/look.ts';
 
 /** The quorum of the control plane, kept by the operator itself: there is no webhook here. */
 

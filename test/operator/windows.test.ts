@@ -4,7 +4,7 @@ import type { MaintenanceWindowSpec, MaintenanceWindowStatus } from '../../src/a
 import { budgetAllows, create, getNode } from '../control-plane/cluster.ts';
 import { budget, type Manifest, namespace } from '../control-plane/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
 import {
   isHeld,
   maintenance,
@@ -16,7 +16,7 @@ import {
   untilFace,
   untilMaintenance,
   untilPods,
-} from './look.ts';
+} from './harness/look.ts';
 
 /** Windows: when a Maintenance begins, what becomes of it when a window closes, and what people are told. */
 

@@ -7,7 +7,7 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { namespace } from '../control-plane/manifests.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
-import { drydock } from '../operator/shipped.ts';
+import { drydock } from '../operator/harness/shipped.ts';
 import { allOld, collectionOfOld, type Old } from './old.ts';
 import { hasReal, oldOperator } from './program.ts';
 import { type Recording, readRecording, withTimes, writeRecording } from './recording.ts';

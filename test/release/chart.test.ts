@@ -10,7 +10,7 @@ import { type Outcome, run } from '../control-plane/command.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { node } from '../control-plane/manifests.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
-import { drydock } from '../operator/shipped.ts';
+import { drydock } from '../operator/harness/shipped.ts';
 import { helmBuilt } from './helm.ts';
 
 /** The chart, by Helm itself: it renders what drydock install prints, and installs, upgrades and goes on a real control plane. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Outcome, run } from '../control-plane/command.ts';
-import { drydock } from '../operator/shipped.ts';
+import { drydock } from '../operator/harness/shipped.ts';
 import { crane, craneProgram, type Registry, startRegistry } from './crane.ts';
 import { cosign, shell, signing, verifying } from './signing.ts';
 

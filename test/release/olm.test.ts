@@ -7,7 +7,7 @@ import { type Manifest, manifestsIn } from '../../src/cli/install/install-files.
 import { run } from '../control-plane/command.ts';
 import { checksums, csvName, fileOf, home, makeRelease, unpacked } from '../olm/released.ts';
 import { leftOutOf, programIn, validators } from '../olm/validators.ts';
-import { drydock } from '../operator/shipped.ts';
+import { drydock } from '../operator/harness/shipped.ts';
 
 /** The bundles and catalogs for OLM, by the validators of operator-framework. opm reads them and OLM itself installs them in test/olm. */
 

@@ -11,8 +11,8 @@ import { deployment, namespace } from '../control-plane/manifests.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
-import { maintenance, maintenancePath, makeNode, remove, untilFace, untilMaintenance } from '../operator/look.ts';
-import { drydock, installShipped, operatorUsers } from '../operator/shipped.ts';
+import { maintenance, maintenancePath, makeNode, remove, untilFace, untilMaintenance } from '../operator/harness/look.ts';
+import { drydock, installShipped, operatorUsers } from '../operator/harness/shipped.ts';
 import { signatureOf } from './mach-o.ts';
 
 /** What `npm run release` makes, as somebody uses it who has no clone. */

@@ -10,9 +10,9 @@ import { run } from '../control-plane/command.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorProcess, operatorsOn } from '../operator/harness.ts';
-import { Phases } from '../operator/phases.ts';
-import { drydock, forbiddenCalls, operatorUsers } from '../operator/shipped.ts';
+import { type OperatorProcess, operatorsOn } from '../operator/harness/harness.ts';
+import { Phases } from '../operator/harness/phases.ts';
+import { drydock, forbiddenCalls, operatorUsers } from '../operator/harness/shipped.ts';
 import { helmBuilt } from './helm.ts';
 import { keep, keptFile, keptReleases, objectsNow, restore } from './kept.ts';
 

@@ -4,8 +4,8 @@ import { usualParts } from '../../src/cli/install/install-parts.ts';
 import { type Api, clientsFor } from '../control-plane/api.ts';
 import { failureIn } from '../control-plane/cluster.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, skipOf, startHarness } from '../operator/harness.ts';
-import { makeNode } from '../operator/look.ts';
+import { type OperatorHarness, skipOf, startHarness } from '../operator/harness/harness.ts';
+import { makeNode } from '../operator/harness/look.ts';
 
 /** An agent speaks for the node that its pod is on, by the token that the API server has bound to that pod: on every release that is tested. */
 

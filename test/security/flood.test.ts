@@ -5,8 +5,8 @@ import { webhookConfiguration } from '../../src/apis/admission-rules/admission.t
 import { failureIn } from '../control-plane/cluster.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness.ts';
-import { maintenance, maintenancePath, makeNode, remove } from '../operator/look.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness/harness.ts';
+import { maintenance, maintenancePath, makeNode, remove } from '../operator/harness/look.ts';
 
 /** Any pod that reaches the webhook may send it reviews of its own making. It is this machine alone that is flooded here, for some seconds. */
 

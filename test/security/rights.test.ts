@@ -6,8 +6,8 @@ import { create, failureIn, getNode, nodePath } from '../control-plane/cluster.t
 import type { Manifest } from '../control-plane/manifests.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness.ts';
-import { isHeld, maintenance, maintenancePath, makeNode, ourTaints, remove, untilMaintenance } from '../operator/look.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness/harness.ts';
+import { isHeld, maintenance, maintenancePath, makeNode, ourTaints, remove, untilMaintenance } from '../operator/harness/look.ts';
 
 /** Nobody gets more than he has: a tenant of one namespace, a kubelet, an editor, a caller of the metrics, on a real API server. */
 

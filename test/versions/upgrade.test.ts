@@ -3,9 +3,9 @@ import { after, before, describe, test } from 'node:test';
 import { create } from '../control-plane/cluster.ts';
 import { newest, type Release, releaseNamed } from '../control-plane/releases.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness.ts';
-import { maintenance, maintenancePath, makeNode, nodePatches, remove, untilFace, untilMaintenance } from '../operator/look.ts';
-import { Phases } from '../operator/phases.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness/harness.ts';
+import { maintenance, maintenancePath, makeNode, nodePatches, remove, untilFace, untilMaintenance } from '../operator/harness/look.ts';
+import { Phases } from '../operator/harness/phases.ts';
 
 /**
  * Kubernetes is upgraded under a running operator, from the oldest release to the newest on one etcd, with maintenances in every phase. The

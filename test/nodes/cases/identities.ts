@@ -9,7 +9,7 @@ import { clientsFor } from '../../control-plane/api.ts';
 import { create, failureIn, nodePath, nodesReady } from '../../control-plane/cluster.ts';
 import { isReady, type List, type Pod } from '../../control-plane/objects.ts';
 import { until, waitFor } from '../../control-plane/wait.ts';
-import { maintenance, maintenancePath, remove, untilMaintenance } from '../../operator/look.ts';
+import { maintenance, maintenancePath, remove, untilMaintenance } from '../../operator/harness/look.ts';
 import type { NodeBed } from '../bed.ts';
 import { failures, figure, keepCreating, processesOf, rssOf, seconds, tokenOf } from '../figures.ts';
 import { helm, replicas } from '../product.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { MaintenancePlanRecordSpec } from '../../../src/apis/schema/maintenance-plan-status.ts';
 import { create, getNode, nodePath } from '../../control-plane/cluster.ts';
 import type { List } from '../../control-plane/objects.ts';
-import { untilPlan } from '../../operator/plan-work.ts';
+import { untilPlan } from '../../operator/plans/plan-work.ts';
 import type { NodeBed } from '../bed.ts';
 import { figure, seconds } from '../figures.ts';
 import { leader } from '../product.ts';

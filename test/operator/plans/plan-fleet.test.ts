@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { cordon, create, getNode, nodesReady } from '../control-plane/cluster.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
-import { isHeld, ourTaints } from './look.ts';
+import { cordon, create, getNode, nodesReady } from '../../control-plane/cluster.ts';
+import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';
+import { isHeld, ourTaints } from '../harness/look.ts';
 import { type Deed, dueNode, plan, planPath, untilPlan, Work } from './plan-work.ts';
 
 /** Sixty nodes in three zones on a real control plane, with all that keeps a plan waiting, and a second plan beside it. */

@@ -1,9 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Api } from '../control-plane/api.ts';
-import type { List, Metadata } from '../control-plane/objects.ts';
-import { drydock } from './harness.ts';
+import type { Api } from '../../control-plane/api.ts';
+import type { List, Metadata } from '../../control-plane/objects.ts';
+import { drydock } from '../harness/harness.ts';
 import { isRehearsal } from './plan-work.ts';
 
 /** Pods that rehearse plans: kwok runs them, and what their containers do is done here, with the rights of their account. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MaintenancePlanStatus } from '../../src/apis/schema/maintenance-plan-status.ts';
-import { create, nodesReady, podsReady } from '../control-plane/cluster.ts';
-import { budget, deployment, namespace } from '../control-plane/manifests.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
+import type { MaintenancePlanStatus } from '../../../src/apis/schema/maintenance-plan-status.ts';
+import { create, nodesReady, podsReady } from '../../control-plane/cluster.ts';
+import { budget, deployment, namespace } from '../../control-plane/manifests.ts';
+import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';
+import { operatorUsers } from '../harness/shipped.ts';
 import { dueNode, plan, planPath, untilPlan, Work } from './plan-work.ts';
-import { operatorUsers } from './shipped.ts';
 
 /** Gates of plans on a real control plane: over an object that Drydock is given the right to read, and over the budgets of workloads. */
 

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { create, getNode, nodesReady } from '../control-plane/cluster.ts';
-import type { Outcome } from '../control-plane/command.ts';
-import type { List } from '../control-plane/objects.ts';
-import { drydock, type OperatorHarness, skipOf, startHarness } from './harness.ts';
-import { isHeld, ourTaints } from './look.ts';
+import { create, getNode, nodesReady } from '../../control-plane/cluster.ts';
+import type { Outcome } from '../../control-plane/command.ts';
+import type { List } from '../../control-plane/objects.ts';
+import { drydock, type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';
+import { isHeld, ourTaints } from '../harness/look.ts';
 import { type Deed, dueNode, type MaintenancePlan, plan, planPath, untilPlan, Work } from './plan-work.ts';
 
 /** `drydock plan` beside a running operator. Every test has nodes of its own. */

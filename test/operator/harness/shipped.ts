@@ -1,15 +1,15 @@
 import { join } from 'node:path';
-import type { Manifest } from '../../src/cli/install/install-files.ts';
-import { manifests } from '../../src/cli/install/install-manifests.ts';
-import { usualNamespace } from '../../src/cli/install/install-parts.ts';
-import type { Audited } from '../control-plane/audit.ts';
-import { collectionOf } from '../control-plane/cluster.ts';
-import { type Outcome, run } from '../control-plane/command.ts';
-import type { ControlPlane } from '../control-plane/types.ts';
-import type { Identity } from '../control-plane/users.ts';
-import { until } from '../control-plane/wait.ts';
+import type { Manifest } from '../../../src/cli/install/install-files.ts';
+import { manifests } from '../../../src/cli/install/install-manifests.ts';
+import { usualNamespace } from '../../../src/cli/install/install-parts.ts';
+import type { Audited } from '../../control-plane/audit.ts';
+import { collectionOf } from '../../control-plane/cluster.ts';
+import { type Outcome, run } from '../../control-plane/command.ts';
+import type { ControlPlane } from '../../control-plane/types.ts';
+import type { Identity } from '../../control-plane/users.ts';
+import { until } from '../../control-plane/wait.ts';
 
-const root = join(import.meta.dirname, '..', '..');
+const root = join(import.meta.dirname, '..', '..', '..');
 
 /** Where the sources of drydock begin. */
 export const main = join(root, 'src', 'main.mjs');

@@ -5,13 +5,13 @@ import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { budgetAllows, create, getNode, podsOn } from '../control-plane/cluster.ts';
-import { type Outcome, run } from '../control-plane/command.ts';
-import { budget, daemonSet, deployment, type Manifest, namespace, node, pod } from '../control-plane/manifests.ts';
-import { newest, wantedRelease } from '../control-plane/releases.ts';
-import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
-import { editNode, makeNode } from './look.ts';
+import { budgetAllows, create, getNode, podsOn } from '../../control-plane/cluster.ts';
+import { type Outcome, run } from '../../control-plane/command.ts';
+import { budget, daemonSet, deployment, type Manifest, namespace, node, pod } from '../../control-plane/manifests.ts';
+import { newest, wantedRelease } from '../../control-plane/releases.ts';
+import { until } from '../../control-plane/wait.ts';
+import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';
+import { editNode, makeNode } from '../harness/look.ts';
 
 /** `drydock drain`, `cordon` and `uncordon` beside the real kubectl, each on a node of its own with the same pods. */
 
@@ -21,7 +21,7 @@ const harness = started as OperatorHarness;
 
 /** Starts a command of drydock, presses Ctrl-C as soon as it has printed this, and waits for its end. */
 const interrupted = async (pattern: RegExp, ...args: readonly string[]): Promise<Outcome> => {
-  const main = join(import.meta.dirname, '..', '..', 'src', 'main.mjs');
+  const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.mjs');
   const child = spawn(process.execPath, [main, ...args, '--kubeconfig', harness.controlPlane.kubeconfig], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -260,7 +260,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
   test('it is kubectl drydock as well, with completion', { skip: lacksKubectl }, async () => {
     await makeNode(api, 'plugged');
     const folder = mkdtempSync(join(tmpdir(), 'drydock-plugin-'));
-    const scripts = join(import.meta.dirname, '..', '..', 'scripts');
+    const scripts = join(import.meta.dirname, '..', '..', '..', 'scripts');
     symlinkSync(join(scripts, 'drydock.mjs'), join(folder, 'kubectl-drydock'));
     symlinkSync(join(scripts, 'kubectl-complete.mjs'), join(folder, 'kubectl_complete-drydock'));
     const environment = { PATH: `${folder}:${process.env['PATH'] ?? ''}`, KUBECONFIG: harness.controlPlane.kubeconfig };

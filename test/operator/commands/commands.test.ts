@@ -1,12 +1,23 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { create, getNode, podsReady } from '../control-plane/cluster.ts';
-import { run } from '../control-plane/command.ts';
-import { budget, deployment, namespace, pod } from '../control-plane/manifests.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
-import { faceOf, maintenancePath, makeNode, namesOn, remove, seed, seedPath, untilFace, untilMaintenance, untilSeed } from './look.ts';
-import { main } from './shipped.ts';
+import { create, getNode, podsReady } from '../../control-plane/cluster.ts';
+import { run } from '../../control-plane/command.ts';
+import { budget, deployment, namespace, pod } from '../../control-plane/manifests.ts';
+import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';
+import {
+  faceOf,
+  maintenancePath,
+  makeNode,
+  namesOn,
+  remove,
+  seed,
+  seedPath,
+  untilFace,
+  untilMaintenance,
+  untilSeed,
+} from '../harness/look.ts';
+import { main } from '../harness/shipped.ts';
 
 /** The commands about maintenances, beside a running operator. */
 

@@ -1,16 +1,16 @@
 import { join } from 'node:path';
-import type { Api } from '../control-plane/api.ts';
-import type { Outcome } from '../control-plane/command.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
-import { freePorts } from '../control-plane/ports.ts';
-import type { Running } from '../control-plane/process.ts';
-import type { ControlPlane, Options } from '../control-plane/types.ts';
-import { waitFor } from '../control-plane/wait.ts';
+import type { Api } from '../../control-plane/api.ts';
+import type { Outcome } from '../../control-plane/command.ts';
+import { startControlPlane } from '../../control-plane/control-plane.ts';
+import { freePorts } from '../../control-plane/ports.ts';
+import type { Running } from '../../control-plane/process.ts';
+import type { ControlPlane, Options } from '../../control-plane/types.ts';
+import { waitFor } from '../../control-plane/wait.ts';
 import { drydock, forbiddenCalls, installShipped, type MoreRoles, main, operatorUsers } from './shipped.ts';
 
 export { drydock } from './shipped.ts';
 
-const root = join(import.meta.dirname, '..', '..');
+const root = join(import.meta.dirname, '..', '..', '..');
 
 /** An operator of its own process, as in a cluster. */
 export type OperatorProcess = {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MaintenancePlanStatus } from '../../src/apis/schema/maintenance-plan-status.ts';
-import { cordon, create, getNode, nodesReady } from '../control-plane/cluster.ts';
-import { type Manifest } from '../control-plane/manifests.ts';
-import { waitFor } from '../control-plane/wait.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
-import { isHeld, ourTaints, untilGone } from './look.ts';
+import type { MaintenancePlanStatus } from '../../../src/apis/schema/maintenance-plan-status.ts';
+import { cordon, create, getNode, nodesReady } from '../../control-plane/cluster.ts';
+import { type Manifest } from '../../control-plane/manifests.ts';
+import { waitFor } from '../../control-plane/wait.ts';
+import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';
+import { isHeld, ourTaints, untilGone } from '../harness/look.ts';
 import { type Deed, dueNode, type MaintenancePlan, plan, planPath, untilPlan, Work } from './plan-work.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan on a real control plane: stages, limits, proof, failures and approvals. Every test has nodes of its own. */

@@ -3,12 +3,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
-import type { RehearsalForecast } from '../../src/rehearse/report/forecast.ts';
-import { create, podsReady } from '../control-plane/cluster.ts';
-import { budget, deployment, namespace, pod } from '../control-plane/manifests.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
-import { maintenance, maintenancePath, makeNode, remove, seed, seedPath, untilMaintenance, untilSeed } from './look.ts';
+import type { MaintenanceStatus } from '../../../src/apis/schema/maintenance.ts';
+import type { RehearsalForecast } from '../../../src/rehearse/report/forecast.ts';
+import { create, podsReady } from '../../control-plane/cluster.ts';
+import { budget, deployment, namespace, pod } from '../../control-plane/manifests.ts';
+import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';
+import { maintenance, maintenancePath, makeNode, remove, seed, seedPath, untilMaintenance, untilSeed } from '../harness/look.ts';
 
 const started = await startHarness();
 const skip = skipOf(started);
