@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { create, nodesReady } from '../test/control-plane/cluster.ts';
-import { node } from '../test/control-plane/manifests.ts';
+import { create, nodesReady } from '../test/control-plane/objects/cluster.ts';
+import { node } from '../test/control-plane/objects/manifests.ts';
 import { waitFor } from '../test/control-plane/wait.ts';
 import { startOpenStack } from '../test/nova/bed/bed.ts';
 import { Cloud, makeServer } from '../test/nova/cloud.ts';

@@ -1,5 +1,5 @@
-import { budgetAllows, create, createAll, nodePath, nodesReady, podsReady } from '../test/control-plane/cluster.ts';
-import { budget, deployment, namespace } from '../test/control-plane/manifests.ts';
+import { budgetAllows, create, createAll, nodePath, nodesReady, podsReady } from '../test/control-plane/objects/cluster.ts';
+import { budget, deployment, namespace } from '../test/control-plane/objects/manifests.ts';
 import { startHarness } from '../test/operator/harness/harness.ts';
 import { remove } from '../test/operator/harness/look.ts';
 import { dueNode, plan, planPath, untilPlan, Work } from '../test/operator/plans/plan-work.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { crdTexts, usualGroups } from '../../src/cli/install/crds.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { freePorts } from '../control-plane/ports.ts';
+import { freePorts } from '../control-plane/processes/ports.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { operatorsOn } from '../operator/harness/harness.ts';
 import { operatorUsers } from '../operator/harness/shipped.ts';

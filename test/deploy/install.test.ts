@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { type Manifest, manifestsIn } from '../../src/cli/install/install-files.ts';
 import { lacking } from '../../src/core/kubernetes-release.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import {
   budgetAllows,
   collectionOf,
@@ -14,11 +15,10 @@ import {
   podPath,
   podsOn,
   podsReady,
-} from '../control-plane/cluster.ts';
-import type { Outcome } from '../control-plane/command.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
-import { budget, daemonSet, deployment, namespace, node } from '../control-plane/manifests.ts';
-import { freePorts } from '../control-plane/ports.ts';
+} from '../control-plane/objects/cluster.ts';
+import { budget, daemonSet, deployment, namespace, node } from '../control-plane/objects/manifests.ts';
+import type { Outcome } from '../control-plane/processes/command.ts';
+import { freePorts } from '../control-plane/processes/ports.ts';
 import { wantedRelease } from '../control-plane/releases.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MaintenancePlanRecordSpec } from '../../src/apis/schema/maintenance-plan-status.ts';
-import { create, getNode, nodesReady } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import type { List } from '../control-plane/objects.ts';
+import { create, getNode, nodesReady } from '../control-plane/objects/cluster.ts';
+import type { List } from '../control-plane/objects/objects.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
 import { installShipped, operatorUsers } from '../operator/harness/shipped.ts';

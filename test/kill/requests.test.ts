@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { create, getNode, nodesReady } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { namespace, node, pod } from '../control-plane/manifests.ts';
+import { create, getNode, nodesReady } from '../control-plane/objects/cluster.ts';
+import { namespace, node, pod } from '../control-plane/objects/manifests.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
 import { activeOf, type Call, type Eviction, isFinal, say } from '../eviction-requests/controllers.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { create, getNode, nodesReady, podsOn, podsReady } from '../control-plane/cluster.ts';
-import { namespace } from '../control-plane/manifests.ts';
-import { isReady } from '../control-plane/objects.ts';
+import { create, getNode, nodesReady, podsOn, podsReady } from '../control-plane/objects/cluster.ts';
+import { namespace } from '../control-plane/objects/manifests.ts';
+import { isReady } from '../control-plane/objects/objects.ts';
 import { until } from '../control-plane/wait.ts';
 import { operatorsOn } from '../operator/harness/harness.ts';
 import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/harness/look.ts';

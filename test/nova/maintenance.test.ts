@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
-import { create, nodesReady } from '../control-plane/cluster.ts';
-import { node } from '../control-plane/manifests.ts';
+import { create, nodesReady } from '../control-plane/objects/cluster.ts';
+import { node } from '../control-plane/objects/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { startBeside } from '../integrations/beside.ts';
 import { otherCluster, skipOf } from '../integrations/builds.ts';

@@ -1,4 +1,4 @@
-import type { Api } from '../control-plane/api.ts';
+import type { Api } from '../control-plane/objects/api.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { drydock } from '../operator/harness/shipped.ts';
 import { home } from './released.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { create } from '../control-plane/cluster.ts';
-import { budget, namespace } from '../control-plane/manifests.ts';
+import { create } from '../control-plane/objects/cluster.ts';
+import { budget, namespace } from '../control-plane/objects/manifests.ts';
 import { until } from '../control-plane/wait.ts';
 import { activeOf, type Call, type Eviction, isFinal, say } from '../eviction-requests/controllers.ts';
 import { EvictionControllers, type Responder } from '../eviction-requests/play.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { apply, create, getNode } from '../control-plane/cluster.ts';
-import { type Manifest, namespace } from '../control-plane/manifests.ts';
-import type { Metadata } from '../control-plane/objects.ts';
+import { apply, create, getNode } from '../control-plane/objects/cluster.ts';
+import { type Manifest, namespace } from '../control-plane/objects/manifests.ts';
+import type { Metadata } from '../control-plane/objects/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness/harness.ts';
 import {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { create } from '../control-plane/cluster.ts';
-import { namespace } from '../control-plane/manifests.ts';
+import { create } from '../control-plane/objects/cluster.ts';
+import { namespace } from '../control-plane/objects/manifests.ts';
 import { until } from '../control-plane/wait.ts';
 import { hasLifecycle, lifecycleFlags } from '../eviction-requests/served.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';

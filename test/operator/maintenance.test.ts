@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { lacking } from '../../src/core/kubernetes-release.ts';
-import { budgetAllows, create, failureIn, getNode, pods, podsOn, podsReady } from '../control-plane/cluster.ts';
-import { budget, daemonSet, deployment, job, namespace, pod } from '../control-plane/manifests.ts';
-import type { Condition, Metadata } from '../control-plane/objects.ts';
+import { budgetAllows, create, failureIn, getNode, pods, podsOn, podsReady } from '../control-plane/objects/cluster.ts';
+import { budget, daemonSet, deployment, job, namespace, pod } from '../control-plane/objects/manifests.ts';
+import type { Condition, Metadata } from '../control-plane/objects/objects.ts';
 import { wantedRelease } from '../control-plane/releases.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';

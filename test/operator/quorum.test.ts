@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { create, getNode } from '../control-plane/cluster.ts';
+import { create, getNode } from '../control-plane/objects/cluster.ts';
 import { until } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
 import {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { create, getNode } from '../control-plane/cluster.ts';
+import { create, getNode } from '../control-plane/objects/cluster.ts';
 import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness/harness.ts';
 import {
   isHeld,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MaintenanceWindowSpec, MaintenanceWindowStatus } from '../../src/apis/schema/maintenance-window.ts';
-import { budgetAllows, create, getNode } from '../control-plane/cluster.ts';
-import { budget, type Manifest, namespace } from '../control-plane/manifests.ts';
+import { budgetAllows, create, getNode } from '../control-plane/objects/cluster.ts';
+import { budget, type Manifest, namespace } from '../control-plane/objects/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
 import {

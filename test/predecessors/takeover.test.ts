@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { apply, budgetAllows, create, getNode } from '../control-plane/cluster.ts';
-import type { List, Node } from '../control-plane/objects.ts';
+import { apply, budgetAllows, create, getNode } from '../control-plane/objects/cluster.ts';
+import type { List, Node } from '../control-plane/objects/objects.ts';
 import { until } from '../control-plane/wait.ts';
 import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness/harness.ts';
 import {

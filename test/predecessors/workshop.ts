@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { run } from '../control-plane/command.ts';
+import { run } from '../control-plane/processes/command.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { type OperatorProcess, operatorsOn } from '../operator/harness/harness.ts';
 import { main } from '../operator/harness/shipped.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { usualParts } from '../../src/cli/install/install-parts.ts';
-import { type Api, clientsFor } from '../control-plane/api.ts';
-import { failureIn } from '../control-plane/cluster.ts';
+import { type Api, clientsFor } from '../control-plane/objects/api.ts';
+import { failureIn } from '../control-plane/objects/cluster.ts';
 import { until } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from '../operator/harness/harness.ts';
 import { makeNode } from '../operator/harness/look.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Reply } from '../control-plane/api.ts';
-import { create, failureIn, getNode, nodesReady } from '../control-plane/cluster.ts';
-import { type Manifest, node } from '../control-plane/manifests.ts';
+import type { Reply } from '../control-plane/objects/api.ts';
+import { create, failureIn, getNode, nodesReady } from '../control-plane/objects/cluster.ts';
+import { type Manifest, node } from '../control-plane/objects/manifests.ts';
 import { until } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from '../operator/harness/harness.ts';
 import { maintenance } from '../operator/harness/look.ts';

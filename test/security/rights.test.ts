@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { request as ask } from 'node:https';
 import { after, before, describe, test } from 'node:test';
-import type { Reply } from '../control-plane/api.ts';
-import { create, failureIn, getNode, nodePath } from '../control-plane/cluster.ts';
-import type { Manifest } from '../control-plane/manifests.ts';
-import { freePorts } from '../control-plane/ports.ts';
+import type { Reply } from '../control-plane/objects/api.ts';
+import { create, failureIn, getNode, nodePath } from '../control-plane/objects/cluster.ts';
+import type { Manifest } from '../control-plane/objects/manifests.ts';
+import { freePorts } from '../control-plane/processes/ports.ts';
 import { until } from '../control-plane/wait.ts';
 import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness/harness.ts';
 import { isHeld, maintenance, maintenancePath, makeNode, ourTaints, remove, untilMaintenance } from '../operator/harness/look.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { create } from '../control-plane/cluster.ts';
+import { create } from '../control-plane/objects/cluster.ts';
 import { newest, type Release, releaseNamed } from '../control-plane/releases.ts';
 import { until } from '../control-plane/wait.ts';
 import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness/harness.ts';

@@ -8,7 +8,7 @@ import { openMonitoring } from '../../../src/monitoring/sources.ts';
 import type { Monitoring, Sample, Told } from '../../../src/operator/ports.ts';
 import { type Clock, systemClock } from '../../../src/support/clock.ts';
 import { silentLog } from '../../../src/support/log.ts';
-import { create, nodesReady } from '../../control-plane/cluster.ts';
+import { create, nodesReady } from '../../control-plane/objects/cluster.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import { type OperatorHarness, startHarness } from '../../operator/harness/harness.ts';
 import { dueNode, plan, untilPlan, Work } from '../../operator/plans/plan-work.ts';

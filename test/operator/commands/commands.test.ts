@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { create, getNode, podsReady } from '../../control-plane/cluster.ts';
-import { run } from '../../control-plane/command.ts';
-import { budget, deployment, namespace, pod } from '../../control-plane/manifests.ts';
+import { create, getNode, podsReady } from '../../control-plane/objects/cluster.ts';
+import { budget, deployment, namespace, pod } from '../../control-plane/objects/manifests.ts';
+import { run } from '../../control-plane/processes/command.ts';
 import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';
 import {
   faceOf,

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { MaintenanceStatus } from '../../../src/apis/schema/maintenance.ts';
 import type { RehearsalForecast } from '../../../src/rehearse/report/forecast.ts';
-import { create, podsReady } from '../../control-plane/cluster.ts';
-import { budget, deployment, namespace, pod } from '../../control-plane/manifests.ts';
+import { create, podsReady } from '../../control-plane/objects/cluster.ts';
+import { budget, deployment, namespace, pod } from '../../control-plane/objects/manifests.ts';
 import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';
 import { maintenance, maintenancePath, makeNode, remove, seed, seedPath, untilMaintenance, untilSeed } from '../harness/look.ts';
 

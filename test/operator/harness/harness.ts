@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import type { Api } from '../../control-plane/api.ts';
-import type { Outcome } from '../../control-plane/command.ts';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
-import { freePorts } from '../../control-plane/ports.ts';
-import type { Running } from '../../control-plane/process.ts';
+import type { Api } from '../../control-plane/objects/api.ts';
+import type { Outcome } from '../../control-plane/processes/command.ts';
+import { freePorts } from '../../control-plane/processes/ports.ts';
+import type { Running } from '../../control-plane/processes/process.ts';
 import type { ControlPlane, Options } from '../../control-plane/types.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import { drydock, forbiddenCalls, installShipped, type MoreRoles, main, operatorUsers } from './shipped.ts';

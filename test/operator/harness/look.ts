@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import type { MaintenanceSpec, MaintenanceStatus } from '../../../src/apis/schema/maintenance.ts';
 import type { NodeMaintenanceStatus } from '../../../src/apis/schema/node-maintenance.ts';
-import type { Api } from '../../control-plane/api.ts';
 import type { Audited } from '../../control-plane/audit.ts';
-import { create, getNode, nodePath, podPath, podsOn } from '../../control-plane/cluster.ts';
-import { type Manifest, type NodeOptions, node, type PodOptions, pod } from '../../control-plane/manifests.ts';
-import { isReady, type List, type Metadata, type Node } from '../../control-plane/objects.ts';
+import type { Api } from '../../control-plane/objects/api.ts';
+import { create, getNode, nodePath, podPath, podsOn } from '../../control-plane/objects/cluster.ts';
+import { type Manifest, type NodeOptions, node, type PodOptions, pod } from '../../control-plane/objects/manifests.ts';
+import { isReady, type List, type Metadata, type Node } from '../../control-plane/objects/objects.ts';
 import { type Patience, until, waitFor } from '../../control-plane/wait.ts';
 import type { OperatorHarness } from './harness.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { MaintenanceStatus } from '../../../src/apis/schema/maintenance.ts';
-import type { Api } from '../../control-plane/api.ts';
-import { budgetAllows, create } from '../../control-plane/cluster.ts';
-import { budget, namespace } from '../../control-plane/manifests.ts';
+import type { Api } from '../../control-plane/objects/api.ts';
+import { budgetAllows, create } from '../../control-plane/objects/cluster.ts';
+import { budget, namespace } from '../../control-plane/objects/manifests.ts';
 import {
   attachment,
   isHeld,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Api } from '../../control-plane/api.ts';
+import type { Api } from '../../control-plane/objects/api.ts';
 
 type Configuration = { readonly webhooks: readonly { readonly clientConfig: { readonly service: { readonly path: string } } }[] };
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { cordon, create, getNode, nodesReady } from '../../control-plane/cluster.ts';
+import { cordon, create, getNode, nodesReady } from '../../control-plane/objects/cluster.ts';
 import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';
 import { isHeld, ourTaints } from '../harness/look.ts';
 import { type Deed, dueNode, plan, planPath, untilPlan, Work } from './plan-work.ts';

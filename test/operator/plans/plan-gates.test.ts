@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MaintenancePlanStatus } from '../../../src/apis/schema/maintenance-plan-status.ts';
-import { create, nodesReady, podsReady } from '../../control-plane/cluster.ts';
-import { budget, deployment, namespace } from '../../control-plane/manifests.ts';
+import { create, nodesReady, podsReady } from '../../control-plane/objects/cluster.ts';
+import { budget, deployment, namespace } from '../../control-plane/objects/manifests.ts';
 import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';
 import { operatorUsers } from '../harness/shipped.ts';
 import { dueNode, plan, planPath, untilPlan, Work } from './plan-work.ts';

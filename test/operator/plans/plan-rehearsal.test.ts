@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { create, nodesReady } from '../../control-plane/cluster.ts';
-import { budget, deployment } from '../../control-plane/manifests.ts';
-import type { List, Metadata } from '../../control-plane/objects.ts';
+import { create, nodesReady } from '../../control-plane/objects/cluster.ts';
+import { budget, deployment } from '../../control-plane/objects/manifests.ts';
+import type { List, Metadata } from '../../control-plane/objects/objects.ts';
 import { until } from '../../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';
 import { dueNode, isRehearsal, plan, planPath, untilPlan, Work } from './plan-work.ts';

@@ -1,9 +1,9 @@
 import type { MaintenancePlanSpec } from '../../../src/apis/schema/maintenance-plan.ts';
 import type { MaintenancePlanStatus } from '../../../src/apis/schema/maintenance-plan-status.ts';
-import type { Api } from '../../control-plane/api.ts';
-import { nodePath } from '../../control-plane/cluster.ts';
-import { type Manifest, type NodeOptions, node } from '../../control-plane/manifests.ts';
-import type { List, Metadata } from '../../control-plane/objects.ts';
+import type { Api } from '../../control-plane/objects/api.ts';
+import { nodePath } from '../../control-plane/objects/cluster.ts';
+import { type Manifest, type NodeOptions, node } from '../../control-plane/objects/manifests.ts';
+import type { List, Metadata } from '../../control-plane/objects/objects.ts';
 import { type Patience, waitFor } from '../../control-plane/wait.ts';
 
 /** Plans on a real control plane, and whoever plays the work on the nodes: kwok runs the pods, and nothing happens in them. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MaintenancePlanStatus } from '../../../src/apis/schema/maintenance-plan-status.ts';
-import { cordon, create, getNode, nodesReady } from '../../control-plane/cluster.ts';
-import { type Manifest } from '../../control-plane/manifests.ts';
+import { cordon, create, getNode, nodesReady } from '../../control-plane/objects/cluster.ts';
+import { type Manifest } from '../../control-plane/objects/manifests.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';
 import { isHeld, ourTaints, untilGone } from '../harness/look.ts';

@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Api } from '../../control-plane/api.ts';
-import type { List, Metadata } from '../../control-plane/objects.ts';
+import type { Api } from '../../control-plane/objects/api.ts';
+import type { List, Metadata } from '../../control-plane/objects/objects.ts';
 import { drydock } from '../harness/harness.ts';
 import { isRehearsal } from './plan-work.ts';
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { waitFor } from './wait.ts';
+import { waitFor } from '../wait.ts';
 
 export type Program = {
   readonly name: string;

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { sweep } from './folder.ts';
+import { sweep } from '../folder.ts';
 
 /** Something that tests need, that takes long to make and does not change. */
 export type Wanted = {

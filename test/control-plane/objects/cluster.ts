@@ -1,8 +1,8 @@
 import { parseAllDocuments } from 'yaml';
+import { type Patience, waitFor } from '../wait.ts';
 import type { Api, Reply } from './api.ts';
 import type { Manifest } from './manifests.ts';
 import { type Budget, type Failure, isReady, keyOf, type List, type Node, type Pod } from './objects.ts';
-import { type Patience, waitFor } from './wait.ts';
 
 /** Where objects of a kind live. Kinds of custom resources are plural in the plain way. */
 export const collectionOf = (apiVersion: string, kind: string, namespace?: string): string => {
