@@ -14,18 +14,8 @@ const inFolder = (folder: string, ...names: readonly string[]): readonly (readon
   names.map(name => [name, `${folder}/${name}.test.ts`] as const);
 
 const files = new Map<string, string>([
-  ...inFolder(
-    'test/operator',
-    'contract',
-    'maintenance',
-    'lifecycle',
-    'generations',
-    'admission',
-    'quorum',
-    'handover',
-    'commands',
-    'drain-command',
-  ),
+  ...inFolder('test/operator', 'contract', 'maintenance', 'lifecycle', 'generations', 'admission', 'quorum', 'handover'),
+  ...inFolder('test/operator/commands', 'commands', 'drain-command'),
   ['install', 'test/deploy/install.test.ts'],
   ['machine-decide', 'src/core/machine/decide.test.ts'],
   ['machines', 'src/embedded/machines/machines.test.ts'],
@@ -34,9 +24,10 @@ const files = new Map<string, string>([
   ['kill', 'test/kill/kill.test.ts'],
   ...inFolder('test/predecessors', 'takeover', 'migrate'),
   ['predecessors', 'test/predecessors/contract.test.ts'],
-  ...inFolder('src/apis', 'node-maintenance', 'kubevirt'),
+  ...inFolder('src/apis/node-maintenance', 'node-maintenance', 'kubevirt'),
   ['webhooks', 'src/apis/admission-rules/admission.test.ts'],
-  ...inFolder('src/core/drain', 'filters', 'plan', 'eviction-outcome', 'tally'),
+  ...inFolder('src/core/drain', 'filters', 'plan', 'tally'),
+  ['eviction-outcome', 'src/core/drain/outcome/eviction-outcome.test.ts'],
   ['lease', 'src/core/lease/lease.test.ts'],
   ['hold', 'src/core/hold/hold.test.ts'],
   ['decide', 'src/core/maintenance/decide.test.ts'],

@@ -49,7 +49,7 @@ const files = [
 ];
 
 const definitions: readonly JsonObject[] = files.map(
-  name => parse(readFileSync(new URL(`../../deploy/${name}.yaml`, import.meta.url), 'utf8')) as JsonObject,
+  name => parse(readFileSync(new URL(`../../../deploy/${name}.yaml`, import.meta.url), 'utf8')) as JsonObject,
 );
 
 const crds = 'customresourcedefinitions.apiextensions.k8s.io';
