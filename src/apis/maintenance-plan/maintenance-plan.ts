@@ -1,15 +1,6 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
-import type { InFlight, NodeVerdict, Preparing } from '../../core/plan/in-flight.ts';
-import {
-  begunWork,
-  type Concurrency,
-  mostAttempts,
-  type Plan,
-  type Prepare,
-  type Run,
-  type Stage,
-  type Work,
-} from '../../core/plan/plan.ts';
+import type { NodeVerdict } from '../../core/plan/in-flight.ts';
+import { begunWork, type Concurrency, type Plan, type Prepare, type Run, type Stage, type Work } from '../../core/plan/plan.ts';
 import type { Approval, RecordSlice } from '../../core/plan/snapshot.ts';
 import { partsInForce } from '../../core/plan/undo.ts';
 import { short } from '../../core/plan/writes.ts';
@@ -19,7 +10,8 @@ import { canonical } from '../canonical.ts';
 import type { RawMetadata } from '../read.ts';
 import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
 import type { MaintenanceApprovalSpec, MaintenancePlanRecordSpec, MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
-import { gatesOf, hooksOf, taskOf } from './parts.ts';
+import { gatesOf, hooksOf } from './gates-and-hooks.ts';
+import { inFlightOf, preparingOf } from './in-flight.ts';
 import { rehearsalOf } from './rehearsal.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan, its records and its approvals. The defaults are those of the CRD. */
@@ -75,39 +67,6 @@ const stageOf = ({ name, nodeSelector, limit, maxInFlight, soakSeconds = 0, appr
 });
 
 type RawStage = NonNullable<MaintenancePlanSpec['stages']>[number];
-type RawInFlight = NonNullable<MaintenancePlanStatus['inFlight']>[number];
-
-const timesOf = (one: RawInFlight): Pick<InFlight, 'workStartedAt' | 'rebootStartedAt' | 'workEndedAt'> => {
-  const [workStartedAt, rebootStartedAt, workEndedAt] = [one.workStartTime, one.rebootStartTime, one.workEndTime].map(readTime);
-  return { ...(workStartedAt && { workStartedAt }), ...(rebootStartedAt && { rebootStartedAt }), ...(workEndedAt && { workEndedAt }) };
-};
-
-const inFlightOf = (one: RawInFlight): InFlight => {
-  const soakSince = readTime(one.soakSince);
-  return {
-    node: one.node,
-    uid: one.nodeUID,
-    stage: one.stage,
-    revision: one.revision,
-    work: one.work,
-    ...(one.domains && { domains: one.domains }),
-    state: one.state,
-    startedAt: readTime(one.startTime) ?? epoch,
-    since: readTime(one.since) ?? epoch,
-    attempt: Math.min(Math.max(0, one.attempt), mostAttempts),
-    ...(one.bootIDBefore !== undefined && { bootIdBefore: one.bootIDBefore }),
-    ...(one.podUID !== undefined && { podUid: one.podUID }),
-    ...timesOf(one),
-    ...(soakSince && { soakSince }),
-    ...(one.rebooted === true && { rebooted: true }),
-    ...(one.outcome && { outcome: one.outcome }),
-  };
-};
-
-const preparingOf = ({ nodeUID, ...rest }: NonNullable<MaintenancePlanStatus['preparing']>[number]): Preparing => ({
-  ...taskOf(rest),
-  uid: nodeUID,
-});
 
 const prepareOf = ({ job, refusalCode = 3 }: NonNullable<MaintenancePlanSpec['prepare']>): Prepare => ({
   podSpec: job.podSpec,

@@ -7,7 +7,7 @@ import { readTime, secondsBetween, timeText } from '../../core/time.ts';
 import { canonical } from '../canonical.ts';
 import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
 import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
-import { taskOf } from './parts.ts';
+import { taskOf } from './gates-and-hooks.ts';
 
 /** What a MaintenancePlan says of its rehearsals, and what is stored of them. */
 
