@@ -37,7 +37,7 @@ const kinds: readonly Kind[] = [
     singular: 'maintenance',
     shortNames: ['mt'],
     description:
-      'Maintenance takes one node out of service: it is held and drained for as long as the object exists, and given back as it was when the object is deleted.',
+      'Maintenance takes one node out of service: Drydock holds and drains the node for as long as the object exists, and restores the node when the object is deleted.',
     versions: [
       {
         name: 'v1alpha1',
