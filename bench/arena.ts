@@ -1,7 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Api } from '../test/control-plane/api.ts';
-import { budgetAllows, clearNamespaces, cordon, createAll, deleteNodes, nodesReady, podsReady } from '../test/control-plane/cluster.ts';
-import { budget, deployment, namespace, node } from '../test/control-plane/manifests.ts';
+import type { Api } from '../test/control-plane/objects/api.ts';
+import {
+  budgetAllows,
+  clearNamespaces,
+  cordon,
+  createAll,
+  deleteNodes,
+  nodesReady,
+  podsReady,
+} from '../test/control-plane/objects/cluster.ts';
+import { budget, deployment, namespace, node } from '../test/control-plane/objects/manifests.ts';
 import { podsIn, type Scenario } from './scenarios.ts';
 
 /** The place of one run. */

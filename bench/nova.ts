@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { create, nodesReady } from '../test/control-plane/cluster.ts';
-import { node } from '../test/control-plane/manifests.ts';
+import { create, nodesReady } from '../test/control-plane/objects/cluster.ts';
+import { node } from '../test/control-plane/objects/manifests.ts';
 import { waitFor } from '../test/control-plane/wait.ts';
 import { startOpenStack } from '../test/nova/bed/bed.ts';
 import { Cloud, makeServer } from '../test/nova/cloud.ts';
-import { startHarness } from '../test/operator/harness.ts';
-import { maintenance, maintenancePath, remove } from '../test/operator/look.ts';
+import { startHarness } from '../test/operator/harness/harness.ts';
+import { maintenance, maintenancePath, remove } from '../test/operator/harness/look.ts';
 
 /** How fast a hypervisor is emptied, beside a client that asks Nova for everything at once, on a real Nova with its fake hypervisor. */
 

@@ -1,5 +1,5 @@
-import type { Api } from '../test/control-plane/api.ts';
-import { keyOf, type Pod } from '../test/control-plane/objects.ts';
+import type { Api } from '../test/control-plane/objects/api.ts';
+import { keyOf, type Pod } from '../test/control-plane/objects/objects.ts';
 import { isEvictable, watchPods } from './watch-pods.ts';
 
 /** Sees independently of the contenders when the last evictable pod has left the nodes. */

@@ -1,9 +1,9 @@
-import { budgetAllows, create, createAll, nodePath, nodesReady, podsReady } from '../test/control-plane/cluster.ts';
-import { budget, deployment, namespace } from '../test/control-plane/manifests.ts';
-import { startHarness } from '../test/operator/harness.ts';
-import { remove } from '../test/operator/look.ts';
-import { dueNode, plan, planPath, untilPlan, Work } from '../test/operator/plan-work.ts';
-import { Rehearsals } from '../test/operator/rehearsals.ts';
+import { budgetAllows, create, createAll, nodePath, nodesReady, podsReady } from '../test/control-plane/objects/cluster.ts';
+import { budget, deployment, namespace } from '../test/control-plane/objects/manifests.ts';
+import { startHarness } from '../test/operator/harness/harness.ts';
+import { remove } from '../test/operator/harness/look.ts';
+import { dueNode, plan, planPath, untilPlan, Work } from '../test/operator/plans/plan-work.ts';
+import { Rehearsals } from '../test/operator/plans/rehearsals.ts';
 
 /** How many pods a plan moves more than once: its nodes by name, and by cost, on nodes that have unlike many pods. The same pods, in three sizes. */
 

@@ -1,12 +1,22 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Api } from '../test/control-plane/api.ts';
-import { budgetAllows, create, createAll, evict, nodePath, nodesReady, podPath, podsOn, podsReady } from '../test/control-plane/cluster.ts';
-import { budget, deployment, namespace } from '../test/control-plane/manifests.ts';
+import type { Api } from '../test/control-plane/objects/api.ts';
+import {
+  budgetAllows,
+  create,
+  createAll,
+  evict,
+  nodePath,
+  nodesReady,
+  podPath,
+  podsOn,
+  podsReady,
+} from '../test/control-plane/objects/cluster.ts';
+import { budget, deployment, namespace } from '../test/control-plane/objects/manifests.ts';
 import { waitFor } from '../test/control-plane/wait.ts';
-import { startHarness } from '../test/operator/harness.ts';
-import { remove } from '../test/operator/look.ts';
-import { dueNode, plan, planPath, untilPlan, Work } from '../test/operator/plan-work.ts';
+import { startHarness } from '../test/operator/harness/harness.ts';
+import { remove } from '../test/operator/harness/look.ts';
+import { dueNode, plan, planPath, untilPlan, Work } from '../test/operator/plans/plan-work.ts';
 
 /**
  * Thirty nodes get a new kernel, five at once: by a MaintenancePlan, by the loop around kubectl that people write, and by a client that knows everything and does no more

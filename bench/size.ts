@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import type { Api } from '../test/control-plane/api.ts';
-import { createAll } from '../test/control-plane/cluster.ts';
-import type { List } from '../test/control-plane/objects.ts';
-import { type OperatorHarness, startHarness } from '../test/operator/harness.ts';
-import { type Maintenance, maintenance } from '../test/operator/look.ts';
-import { plan } from '../test/operator/plan-work.ts';
+import type { Api } from '../test/control-plane/objects/api.ts';
+import { createAll } from '../test/control-plane/objects/cluster.ts';
+import type { List } from '../test/control-plane/objects/objects.ts';
+import { type OperatorHarness, startHarness } from '../test/operator/harness/harness.ts';
+import { type Maintenance, maintenance } from '../test/operator/harness/look.ts';
+import { plan } from '../test/operator/plans/plan-work.ts';
 import { putProgram } from '../tools/release/program.ts';
 import { nodeName, objectsOf } from './size/objects.ts';
 

@@ -1,5 +1,5 @@
-import type { Api } from '../test/control-plane/api.ts';
-import { keyOf, type List, type Pod } from '../test/control-plane/objects.ts';
+import type { Api } from '../test/control-plane/objects/api.ts';
+import { keyOf, type List, type Pod } from '../test/control-plane/objects/objects.ts';
 
 /** Pods as a watch shows them, with somebody told about each change. */
 export interface PodWatch {

@@ -37,7 +37,7 @@ const kinds: readonly Kind[] = [
     singular: 'maintenance',
     shortNames: ['mt'],
     description:
-      'Maintenance takes one node out of service: it is held and drained for as long as the object exists, and given back as it was when the object is deleted.',
+      'Maintenance takes one node out of service: Drydock holds and drains the node for as long as the object exists, and restores the node when the object is deleted.',
     versions: [
       {
         name: 'v1alpha1',
@@ -50,7 +50,7 @@ const kinds: readonly Kind[] = [
           { name: 'Stage', type: 'string', jsonPath: '.spec.stage' },
           { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
           { name: 'Progress', type: 'integer', jsonPath: '.status.progress', description: 'Percent of the pods that have left.' },
-          { name: 'Waiting', type: 'integer', jsonPath: '.status.pods.waiting', description: 'Pods that still have to leave.' },
+          { name: 'Waiting', type: 'integer', jsonPath: '.status.pods.waiting', description: 'Pods still to evict.' },
           { name: 'Message', type: 'string', jsonPath: '.status.message', priority: 1 },
           { name: 'Reason', type: 'string', jsonPath: '.spec.reason', priority: 1 },
           age,
@@ -65,7 +65,7 @@ const kinds: readonly Kind[] = [
     plural: 'maintenancewindows',
     singular: 'maintenancewindow',
     shortNames: ['mw'],
-    description: 'MaintenanceWindow says when maintenances of some nodes may begin, and when not.',
+    description: 'MaintenanceWindow sets when maintenances of nodes may begin, and when not.',
     versions: [
       {
         name: 'v1alpha1',
@@ -80,7 +80,7 @@ const kinds: readonly Kind[] = [
             name: 'From',
             type: 'string',
             jsonPath: '.status.next.from',
-            description: 'Of the opening that is open, or else of the next one.',
+            description: 'Start of the current opening, else of the next one.',
           },
           { name: 'To', type: 'string', jsonPath: '.status.next.to' },
           { name: 'Valid', type: 'string', jsonPath: ".status.conditions[?(@.type=='Valid')].status", priority: 1 },
@@ -96,7 +96,7 @@ const kinds: readonly Kind[] = [
     plural: 'machineeventsources',
     singular: 'machineeventsource',
     shortNames: ['mes'],
-    description: 'MachineEventSource says where announcements about machines come from, and how they are answered.',
+    description: 'MachineEventSource configures where announcements about machines come from, and how Drydock responds.',
     versions: [
       {
         name: 'v1alpha1',
@@ -122,7 +122,8 @@ const kinds: readonly Kind[] = [
     plural: 'nodenotices',
     singular: 'nodenotice',
     shortNames: ['nn'],
-    description: "NodeNotice is what the agent of a node has heard from its cloud. It has the node's name.",
+    description:
+      'NodeNotice holds the announcements that the agent of a node received from its cloud. The object has the name of the node.',
     versions: [
       {
         name: 'v1alpha1',

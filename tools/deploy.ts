@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
-import { webhookConfiguration } from '../src/apis/admission.ts';
-import { consentPolicies } from '../src/apis/consent.ts';
+import { webhookConfiguration } from '../src/apis/admission-rules/admission.ts';
+import { consentPolicies } from '../src/apis/admission-rules/consent.ts';
 import { usualGroups } from '../src/cli/install/crds.ts';
 import { crds } from './crds.ts';
 
@@ -41,7 +41,7 @@ const crdFiles = (): ReadonlyMap<string, string> => {
 };
 
 const webhookFiles = (): ReadonlyMap<string, string> => {
-  const source = 'src/apis/admission.ts';
+  const source = 'src/apis/admission-rules/admission.ts';
   const service = { name: 'drydock-webhook', namespace: 'drydock-system', port: 443 };
   return new Map([
     [
@@ -55,7 +55,7 @@ const webhookFiles = (): ReadonlyMap<string, string> => {
 };
 
 const consentFiles = (): ReadonlyMap<string, string> => {
-  const source = 'src/apis/consent.ts';
+  const source = 'src/apis/admission-rules/consent.ts';
   const policies = consentPolicies().map(policy => stringify(policy, yamlStyle));
   return new Map([['admission-policies/consent.yaml', header(source) + policies.join('---\n')]]);
 };

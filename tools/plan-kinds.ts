@@ -13,8 +13,7 @@ export const planKinds: readonly Kind[] = [
     plural: 'maintenanceplans',
     singular: 'maintenanceplan',
     shortNames: ['mplan'],
-    description:
-      'MaintenancePlan takes many nodes out of service one after the other, within limits, works on them, and proves that they are done.',
+    description: 'MaintenancePlan takes many nodes out of service within limits, works on each, and verifies that each is done.',
     versions: [
       {
         name: 'v1alpha1',
@@ -43,7 +42,7 @@ export const planKinds: readonly Kind[] = [
     plural: 'maintenanceplanrecords',
     singular: 'maintenanceplanrecord',
     shortNames: [],
-    description: 'MaintenancePlanRecord has the verdicts of up to 500 nodes in one run of a MaintenancePlan.',
+    description: 'MaintenancePlanRecord holds the verdicts of up to 500 nodes in one run of a MaintenancePlan.',
     versions: [
       {
         name: 'v1alpha1',
@@ -66,7 +65,7 @@ export const planKinds: readonly Kind[] = [
     plural: 'maintenanceapprovals',
     singular: 'maintenanceapproval',
     shortNames: [],
-    description: 'MaintenanceApproval says that somebody agrees that a MaintenancePlan goes on.',
+    description: 'MaintenanceApproval lets a MaintenancePlan proceed.',
     versions: [
       {
         name: 'v1alpha1',

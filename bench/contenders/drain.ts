@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { run } from '../../test/control-plane/command.ts';
+import { run } from '../../test/control-plane/processes/command.ts';
 import type { ControlPlane } from '../../test/control-plane/types.ts';
 import type { Contender } from './contender.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Api } from '../../test/control-plane/api.ts';
-import { cordon, evict } from '../../test/control-plane/cluster.ts';
-import { keyOf, type Pod } from '../../test/control-plane/objects.ts';
+import type { Api } from '../../test/control-plane/objects/api.ts';
+import { cordon, evict } from '../../test/control-plane/objects/cluster.ts';
+import { keyOf, type Pod } from '../../test/control-plane/objects/objects.ts';
 import type { ControlPlane } from '../../test/control-plane/types.ts';
 import { isEvictable, watchPods } from '../watch-pods.ts';
 import type { Contender } from './contender.ts';

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Api } from '../../test/control-plane/api.ts';
-import { getNode } from '../../test/control-plane/cluster.ts';
-import { run } from '../../test/control-plane/command.ts';
-import type { Condition, List, Metadata } from '../../test/control-plane/objects.ts';
-import { freePorts } from '../../test/control-plane/ports.ts';
-import type { Running } from '../../test/control-plane/process.ts';
+import type { Api } from '../../test/control-plane/objects/api.ts';
+import { getNode } from '../../test/control-plane/objects/cluster.ts';
+import type { Condition, List, Metadata } from '../../test/control-plane/objects/objects.ts';
+import { run } from '../../test/control-plane/processes/command.ts';
+import { freePorts } from '../../test/control-plane/processes/ports.ts';
+import type { Running } from '../../test/control-plane/processes/process.ts';
 import type { ControlPlane } from '../../test/control-plane/types.ts';
 import { until, waitFor } from '../../test/control-plane/wait.ts';
 import type { Contender } from './contender.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { CDPSession, Page } from 'playwright-core';
-import { maintenance } from '../../src/apis/maintenance.ts';
-import { planAdapter } from '../../src/apis/plan-adapter.ts';
+import { maintenance } from '../../src/apis/maintenance/maintenance.ts';
+import { planAdapter } from '../../src/apis/maintenance-plan/plan-adapter.ts';
 import { inProcess } from '../../src/embedded/in-process.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import { silentLog } from '../../src/support/log.ts';

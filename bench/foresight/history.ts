@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Api } from '../../test/control-plane/api.ts';
-import { cordon, create, nodesReady, podPath, pods, podsReady } from '../../test/control-plane/cluster.ts';
-import { namespace, node, statefulSet } from '../../test/control-plane/manifests.ts';
+import type { Api } from '../../test/control-plane/objects/api.ts';
+import { cordon, create, nodesReady, podPath, pods, podsReady } from '../../test/control-plane/objects/cluster.ts';
+import { namespace, node, statefulSet } from '../../test/control-plane/objects/manifests.ts';
 
 /**
  * A real cluster has a past: pods were started at different moments, and some were restarted. kwok writes no events; a kubelet does when it

@@ -1,5 +1,5 @@
 import type { MaintenancePlanSpec } from '../../src/apis/schema/maintenance-plan.ts';
-import { budget, deployment, type Manifest } from '../../test/control-plane/manifests.ts';
+import { budget, deployment, type Manifest } from '../../test/control-plane/objects/manifests.ts';
 
 /** One plan that is first rehearsed and then really run. */
 export type PlanScenario = {

@@ -1,4 +1,4 @@
-import { budget, deployment, type Manifest, pod, statefulSet } from '../../test/control-plane/manifests.ts';
+import { budget, deployment, type Manifest, pod, statefulSet } from '../../test/control-plane/objects/manifests.ts';
 
 /** One situation that is first rehearsed and then played. */
 export type Scenario = {

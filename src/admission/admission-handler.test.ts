@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type AdmissionKind, webhookKinds } from '../apis/admission.ts';
+import { type AdmissionKind, webhookKinds } from '../apis/admission-rules/admission.ts';
 import type { JsonObject } from '../core/json.ts';
 import { systemClock } from '../support/clock.ts';
 import { silentLog } from '../support/log.ts';
@@ -271,7 +271,7 @@ const guardBudget = (disruptionsAllowed: number): JsonObject => ({
 describe('the quorum anywhere else', () => {
   const three = (): MemoryServer =>
     serverWith(node('cp-0', controlPlane), node('cp-1', controlPlane), node('cp-2', controlPlane), node('w'));
-  const because = `2 of 3 control-plane nodes have to stay, and out or about to go already: cp-2; ${override}`;
+  const because = `2 of 3 control-plane nodes must stay; out of service or about to be: cp-2; ${override}`;
 
   test('counts maintenances of every kind, those on their way out as well', async () => {
     for (const other of [medik8s, kubevirt, alpha, maintenance]) {
@@ -289,7 +289,7 @@ describe('the quorum anywhere else', () => {
       assert.deepEqual(await gate.decide(kind, creation(kind, object('new', 'cp-0'))), {
         kind: 'allowed',
         warnings: [
-          'cp-0 is one of 3 control-plane nodes, of which 2 have to stay: without it etcd loses its quorum, and the API server answers nobody until it is back',
+          'cp-0 is one of 3 control-plane nodes, of which 2 must stay: without it etcd loses its quorum, and the API server stops responding until the node is back',
         ],
       });
       await gate.close();
@@ -302,7 +302,7 @@ describe('the quorum anywhere else', () => {
       const verdict = await gate.decide(kind, creation(kind, object('new', 'cp-0')));
       assert.match(
         JSON.stringify(verdict),
-        /"allowed","warnings":\["cp-0 is the only control-plane node: while it is out, nothing in this cluster may answer/,
+        /"allowed","warnings":\["cp-0 is the only control-plane node: while it is out of service, the API server may not respond/,
       );
       await gate.close();
     }
@@ -539,7 +539,7 @@ describe('a reservation', () => {
     const deciding = gate.decide(medik8s, creation(medik8s, object('one', 'n1')));
     for (let seconds = 0; seconds <= 12; seconds += 0.5) await clock.advance(500);
     assert.deepEqual(messagesOf([await deciding]), [
-      'could not reserve node n1 for this maintenance, please try again: other requests for it were being decided all the time',
+      'could not reserve node n1 for this maintenance, please try again: other requests kept reserving it',
     ]);
     await gate.close();
   });
@@ -563,7 +563,7 @@ describe('what destroys, or overrules others', () => {
       for (const asked of [creation(maintenance, daring), added]) assert.equal(await ask(api, maintenance, asked), 'allowed');
       api.denied.add(`ann ${right}`);
       const no = new RegExp(
-        `^this object .*: that needs the right ${right} on maintenances\\.drydock\\.dev, which you do not have; kubectl auth can-i ${right} `,
+        `^this object .*: that needs the right ${right} on maintenances\\.drydock\\.dev, which you do not have; to check, run kubectl auth can-i ${right} `,
       );
       for (const asked of [creation(maintenance, daring), added]) assert.match(await ask(api, maintenance, asked), no);
       const unchanged = review(maintenance, 'UPDATE', { object: { ...daring, status: { phase: 'Draining' } }, oldObject: daring });
@@ -613,7 +613,7 @@ describe('what destroys, or overrules others', () => {
     const asked = creation(maintenance, object('one', 'w', { drain: { disableEviction: true } }));
     assert.match(
       await ask(api, maintenance, asked),
-      /^could not ask whether you have the right delete-pods on maintenances\.drydock\.dev, please try again: no$/,
+      /^could not check whether you have the right delete-pods on maintenances\.drydock\.dev, please try again: no$/,
     );
   });
 });
@@ -623,7 +623,7 @@ describe('a flood of forged reviews', () => {
     const api = serverWith(node('n1'));
     for (const version of ['v1beta1/../../../api/v1/secrets?', 'v9', '..']) {
       const forged = creation(medik8s, object('new', 'n1'), { version });
-      assert.equal(await ask(api, medik8s, forged), 'nodemaintenances.nodemaintenance.medik8s.io is known in version v1beta1 only');
+      assert.equal(await ask(api, medik8s, forged), 'nodemaintenances.nodemaintenance.medik8s.io is supported only in version v1beta1');
     }
     assert.deepEqual(api.calls, []);
   });

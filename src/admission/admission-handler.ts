@@ -1,4 +1,4 @@
-import { type AdmissionKind, isAdmissionKind, type WebhookKind, webhookTimeoutSeconds } from '../apis/admission.ts';
+import { type AdmissionKind, isAdmissionKind, type WebhookKind, webhookTimeoutSeconds } from '../apis/admission-rules/admission.ts';
 import { isObject, type JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
@@ -61,7 +61,7 @@ export class AdmissionHandler {
   async decide(kind: WebhookKind, review: Review): Promise<AdmissionVerdict> {
     // It becomes part of a path: whoever calls could choose what is read with the operator's rights.
     if (review.version !== '' && !kind.versions.includes(review.version))
-      return denied(`${kind.name} is known in version ${kind.versions.join(' and ')} only`);
+      return denied(`${kind.name} is supported only in version ${kind.versions.join(' and ')}`);
     using deadline = new Deadline(this.#options.clock, responseWithinMs, [this.#over.signal]);
     const { signal } = deadline;
     const agreed = await consent(this.#options.api, kind, review, signal);
@@ -112,7 +112,7 @@ export class AdmissionHandler {
       this.#afterwards(verdict.kind === 'allowed' ? 'settle' : 'release', attempt.reservation);
       return verdict;
     }
-    return this.#noReservation(task, 'other requests for it were being decided all the time');
+    return this.#noReservation(task, 'other requests kept reserving it');
   }
 
   #noReservation({ nodeName }: Check, why: string): AdmissionVerdict {

@@ -1,5 +1,5 @@
-import type { WebhookKind } from '../apis/admission.ts';
-import { type Right, rightsFor, withoutRight } from '../apis/consent.ts';
+import type { WebhookKind } from '../apis/admission-rules/admission.ts';
+import { type Right, rightsFor, withoutRight } from '../apis/admission-rules/consent.ts';
 import { reviewCall, reviewed } from '../core/access-review.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';
@@ -18,7 +18,7 @@ const specFor = ({ group, resource }: WebhookKind, { user, namespace }: Review, 
 
 const ask = async (api: Api, kind: WebhookKind, review: Review, right: Right, signal: AbortSignal): Promise<AdmissionVerdict> => {
   const unknown = (why: string): AdmissionVerdict =>
-    denied(`could not ask whether you have the right ${right} on ${kind.name}, please try again: ${why}`);
+    denied(`could not check whether you have the right ${right} on ${kind.name}, please try again: ${why}`);
   try {
     const status = reviewed(await api.call(reviewCall('SubjectAccessReview', specFor(kind, review, right)), signal));
     if (typeof status === 'string') return unknown(status);

@@ -1,5 +1,5 @@
-import { type AdmissionKind, admissionKinds } from '../apis/admission.ts';
-import { type Budget, readBudget } from '../core/drain/budget.ts';
+import { type AdmissionKind, admissionKinds } from '../apis/admission-rules/admission.ts';
+import { type Budget, readBudget } from '../core/drain/budgets/budget.ts';
 import { type Node, readNode } from '../core/hold/node.ts';
 import type { JsonObject } from '../core/json.ts';
 import { readPod } from '../core/pod/pod.ts';

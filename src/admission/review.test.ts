@@ -63,13 +63,13 @@ describe('a review', () => {
     ['{"kind":"Pod"}', 'the body is of kind "Pod", not AdmissionReview'],
     [
       body({}, 'admission.k8s.io/v2'),
-      'the AdmissionReview is of version "admission.k8s.io/v2"; admission.k8s.io/v1 and admission.k8s.io/v1beta1 are known',
+      'the AdmissionReview is of version "admission.k8s.io/v2"; supported are admission.k8s.io/v1 and admission.k8s.io/v1beta1',
     ],
     ['{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}', 'the AdmissionReview has no request'],
     [body({ uid: '' }), 'the request has no uid'],
     [body({ operation: 1 }), 'the request has no operation'],
-    [body({ object: null }), 'the request creates something and has no object'],
-    [body({ operation: 'UPDATE' }), 'the request updates something and lacks one of both objects'],
+    [body({ object: null }), 'the request is a CREATE without an object'],
+    [body({ operation: 'UPDATE' }), 'the request is an UPDATE without object or oldObject'],
   ];
   for (const [text, why] of wrong) test(`that is none: ${why}`, () => assert.equal(readReview(text), why));
 });

@@ -49,15 +49,14 @@ export const readReview = (body: string): Review | string => {
   const { apiVersion, kind, request } = review;
   if (kind !== 'AdmissionReview') return `the body is of kind ${JSON.stringify(kind) ?? 'undefined'}, not AdmissionReview`;
   if (typeof apiVersion !== 'string' || !versions.includes(apiVersion)) {
-    return `the AdmissionReview is of version ${JSON.stringify(apiVersion) ?? 'undefined'}; ${versions.join(' and ')} are known`;
+    return `the AdmissionReview is of version ${JSON.stringify(apiVersion) ?? 'undefined'}; supported are ${versions.join(' and ')}`;
   }
   if (!isObject(request)) return 'the AdmissionReview has no request';
   const { uid, operation, object, oldObject } = request;
   if (typeof uid !== 'string' || uid === '') return 'the request has no uid';
   if (typeof operation !== 'string') return 'the request has no operation';
-  if (operation === 'CREATE' && !isObject(object)) return 'the request creates something and has no object';
-  if (operation === 'UPDATE' && !(isObject(object) && isObject(oldObject)))
-    return 'the request updates something and lacks one of both objects';
+  if (operation === 'CREATE' && !isObject(object)) return 'the request is a CREATE without an object';
+  if (operation === 'UPDATE' && !(isObject(object) && isObject(oldObject))) return 'the request is an UPDATE without object or oldObject';
   return {
     apiVersion,
     uid,

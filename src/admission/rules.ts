@@ -1,4 +1,4 @@
-import type { AdmissionKind } from '../apis/admission.ts';
+import type { AdmissionKind } from '../apis/admission-rules/admission.ts';
 import { type Node, readNode } from '../core/hold/node.ts';
 import { isObject, type JsonObject, sameJson } from '../core/json.ts';
 import { isControlPlane, mayLoseQuorum } from '../core/quorum/quorum.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:https';
 import { after, describe, test } from 'node:test';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
-import type { WebhookKind } from '../apis/admission.ts';
+import type { WebhookKind } from '../apis/admission-rules/admission.ts';
 import { Lines } from '../operator/testing/fakes.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import { silentLog } from '../support/log.ts';
@@ -87,9 +87,9 @@ describe('the webhook server', () => {
   });
 
   const refused: readonly (readonly [string, Asked, string, number, string])[] = [
-    ['another path', { path: '/validate' }, reviewBody, 404, 'there is no webhook at this path\n'],
-    ['another method', { method: 'GET' }, '', 405, 'only POST is served here\n'],
-    ['another type', { type: 'text/plain' }, reviewBody, 415, 'the body is text/plain; application/json is taken\n'],
+    ['another path', { path: '/validate' }, reviewBody, 404, 'no webhook at this path\n'],
+    ['another method', { method: 'GET' }, '', 405, 'only POST is allowed\n'],
+    ['another type', { type: 'text/plain' }, reviewBody, 415, 'the content type is text/plain; it must be application/json\n'],
     ['something else than a review', {}, 'nonsense', 400, 'the body is not a JSON object\n'],
     ['too much', {}, ' '.repeat(3 * 1024 * 1024 + 1), 413, 'the body is larger than 3145728 bytes\n'],
   ];

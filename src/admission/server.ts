@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { type WebhookKind, webhookKinds } from '../apis/admission.ts';
+import { type WebhookKind, webhookKinds } from '../apis/admission-rules/admission.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import type { Log } from '../support/log.ts';
 import { Crowd } from './crowd.ts';
@@ -66,17 +66,17 @@ const kindOf = (url: string | undefined): WebhookKind | undefined => {
 /** What the request says of the length of its body: the API server says it always, and room has to be made for it. */
 const lengthOf = ({ headers }: IncomingMessage): number => {
   const length = Number(headers['content-length'] ?? Number.NaN);
-  if (!Number.isInteger(length)) throw new BadRequest(411, 'the request does not say how long its body is');
+  if (!Number.isInteger(length)) throw new BadRequest(411, 'the request has no Content-Length header');
   return Math.min(length, largestBody);
 };
 
 const reviewOf = async (request: IncomingMessage): Promise<{ readonly kind: WebhookKind; readonly review: Review }> => {
   const kind = kindOf(request.url);
-  if (kind === undefined) throw new BadRequest(404, 'there is no webhook at this path');
-  if (request.method !== 'POST') throw new BadRequest(405, 'only POST is served here');
+  if (kind === undefined) throw new BadRequest(404, 'no webhook at this path');
+  if (request.method !== 'POST') throw new BadRequest(405, 'only POST is allowed');
   const type = request.headers['content-type'] ?? '';
   if (!/^application\/json(;|$)/.test(type))
-    throw new BadRequest(415, `the body is ${type === '' ? 'of no type' : type}; application/json is taken`);
+    throw new BadRequest(415, `the content type is ${type === '' ? 'missing' : type}; it must be application/json`);
   const review = readReview(await bodyOf(request));
   if (typeof review === 'string') throw new BadRequest(400, review);
   return { kind, review };

@@ -1,4 +1,4 @@
-import type { WebhookKind } from '../apis/admission.ts';
+import type { WebhookKind } from '../apis/admission-rules/admission.ts';
 import type { Api, Watcher } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import type { KeyPair } from '../support/key-pair.ts';

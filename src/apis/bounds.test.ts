@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { multipleBudgetsBlockerInfo, outcomeBlockerInfo } from '../core/drain/blocker.ts';
+import { multipleBudgetsBlockerInfo, outcomeBlockerInfo } from '../core/drain/blockers/blocker.ts';
 import type { Report } from '../core/maintenance/report.ts';
 import { at, makeBudget, makePod, makeRequest } from '../core/testing/make.ts';
 import { served } from './served.ts';

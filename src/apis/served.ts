@@ -1,7 +1,7 @@
 import type { KindAdapter } from '../core/request/request.ts';
-import { type KubevirtAlpha, kubevirt, kubevirtAlpha, kubevirtAlphaOfOurs } from './kubevirt.ts';
-import { maintenance } from './maintenance.ts';
-import { medik8s } from './medik8s.ts';
+import { maintenance } from './maintenance/maintenance.ts';
+import { type KubevirtAlpha, kubevirt, kubevirtAlpha, kubevirtAlphaOfOurs } from './node-maintenance/kubevirt.ts';
+import { medik8s } from './node-maintenance/medik8s.ts';
 
 /** What the kinds depend on beside themselves. */
 export type Terms = {

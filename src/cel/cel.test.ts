@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Json, JsonObject } from '../core/json.ts';
 import { check, mentions } from './check.ts';
-import { evaluate } from './evaluate.ts';
-import { parse } from './parse.ts';
-import { authorizer } from './scope.ts';
+import { evaluate } from './evaluate/evaluate.ts';
+import { authorizer } from './evaluate/scope.ts';
+import { parse } from './parse/parse.ts';
 
 const computed = (source: string, self: Json = {}, oldSelf?: Json): unknown => {
   const parsed = parse(source);

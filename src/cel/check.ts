@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../core/json.ts';
-import { typeNames } from './convert.ts';
-import { globals, methods } from './library.ts';
-import { parse } from './parse.ts';
-import { type Expression, pointed, Wrong } from './syntax.ts';
+import { globals, methods } from './library/library.ts';
+import { parse } from './parse/parse.ts';
+import { type Expression, pointed, Wrong } from './parse/syntax.ts';
+import { typeNames } from './values/convert.ts';
 
 /** What names stand for: schemas of Kubernetes, where they are known. */
 type Schemas = ReadonlyMap<string, JsonObject | undefined>;

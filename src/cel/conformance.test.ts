@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { tests } from '@bufbuild/cel-spec/testdata/conformance.js';
-import { compute } from './evaluate.ts';
+import { compute } from './evaluate/evaluate.ts';
 import { CostMeter, Exhausted, Failed } from './failure.ts';
-import { parse } from './parse.ts';
-import { durationText, readDuration, readTimestamp } from './times.ts';
-import { Duration, EntryMapping, List, Mapping, Type, Uint, type Value } from './values.ts';
+import { parse } from './parse/parse.ts';
+import { durationText, readDuration, readTimestamp } from './values/times.ts';
+import { Duration, EntryMapping, List, Mapping, Type, Uint, type Value } from './values/values.ts';
 
 /** The conformance tests of cel-spec (tests/simple/testdata), as `@bufbuild/cel-spec` packs them. Every case of the files below runs. */
 

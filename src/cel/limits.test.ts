@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Json } from '../core/json.ts';
 import { compile } from './check.ts';
-import { evaluate } from './evaluate.ts';
+import { evaluate } from './evaluate/evaluate.ts';
 
 /** Expressions of an author who means harm: each ends as an error, after a bounded number of steps, and is never thrown. */
 

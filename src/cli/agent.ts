@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { nodeNotice } from '../apis/machine-event-source.ts';
+import { nodeNotice } from '../apis/machines/machine-event-source.ts';
 import { type AzureMetadata, azureMetadata } from '../clouds/metadata/azure.ts';
 import { detectCloud, type MetadataProvider } from '../clouds/metadata/detect.ts';
 import { type OwnSighting, watchMetadata } from '../clouds/metadata/watch.ts';

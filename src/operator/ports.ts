@@ -1,4 +1,4 @@
-import type { EvictionMethod } from '../core/drain/retry.ts';
+import type { EvictionMethod } from '../core/drain/outcome/retry.ts';
 import type { KubeEvent } from '../core/maintenance/decision.ts';
 import type { DesiredHostState, HostView } from '../core/vm/host.ts';
 import type { Clock } from '../support/clock.ts';

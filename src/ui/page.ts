@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import type { HoldView, MachineView, PlanApprovalView, PlanView } from '../web/dashboard/scene.ts';
+import type { HoldView, MachineView, PlanApprovalView, PlanSummary } from '../web/dashboard/scene.ts';
 import { Follower } from './connection.ts';
 import { expectFlight } from './flights.ts';
 import { DashboardStore } from './model/store.ts';
@@ -17,8 +17,8 @@ export type OpenDialog =
   | { readonly kind: 'maintain'; readonly node: string }
   | { readonly kind: 'release'; readonly node: string; readonly hold: HoldView }
   | { readonly kind: 'approve'; readonly node: string; readonly machine: MachineView }
-  | { readonly kind: 'resume-plan'; readonly plan: PlanView }
-  | { readonly kind: 'approve-plan'; readonly plan: PlanView; readonly approval: PlanApprovalView };
+  | { readonly kind: 'resume-plan'; readonly plan: PlanSummary }
+  | { readonly kind: 'approve-plan'; readonly plan: PlanSummary; readonly approval: PlanApprovalView };
 
 /** The dialog that is open. */
 export const asking = signal<OpenDialog | undefined>(undefined);

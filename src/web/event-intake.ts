@@ -65,7 +65,7 @@ const pass = async (events: readonly MachineEvent[], intake: EventIntake, respon
 const serve = async (request: IncomingMessage, response: ServerResponse, intake: EventIntake): Promise<void> => {
   // Whoever is refused before its body was read is not listened to any longer.
   const closing = { connection: 'close' };
-  if (request.method !== 'POST') return answer(response, 405, 'only POST is served here', { allow: 'POST', ...closing });
+  if (request.method !== 'POST') return answer(response, 405, 'only POST is allowed', { allow: 'POST', ...closing });
   if (!isAuthorized(request, intake)) {
     return answer(response, 401, 'send the token as Authorization: Bearer <token>', { 'www-authenticate': 'Bearer', ...closing });
   }

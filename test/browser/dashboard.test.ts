@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { machineAdapter } from '../../src/apis/machine-adapter.ts';
-import { planAdapter } from '../../src/apis/plan-adapter.ts';
+import { machineAdapter } from '../../src/apis/machines/machine-adapter.ts';
+import { planAdapter } from '../../src/apis/maintenance-plan/plan-adapter.ts';
 import { type Demo, startDemo } from '../../src/cli/demo/demo.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import { silentLog } from '../../src/support/log.ts';
@@ -409,10 +409,10 @@ describe('a plan in a browser', { skip: leftOut, timeout: 180_000 }, () => {
     await card.locator('.chip', { hasText: 'Paused' }).waitFor();
     await card.locator('.plan-counts', { hasText: /^6 due$/ }).waitFor();
     assert.deepEqual(await card.locator('.plan-stage').allInnerTexts(), [
-      'canary\nto come, 0 of 1',
-      'north\nto come, 0 of 1',
-      'south\nto come, 0 of 2',
-      'middle\nto come, 0 of 2',
+      'canary\npending, 0 of 1',
+      'north\npending, 0 of 1',
+      'south\npending, 0 of 2',
+      'middle\npending, 0 of 2',
     ]);
     await pressUntil(page, 'Tab', ({ text }) => text === 'Resume plan kernel…');
     await page.keyboard.press('Enter');
@@ -422,11 +422,11 @@ describe('a plan in a browser', { skip: leftOut, timeout: 180_000 }, () => {
     await pressUntil(page, 'Tab', ({ text }) => text === 'Resume kernel');
     await page.keyboard.press('Enter');
     await card.locator('.plan-node', { hasText: /worker-1\s+being drained/ }).waitFor();
-    await card.locator('.plan-node', { hasText: /being worked on|rebooting/ }).waitFor();
-    await card.locator('.chip', { hasText: 'Waits for approval' }).waitFor();
+    await card.locator('.plan-node', { hasText: /work in progress|rebooting/ }).waitFor();
+    await card.locator('.chip', { hasText: 'Waiting for approval' }).waitFor();
     assert.match(
       await card.innerText(),
-      /1 of 6 done[^]*canary\s+waits, 1 of 1[^]*Approval: stage canary is done, and somebody has to agree/,
+      /1 of 6 done[^]*canary\s+waiting, 1 of 1[^]*Approval: stage canary is done, and somebody has to agree/,
     );
     await page.locator('.moment', { hasText: 'AwaitingApproval' }).waitFor();
     assert.equal((await boots()).get('worker-1')?.kernelVersion, '6.12.9');
@@ -456,7 +456,7 @@ describe('a plan in a browser', { skip: leftOut, timeout: 180_000 }, () => {
     const looking = opened.adopt(await serveDemo(demo, 0, { kind: 'read-only' }), it => it.close());
     const visitor = opened.adopt(await browser.newPage({ viewport: desktop }), it => it.close());
     await visitor.goto(looking.url);
-    await cardOn(visitor).locator('.chip', { hasText: 'Waits for approval' }).waitFor({ timeout: patience });
+    await cardOn(visitor).locator('.chip', { hasText: 'Waiting for approval' }).waitFor({ timeout: patience });
     assert.equal(await cardOn(visitor).locator('.button').count(), 0);
   });
 

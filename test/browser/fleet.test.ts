@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { type Fleet, makeFleet } from '../../bench/dashboard/fleet.ts';
-import { maintenance } from '../../src/apis/maintenance.ts';
-import { planAdapter } from '../../src/apis/plan-adapter.ts';
+import { maintenance } from '../../src/apis/maintenance/maintenance.ts';
+import { planAdapter } from '../../src/apis/maintenance-plan/plan-adapter.ts';
 import { inProcess } from '../../src/embedded/in-process.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import { silentLog } from '../../src/support/log.ts';
@@ -145,9 +145,11 @@ describe('a fleet in a browser', { skip: leftOut, timeout: 120_000 }, () => {
 
   test('what was foretold of a plan stands beside what has happened, and workloads at their lowest', async () => {
     const card = page.locator('.card.plan', { has: page.getByRole('heading', { name: 'kernel', exact: true }) });
-    await card.getByRole('img', { name: /^Nodes done from .*: 60 of 625, foretold to end at .*, deadline / }).waitFor();
-    await card.getByText(/^Foretold at .*: it ends at .*, nine times in ten by .*, 20 min later than at first\.$/).waitFor();
-    await card.getByText('11,300 pods moved, 40 of them again; at the lowest 45 of 50 of space-0/app-40 are ready.').waitFor();
+    await card.getByRole('img', { name: /^Nodes done from .*: 60 of 625, forecast to end at .*, deadline / }).waitFor();
+    await card
+      .getByText(/^Forecast of .*: the plan ends at .*, 20 min later than first forecast; 9 of 10 simulated runs end by .*\.$/)
+      .waitFor();
+    await card.getByText('11,300 pods moved, 40 of them again; lowest availability: space-0/app-40, 45 of 50 ready.').waitFor();
     await card.getByText('budget space-0/app-0 allows no eviction').waitFor();
     assert.deepEqual(
       await card.locator('svg polyline, svg polygon, svg line').evaluateAll(all => all.map(one => one.getAttribute('class'))),

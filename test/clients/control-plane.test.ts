@@ -9,7 +9,7 @@ import { chapters } from '../conformance/scenarios/chapters.ts';
 import { openSide, type Side, startSides } from '../conformance/scenarios/sides.ts';
 import { ensureBinaries } from '../control-plane/binaries.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
-import { type Running, start } from '../control-plane/process.ts';
+import { type Running, start } from '../control-plane/processes/process.ts';
 import { programOf } from '../control-plane/programs.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { withEmptyKinds } from './empty-kinds.ts';

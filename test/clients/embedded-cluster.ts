@@ -6,11 +6,11 @@ import { ClusterRuntime } from '../../src/embedded/cluster-runtime.ts';
 import type { Stored } from '../../src/embedded/object.ts';
 import { administrator, type Heard, serve } from '../../src/embedded/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
-import { type Access, type Api, clientsFor } from '../control-plane/api.ts';
 import { type Binaries, ensureBinaries } from '../control-plane/binaries.ts';
 import { makeFolder } from '../control-plane/folder.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
-import { type Program, type Running, start } from '../control-plane/process.ts';
+import { type Access, type Api, clientsFor } from '../control-plane/objects/api.ts';
+import { type Program, type Running, start } from '../control-plane/processes/process.ts';
 
 /** The embedded cluster over HTTPS, and programs that nobody here wrote as its clients. */
 export type EmbeddedForClients = {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { budgetAllows, create, evict, nodesReady, podsReady } from '../control-plane/cluster.ts';
-import { run } from '../control-plane/command.ts';
-import { budget, deployment, namespace, node } from '../control-plane/manifests.ts';
+import { budgetAllows, create, evict, nodesReady, podsReady } from '../control-plane/objects/cluster.ts';
+import { budget, deployment, namespace, node } from '../control-plane/objects/manifests.ts';
+import { run } from '../control-plane/processes/command.ts';
 import { programOf } from '../control-plane/programs.ts';
-import { main } from '../operator/shipped.ts';
+import { main } from '../operator/harness/shipped.ts';
 import { type EmbeddedForClients, startForClients } from './embedded-cluster.ts';
 
 /** kwok as the kubelet of the embedded cluster, in the place of its own. */

@@ -3,9 +3,9 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { create, nodesReady } from '../control-plane/cluster.ts';
-import { ensureBuilt } from '../control-plane/go-build.ts';
-import { namespace, node } from '../control-plane/manifests.ts';
+import { ensureBuilt } from '../control-plane/build/go-build.ts';
+import { create, nodesReady } from '../control-plane/objects/cluster.ts';
+import { namespace, node } from '../control-plane/objects/manifests.ts';
 import { until } from '../control-plane/wait.ts';
 import { type EmbeddedForClients, startForClients } from './embedded-cluster.ts';
 

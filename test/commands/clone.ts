@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { run } from '../control-plane/command.ts';
+import { run } from '../control-plane/processes/command.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { root } from './blocks.ts';
 import type { Npm } from './npm.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { create } from '../control-plane/cluster.ts';
-import { type Outcome, run } from '../control-plane/command.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { node } from '../control-plane/manifests.ts';
+import { create } from '../control-plane/objects/cluster.ts';
+import { node } from '../control-plane/objects/manifests.ts';
+import { type Outcome, run } from '../control-plane/processes/command.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
-import { drydock, main } from '../operator/shipped.ts';
+import { drydock, main } from '../operator/harness/shipped.ts';
 
 /** What a command says where something is missing: one sentence, and what to do about it. */
 

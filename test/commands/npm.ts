@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { cached, makeCached } from '../control-plane/cache.ts';
-import { run } from '../control-plane/command.ts';
+import { cached, makeCached } from '../control-plane/build/cache.ts';
+import { run } from '../control-plane/processes/command.ts';
 
 /** The npm that comes with Node 20, and the one that came out last: they tell of scripts in different places. */
 

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import type { Outcome } from '../control-plane/command.ts';
+import type { Outcome } from '../control-plane/processes/command.ts';
 import { until } from '../control-plane/wait.ts';
 import { type Block, typedIn } from './blocks.ts';
 

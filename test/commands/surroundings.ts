@@ -1,5 +1,5 @@
-import { create, nodesReady, podsReady } from '../control-plane/cluster.ts';
-import { budget, daemonSet, deployment, namespace, node } from '../control-plane/manifests.ts';
+import { create, nodesReady, podsReady } from '../control-plane/objects/cluster.ts';
+import { budget, daemonSet, deployment, namespace, node } from '../control-plane/objects/manifests.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 
 /** The cluster that the documents speak of. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import type { Access } from '../control-plane/api.ts';
-import { run } from '../control-plane/command.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
+import type { Access } from '../control-plane/objects/api.ts';
+import { run } from '../control-plane/processes/command.ts';
 import type { Both } from './both.ts';
 import { normalText } from './normal.ts';
 import type { Site } from './site.ts';

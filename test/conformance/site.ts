@@ -2,7 +2,7 @@ import { type Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { protobufType } from '../../src/embedded/api/protobuf-body.ts';
 import { protobufOf } from '../../src/embedded/testing/write-protobuf.ts';
-import type { Access } from '../control-plane/api.ts';
+import type { Access } from '../control-plane/objects/api.ts';
 import { tokenOf } from '../control-plane/users.ts';
 import type { Hooked, Review } from './hook.ts';
 import { type Normal, normal } from './normal.ts';

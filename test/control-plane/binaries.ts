@@ -1,6 +1,6 @@
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { ensureBuilt, type GoBuild } from './go-build.ts';
+import { ensureBuilt, type GoBuild } from './build/go-build.ts';
 import { type Release, wantedRelease } from './releases.ts';
 
 /** The programs a control plane is made of, or why this machine has none. */

@@ -8,13 +8,13 @@ import { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
 import { load } from '../../src/embedded/load.ts';
 import { type Heard, type Serving, serve } from '../../src/embedded/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
-import { type Access, clientsFor } from './api.ts';
 import type { Audit, Audited } from './audit.ts';
 import { ensureBinaries } from './binaries.ts';
-import { run } from './command.ts';
 import { makeFolder } from './folder.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
-import { type Running, start } from './process.ts';
+import { type Access, clientsFor } from './objects/api.ts';
+import { run } from './processes/command.ts';
+import { type Running, start } from './processes/process.ts';
 import type { ControlPlane, Options } from './types.ts';
 import { shortNames, tokenOf, users } from './users.ts';
 

@@ -1,11 +1,11 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { clientsFor } from './api.ts';
 import { ensureBinaries } from './binaries.ts';
-import { run } from './command.ts';
 import { makeFolder } from './folder.ts';
 import { accessFrom } from './kubeconfig.ts';
-import { type Running, start } from './process.ts';
+import { clientsFor } from './objects/api.ts';
+import { run } from './processes/command.ts';
+import { type Running, start } from './processes/process.ts';
 import type { ControlPlane } from './types.ts';
 
 const outOfReach = (what: string): never => {

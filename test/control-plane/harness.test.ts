@@ -5,9 +5,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { auditIn, firstEvictions, tally } from './audit.ts';
-import { budgetAllows, clearNamespaces, create, deleteNodes, evict, failureIn, getNode, nodesReady, podsOn, podsReady } from './cluster.ts';
 import { startControlPlane } from './control-plane.ts';
-import { budget, deployment, namespace, node, pod } from './manifests.ts';
+import {
+  budgetAllows,
+  clearNamespaces,
+  create,
+  deleteNodes,
+  evict,
+  failureIn,
+  getNode,
+  nodesReady,
+  podsOn,
+  podsReady,
+} from './objects/cluster.ts';
+import { budget, deployment, namespace, node, pod } from './objects/manifests.ts';
 import { componentNames } from './programs.ts';
 import { wantedRelease } from './releases.ts';
 import type { ControlPlane } from './types.ts';

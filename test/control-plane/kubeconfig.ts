@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { renameSync, writeFileSync } from 'node:fs';
-import type { Access } from './api.ts';
+import type { Access } from './objects/api.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const plain = (data: string | undefined): string | undefined => (data === undefined ? undefined : Buffer.from(data, 'base64').toString());

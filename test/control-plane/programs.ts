@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { auditPolicy } from './audit.ts';
 import { filesOf, frontProxy, reachableServer } from './certificates.ts';
-import type { Program } from './process.ts';
+import type { Program } from './processes/process.ts';
 
 /** The parts of a control plane, in the order in which they start. */
 export const componentNames = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kwok'] as const;

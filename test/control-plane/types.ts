@@ -1,8 +1,8 @@
 import type { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
-import type { Access, Api } from './api.ts';
 import type { Audit } from './audit.ts';
-import type { CommandOptions, Outcome } from './command.ts';
-import type { Program, Running } from './process.ts';
+import type { Access, Api } from './objects/api.ts';
+import type { CommandOptions, Outcome } from './processes/command.ts';
+import type { Program, Running } from './processes/process.ts';
 import type { ComponentName } from './programs.ts';
 import type { Release } from './releases.ts';
 import type { Identity } from './users.ts';

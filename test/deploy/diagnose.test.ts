@@ -3,15 +3,15 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { create, nodesReady } from '../control-plane/cluster.ts';
-import { type Outcome, run } from '../control-plane/command.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { deployment, namespace, node } from '../control-plane/manifests.ts';
+import { create, nodesReady } from '../control-plane/objects/cluster.ts';
+import { deployment, namespace, node } from '../control-plane/objects/manifests.ts';
+import { type Outcome, run } from '../control-plane/processes/command.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
-import { operatorsOn } from '../operator/harness.ts';
-import { maintenance, untilMaintenance } from '../operator/look.ts';
-import { drydock, operatorUsers } from '../operator/shipped.ts';
+import { operatorsOn } from '../operator/harness/harness.ts';
+import { maintenance, untilMaintenance } from '../operator/harness/look.ts';
+import { drydock, operatorUsers } from '../operator/harness/shipped.ts';
 
 /** drydock check, version and support-bundle: what somebody has who runs an installation. */
 

@@ -5,6 +5,7 @@ import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Manifest, manifestsIn } from '../../src/cli/install/install-files.ts';
 import { lacking } from '../../src/core/kubernetes-release.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import {
   budgetAllows,
   collectionOf,
@@ -17,19 +18,18 @@ import {
   pods,
   podsOn,
   podsReady,
-} from '../control-plane/cluster.ts';
-import type { Outcome } from '../control-plane/command.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
-import { budget, daemonSet, deployment, namespace, node } from '../control-plane/manifests.ts';
-import { isReady } from '../control-plane/objects.ts';
-import { freePorts } from '../control-plane/ports.ts';
+} from '../control-plane/objects/cluster.ts';
+import { budget, daemonSet, deployment, namespace, node } from '../control-plane/objects/manifests.ts';
+import { isReady } from '../control-plane/objects/objects.ts';
+import type { Outcome } from '../control-plane/processes/command.ts';
+import { freePorts } from '../control-plane/processes/ports.ts';
 import { wantedRelease } from '../control-plane/releases.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { operatorsOn } from '../operator/harness.ts';
-import { attachment, maintenance, maintenancePath, remove, storage, untilMaintenance } from '../operator/look.ts';
-import { drydock, forbiddenCalls, operatorUsers } from '../operator/shipped.ts';
-import { callWebhookAt } from '../operator/webhook-address.ts';
+import { operatorsOn } from '../operator/harness/harness.ts';
+import { attachment, maintenance, maintenancePath, remove, storage, untilMaintenance } from '../operator/harness/look.ts';
+import { drydock, forbiddenCalls, operatorUsers } from '../operator/harness/shipped.ts';
+import { callWebhookAt } from '../operator/harness/webhook-address.ts';
 
 const people = { viewer: [], editor: [], drainer: [] } as const;
 const started = await startControlPlane({ audit: true, users: { ...operatorUsers, ...people } });

@@ -36,7 +36,7 @@ test('every type and function of the glossary is in the code', () => {
   const meanings = glossary.split('\n').flatMap(line => line.split('|')[2] ?? []);
   const types = meanings.flatMap(meaning => [...meaning.matchAll(/`([A-Z]\w+)`/g)].map(([, name = '']) => name));
   assert.ok(types.length > 10, `${types.length} types found`);
-  const source = globSync('src/{core,operator,apis,nova,admission}/**/*.ts', { cwd: root })
+  const source = globSync('src/{core,operator,apis,nova,admission,web}/**/*.ts', { cwd: root })
     .map(file => readFileSync(join(root, file), 'utf8'))
     .join('\n');
   assert.deepEqual(

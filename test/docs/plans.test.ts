@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { readMaintenancePlan } from '../../src/apis/maintenance-plan.ts';
+import { readMaintenancePlan } from '../../src/apis/maintenance-plan/maintenance-plan.ts';
 import { maintenancePlanSpec } from '../../src/apis/schema/maintenance-plan.ts';
 import { crdTexts } from '../../src/cli/install/crds.ts';
 import type { JsonObject } from '../../src/core/json.ts';

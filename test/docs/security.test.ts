@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { consentPolicies } from '../../src/apis/consent.ts';
+import { consentPolicies } from '../../src/apis/admission-rules/consent.ts';
 import { type Manifest, manifestsOf } from '../../src/cli/install/install-files.ts';
 import { manifests } from '../../src/cli/install/install-manifests.ts';
 import { extraParts, usualNamespace, usualParts } from '../../src/cli/install/install-parts.ts';

@@ -7,9 +7,6 @@ import { test } from 'node:test';
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** One of the two is a plan's: what its decisions see beside what the dashboard shows. */
-const allowed = ['NodeView', 'PlanView'];
-
 const declared = /^export (?:declare )?(?:abstract )?(?:type|interface|class|enum) (\w+)/gm;
 
 const filesByName = (sources: ReadonlyMap<string, string>): ReadonlyMap<string, readonly string[]> => {
@@ -30,23 +27,7 @@ const sources = new Map(
 
 test('no two files of src export a type of the same name', () => {
   assert.ok(filesByName(sources).size > 500, `${filesByName(sources).size} types found`);
-  const isAllowed = (line: string): boolean => allowed.some(name => line.startsWith(`${name}: `));
-  assert.deepEqual(
-    sharedNames(sources).filter(line => !isAllowed(line)),
-    [],
-  );
-});
-
-test('what is allowed is still shared, and one of the two is a plan of the core, its loop or its commands', () => {
-  const files = filesByName(sources);
-  for (const name of allowed) {
-    const sharing = files.get(name) ?? [];
-    assert.ok(sharing.length > 1, `${name} is not shared any more: take it out of the list`);
-    assert.ok(
-      sharing.some(file => /^src\/(core\/plan|operator\/plans|cli\/plan)\//.test(file)),
-      sharing.join(', '),
-    );
-  }
+  assert.deepEqual(sharedNames(sources), []);
 });
 
 test('a second type of a name is noticed', () => {

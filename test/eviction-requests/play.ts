@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Api } from '../control-plane/api.ts';
+import type { Api } from '../control-plane/objects/api.ts';
 import { type Call, controllersAct, type Eviction, type Pod, type Request } from './controllers.ts';
 
 /** What is looked at in each round. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { cached, makeCached } from '../control-plane/cache.ts';
-import { run } from '../control-plane/command.ts';
-import { type Built, ensureBuilt, type GoBuild } from '../control-plane/go-build.ts';
+import { cached, makeCached } from '../control-plane/build/cache.ts';
+import { type Built, ensureBuilt, type GoBuild } from '../control-plane/build/go-build.ts';
+import { run } from '../control-plane/processes/command.ts';
 
 /** Why a neighbour is not here, for the tests to say loudly. */
 export type LeftOut = { readonly kind: 'left-out'; readonly why: string };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { nodePath, nodesReady } from '../control-plane/cluster.ts';
-import { isReady, type Node } from '../control-plane/objects.ts';
+import { nodePath, nodesReady } from '../control-plane/objects/cluster.ts';
+import { isReady, type Node } from '../control-plane/objects/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { skipOf } from './builds.ts';
 import { instanceIn, nodeTag, startFakeKubelets } from './fake-kubelets.ts';

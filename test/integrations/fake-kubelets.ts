@@ -1,7 +1,7 @@
-import type { Api } from '../control-plane/api.ts';
-import { nodePath } from '../control-plane/cluster.ts';
-import { node } from '../control-plane/manifests.ts';
-import type { Node } from '../control-plane/objects.ts';
+import type { Api } from '../control-plane/objects/api.ts';
+import { nodePath } from '../control-plane/objects/cluster.ts';
+import { node } from '../control-plane/objects/manifests.ts';
+import type { Node } from '../control-plane/objects/objects.ts';
 import type { Ec2Emulator, Instance } from './ec2/ec2.ts';
 import { type Repeated, repeat } from './repeat.ts';
 

@@ -1,11 +1,11 @@
 import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import type { Api } from '../control-plane/api.ts';
-import { apply } from '../control-plane/cluster.ts';
-import { run } from '../control-plane/command.ts';
-import type { Condition, List } from '../control-plane/objects.ts';
-import type { Running } from '../control-plane/process.ts';
+import type { Api } from '../control-plane/objects/api.ts';
+import { apply } from '../control-plane/objects/cluster.ts';
+import type { Condition, List } from '../control-plane/objects/objects.ts';
+import { run } from '../control-plane/processes/command.ts';
+import type { Running } from '../control-plane/processes/process.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { waitFor } from '../control-plane/wait.ts';
 

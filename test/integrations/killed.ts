@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MachineMaintenanceStatus } from '../../src/apis/schema/machine-maintenance.ts';
-import { create, getNode } from '../control-plane/cluster.ts';
-import { isReady, type List, type Metadata } from '../control-plane/objects.ts';
+import { create, getNode } from '../control-plane/objects/cluster.ts';
+import { isReady, type List, type Metadata } from '../control-plane/objects/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { Keeper } from '../kill/keeper.ts';
 import type { Blow } from '../kill/proxy.ts';

@@ -1,5 +1,5 @@
+import type { GoBuild } from '../control-plane/build/go-build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import type { GoBuild } from '../control-plane/go-build.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { ensureController, type LeftOut, otherCluster } from './builds.ts';
 import { type Ec2Emulator, startEc2 } from './ec2/ec2.ts';

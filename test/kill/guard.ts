@@ -1,6 +1,6 @@
-import type { Api } from '../control-plane/api.ts';
-import { collectionOf } from '../control-plane/cluster.ts';
-import { isReady, type List, type Pod } from '../control-plane/objects.ts';
+import type { Api } from '../control-plane/objects/api.ts';
+import { collectionOf } from '../control-plane/objects/cluster.ts';
+import { isReady, type List, type Pod } from '../control-plane/objects/objects.ts';
 
 /** Watches the pods of a namespace and remembers how few were ever healthy at the same time, as the disruption controller counts. */
 export class Guard implements AsyncDisposable {

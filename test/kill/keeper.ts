@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
-import type { Running } from '../control-plane/process.ts';
+import type { Running } from '../control-plane/processes/process.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
 import { type Blow, Proxy } from './proxy.ts';

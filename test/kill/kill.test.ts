@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Audited } from '../control-plane/audit.ts';
-import { budgetAllows, create, getNode, nodesReady, podsReady } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { budget, deployment, namespace, node } from '../control-plane/manifests.ts';
+import { budgetAllows, create, getNode, nodesReady, podsReady } from '../control-plane/objects/cluster.ts';
+import { budget, deployment, namespace, node } from '../control-plane/objects/manifests.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
-import { installShipped, operatorUsers } from '../operator/shipped.ts';
+import { installShipped, operatorUsers } from '../operator/harness/shipped.ts';
 import { Guard } from './guard.ts';
 import { Keeper } from './keeper.ts';
 import { type Kind, kinds, type Lived, live, type Phase } from './life.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { Api } from '../control-plane/api.ts';
-import { getNode, nodePath, podsOn, podsReady } from '../control-plane/cluster.ts';
-import type { Metadata, Node } from '../control-plane/objects.ts';
+import type { Api } from '../control-plane/objects/api.ts';
+import { getNode, nodePath, podsOn, podsReady } from '../control-plane/objects/cluster.ts';
+import type { Metadata, Node } from '../control-plane/objects/objects.ts';
 import { waitFor } from '../control-plane/wait.ts';
 import type { Keeper } from './keeper.ts';
 import type { Blow } from './proxy.ts';

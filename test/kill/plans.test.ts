@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MaintenancePlanRecordSpec } from '../../src/apis/schema/maintenance-plan-status.ts';
-import { create, getNode, nodesReady } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import type { List } from '../control-plane/objects.ts';
+import { create, getNode, nodesReady } from '../control-plane/objects/cluster.ts';
+import type { List } from '../control-plane/objects/objects.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
-import { dueNode, isWork, plan, planPath, untilPlan, Work } from '../operator/plan-work.ts';
-import { installShipped, operatorUsers } from '../operator/shipped.ts';
+import { installShipped, operatorUsers } from '../operator/harness/shipped.ts';
+import { dueNode, isWork, plan, planPath, untilPlan, Work } from '../operator/plans/plan-work.ts';
 import { Keeper } from './keeper.ts';
 
 /** A plan of one node that is got ready, with work that reboots it and a hook behind it: the operator is killed at every write that the plan makes, and the end is always the same. */

@@ -9,7 +9,7 @@ import {
 import { Agent, request } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import type { Access } from '../control-plane/api.ts';
+import type { Access } from '../control-plane/objects/api.ts';
 
 /** At which write (`PATCH nodes 1`: the first of this kind) the blow falls, and whether the API server has done it by then. */
 export type Blow = { readonly at: string; readonly moment: 'before' | 'after' };

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { create, getNode, nodesReady } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { namespace, node, pod } from '../control-plane/manifests.ts';
+import { create, getNode, nodesReady } from '../control-plane/objects/cluster.ts';
+import { namespace, node, pod } from '../control-plane/objects/manifests.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
 import { activeOf, type Call, type Eviction, isFinal, say } from '../eviction-requests/controllers.ts';
 import { EvictionControllers, type Responder } from '../eviction-requests/play.ts';
 import { hasLifecycle, lifecycleFlags } from '../eviction-requests/served.ts';
-import { installShipped, operatorUsers } from '../operator/shipped.ts';
+import { installShipped, operatorUsers } from '../operator/harness/shipped.ts';
 import { Keeper } from './keeper.ts';
 import type { Blow } from './proxy.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { create, nodesReady, podsOn } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { namespace, node } from '../control-plane/manifests.ts';
+import { create, nodesReady, podsOn } from '../control-plane/objects/cluster.ts';
+import { namespace, node } from '../control-plane/objects/manifests.ts';
 import { waitFor } from '../control-plane/wait.ts';
 import { startBeside } from '../integrations/beside.ts';
 import { skipOf } from '../integrations/builds.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, before, test } from 'node:test';
-import type { Api, Reply } from '../control-plane/api.ts';
-import { collectionOf, cordon, create, evict, failureIn, nodePath, podPath } from '../control-plane/cluster.ts';
-import { namespace } from '../control-plane/manifests.ts';
-import type { List, Pod } from '../control-plane/objects.ts';
+import type { Api, Reply } from '../control-plane/objects/api.ts';
+import { collectionOf, cordon, create, evict, failureIn, nodePath, podPath } from '../control-plane/objects/cluster.ts';
+import { namespace } from '../control-plane/objects/manifests.ts';
+import type { List, Pod } from '../control-plane/objects/objects.ts';
 import type { waitFor } from '../control-plane/wait.ts';
 import { type EvictionStrategy, migration, pathOf, steering, type Vmi, type Vmim, type VmOptions } from './objects.ts';
 import type { Vms } from './vms.ts';

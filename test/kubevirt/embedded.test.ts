@@ -1,6 +1,6 @@
 import { after, before, describe } from 'node:test';
-import { create, nodesReady } from '../control-plane/cluster.ts';
-import { node } from '../control-plane/manifests.ts';
+import { create, nodesReady } from '../control-plane/objects/cluster.ts';
+import { node } from '../control-plane/objects/manifests.ts';
 import { contract } from './contract.ts';
 import { simulatedSite } from './in-process.ts';
 

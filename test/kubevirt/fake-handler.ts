@@ -1,6 +1,6 @@
-import type { Api } from '../control-plane/api.ts';
-import { nodePath, podPath } from '../control-plane/cluster.ts';
-import type { Condition, List, Node, Pod } from '../control-plane/objects.ts';
+import type { Api } from '../control-plane/objects/api.ts';
+import { nodePath, podPath } from '../control-plane/objects/cluster.ts';
+import type { Condition, List, Node, Pod } from '../control-plane/objects/objects.ts';
 import { type Repeated, repeat } from '../integrations/repeat.ts';
 import { pathOf, steering, type Vmi } from './objects.ts';
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
-import { create, getNode, nodePath, nodesReady, podsOn } from '../control-plane/cluster.ts';
-import { deployment, node } from '../control-plane/manifests.ts';
+import { create, getNode, nodePath, nodesReady, podsOn } from '../control-plane/objects/cluster.ts';
+import { deployment, node } from '../control-plane/objects/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { startBeside } from '../integrations/beside.ts';
 import { skipOf } from '../integrations/builds.ts';
-import { startHarness } from '../operator/harness.ts';
+import { startHarness } from '../operator/harness/harness.ts';
 import {
   isHeld,
   maintenance,
@@ -18,7 +18,7 @@ import {
   seedPath,
   untilEvent,
   untilGone,
-} from '../operator/look.ts';
+} from '../operator/harness/look.ts';
 import { startKubeVirt } from './kubevirt.ts';
 import { migration, pathOf, steering, type Vmi, type VmOptions } from './objects.ts';
 

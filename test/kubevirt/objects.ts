@@ -1,4 +1,4 @@
-import type { Condition, Metadata } from '../control-plane/objects.ts';
+import type { Condition, Metadata } from '../control-plane/objects/objects.ts';
 
 /** What tests read of KubeVirt's objects, and what they make. */
 

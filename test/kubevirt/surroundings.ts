@@ -1,4 +1,4 @@
-import type { Manifest } from '../control-plane/manifests.ts';
+import type { Manifest } from '../control-plane/objects/manifests.ts';
 import { home } from './objects.ts';
 
 /** What virt-operator would have left in a cluster, beside what KubeVirt itself can print. */

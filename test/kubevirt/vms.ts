@@ -1,6 +1,6 @@
-import type { Api, Reply } from '../control-plane/api.ts';
-import { collectionOf } from '../control-plane/cluster.ts';
-import type { List, Pod } from '../control-plane/objects.ts';
+import type { Api, Reply } from '../control-plane/objects/api.ts';
+import { collectionOf } from '../control-plane/objects/cluster.ts';
+import type { List, Pod } from '../control-plane/objects/objects.ts';
 import { waitFor } from '../control-plane/wait.ts';
 import {
   type Configuration,

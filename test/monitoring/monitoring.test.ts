@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { run } from '../control-plane/command.ts';
-import { ensureBuilt } from '../control-plane/go-build.ts';
+import { ensureBuilt } from '../control-plane/build/go-build.ts';
+import { run } from '../control-plane/processes/command.ts';
 
 const monitoring = join(import.meta.dirname, '..', '..', 'deploy', 'monitoring');
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import type { Api } from '../control-plane/api.ts';
 import { ensureBinaries } from '../control-plane/binaries.ts';
-import { nodesReady } from '../control-plane/cluster.ts';
+import { ensureBuilt } from '../control-plane/build/go-build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { ensureBuilt } from '../control-plane/go-build.ts';
+import type { Api } from '../control-plane/objects/api.ts';
+import { nodesReady } from '../control-plane/objects/cluster.ts';
 import { newest } from '../control-plane/releases.ts';
 import type { ControlPlane, LeftOut, Options } from '../control-plane/types.ts';
 import type { Identity } from '../control-plane/users.ts';

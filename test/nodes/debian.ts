@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { unpackPackages } from '../../tools/release/image/debian-archive.ts';
-import { cached, makeCached } from '../control-plane/cache.ts';
+import { cached, makeCached } from '../control-plane/build/cache.ts';
 import packages from './debian-packages.json' with { type: 'json' };
 
 /** runc and nft with the libraries that they need: packages of Debian 12, each by its hash, unpacked and not installed. */

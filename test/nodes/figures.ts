@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Api } from '../control-plane/api.ts';
-import { podPath } from '../control-plane/cluster.ts';
-import { isReady, type Pod } from '../control-plane/objects.ts';
+import type { Api } from '../control-plane/objects/api.ts';
+import { podPath } from '../control-plane/objects/cluster.ts';
+import { isReady, type Pod } from '../control-plane/objects/objects.ts';
 import { until } from '../control-plane/wait.ts';
 import { tryCreate } from './product.ts';
 

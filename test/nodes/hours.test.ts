@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
-import { create, podsReady } from '../control-plane/cluster.ts';
-import { budget, namespace } from '../control-plane/manifests.ts';
+import { create, podsReady } from '../control-plane/objects/cluster.ts';
+import { budget, namespace } from '../control-plane/objects/manifests.ts';
 import { waitFor } from '../control-plane/wait.ts';
-import { maintenance, maintenancePath, remove } from '../operator/look.ts';
+import { maintenance, maintenancePath, remove } from '../operator/harness/look.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
 import { chargedOf, figure, processesOf, rssOf, seconds, tokenOf } from './figures.ts';
 import { realDeployment } from './pods.ts';

@@ -3,8 +3,8 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statS
 import { basename, dirname, join } from 'node:path';
 import { type Descriptor, Layout } from '../../tools/release/image/oci.ts';
 import { manifest, root } from '../../tools/release/paths.ts';
-import { cached, makeCached } from '../control-plane/cache.ts';
-import { run } from '../control-plane/command.ts';
+import { cached, makeCached } from '../control-plane/build/cache.ts';
+import { run } from '../control-plane/processes/command.ts';
 
 /** The images of the nodes: archives that containerd imports, for nothing is ever pulled. */
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { usualNamespace as home } from '../../src/cli/install/install-parts.ts';
-import { create, getNode, nodesReady, podPath, podsOn } from '../control-plane/cluster.ts';
-import { namespace } from '../control-plane/manifests.ts';
-import { isReady } from '../control-plane/objects.ts';
+import { create, getNode, nodesReady, podPath, podsOn } from '../control-plane/objects/cluster.ts';
+import { namespace } from '../control-plane/objects/manifests.ts';
+import { isReady } from '../control-plane/objects/objects.ts';
 import { waitFor } from '../control-plane/wait.ts';
-import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/look.ts';
+import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/harness/look.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
 import { identityCases } from './cases/identities.ts';
 import { planCases } from './cases/plans.ts';

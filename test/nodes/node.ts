@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Outcome, run } from '../control-plane/command.ts';
-import type { Running } from '../control-plane/process.ts';
+import { type Outcome, run } from '../control-plane/processes/command.ts';
+import type { Running } from '../control-plane/processes/process.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { waitFor } from '../control-plane/wait.ts';
 import { nodeFiles } from './node-files.ts';

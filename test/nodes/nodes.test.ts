@@ -5,9 +5,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join, relative } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { root } from '../../tools/release/paths.ts';
-import { create, getNode, nodesReady, podPath, podsReady } from '../control-plane/cluster.ts';
-import { namespace } from '../control-plane/manifests.ts';
-import { isReady, type List, type Pod } from '../control-plane/objects.ts';
+import { create, getNode, nodesReady, podPath, podsReady } from '../control-plane/objects/cluster.ts';
+import { namespace } from '../control-plane/objects/manifests.ts';
+import { isReady, type List, type Pod } from '../control-plane/objects/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
 import { figure, seconds } from './figures.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { usualNamespace as home } from '../../src/cli/install/install-parts.ts';
-import { clientsFor } from '../control-plane/api.ts';
+import { clientsFor } from '../control-plane/objects/api.ts';
 import {
   budgetAllows,
   collectionOf,
@@ -14,14 +14,14 @@ import {
   pods,
   podsOn,
   podsReady,
-} from '../control-plane/cluster.ts';
-import type { Outcome } from '../control-plane/command.ts';
-import { budget, namespace } from '../control-plane/manifests.ts';
-import type { Pod } from '../control-plane/objects.ts';
+} from '../control-plane/objects/cluster.ts';
+import { budget, namespace } from '../control-plane/objects/manifests.ts';
+import type { Pod } from '../control-plane/objects/objects.ts';
+import type { Outcome } from '../control-plane/processes/command.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { operatorsOn } from '../operator/harness.ts';
-import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/look.ts';
-import { installShipped, operatorUsers } from '../operator/shipped.ts';
+import { operatorsOn } from '../operator/harness/harness.ts';
+import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/harness/look.ts';
+import { installShipped, operatorUsers } from '../operator/harness/shipped.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
 import { figure, seconds, tokenOf } from './figures.ts';
 import { type Habits, lifeIn, podGone, podReady, realDeployment, realPod, staticPod } from './pods.ts';

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
-import type { Api } from '../control-plane/api.ts';
-import { podPath } from '../control-plane/cluster.ts';
-import type { Manifest } from '../control-plane/manifests.ts';
-import { isReady, type Pod } from '../control-plane/objects.ts';
+import type { Api } from '../control-plane/objects/api.ts';
+import { podPath } from '../control-plane/objects/cluster.ts';
+import type { Manifest } from '../control-plane/objects/manifests.ts';
+import { isReady, type Pod } from '../control-plane/objects/objects.ts';
 import { waitFor } from '../control-plane/wait.ts';
 import { workloadImage } from './images.ts';
 import type { RealNode } from './node.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Built, ensureBuilt, type GoBuild } from '../control-plane/go-build.ts';
+import { type Built, ensureBuilt, type GoBuild } from '../control-plane/build/go-build.ts';
 import { ensureDebian } from './debian.ts';
 
 /** What runs on a node, by folder. */

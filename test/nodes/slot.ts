@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheFolder } from '../control-plane/cache.ts';
+import { cacheFolder } from '../control-plane/build/cache.ts';
 import { until } from '../control-plane/wait.ts';
 
 /**

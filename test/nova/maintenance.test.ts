@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
-import { create, nodesReady } from '../control-plane/cluster.ts';
-import { node } from '../control-plane/manifests.ts';
+import { create, nodesReady } from '../control-plane/objects/cluster.ts';
+import { node } from '../control-plane/objects/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { startBeside } from '../integrations/beside.ts';
 import { otherCluster, skipOf } from '../integrations/builds.ts';
-import { type OperatorProcess, startHarness } from '../operator/harness.ts';
-import { maintenance, maintenancePath, remove } from '../operator/look.ts';
+import { type OperatorProcess, startHarness } from '../operator/harness/harness.ts';
+import { maintenance, maintenancePath, remove } from '../operator/harness/look.ts';
 import { startOpenStack } from './bed/bed.ts';
 import { Cloud, makeServer, removeServer } from './cloud.ts';
 

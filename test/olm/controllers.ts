@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { ensureBuilt } from '../control-plane/go-build.ts';
+import { ensureBuilt } from '../control-plane/build/go-build.ts';
 import { sourcesOf } from '../integrations/installed.ts';
 
 /** opm, and the controllers of both generations of OLM, built from their sources. */

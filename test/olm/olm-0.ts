@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Api } from '../control-plane/api.ts';
-import { create } from '../control-plane/cluster.ts';
-import { run } from '../control-plane/command.ts';
-import { namespace } from '../control-plane/manifests.ts';
-import { freePorts } from '../control-plane/ports.ts';
-import type { Running } from '../control-plane/process.ts';
+import type { Api } from '../control-plane/objects/api.ts';
+import { create } from '../control-plane/objects/cluster.ts';
+import { namespace } from '../control-plane/objects/manifests.ts';
+import { run } from '../control-plane/processes/command.ts';
+import { freePorts } from '../control-plane/processes/ports.ts';
+import type { Running } from '../control-plane/processes/process.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { waitFor } from '../control-plane/wait.ts';
 import { applyAll, kindsServed } from '../integrations/installed.ts';

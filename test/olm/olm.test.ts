@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { crds } from '../../tools/crds.ts';
-import { create, nodesReady } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { node } from '../control-plane/manifests.ts';
-import type { Running } from '../control-plane/process.ts';
+import { create, nodesReady } from '../control-plane/objects/cluster.ts';
+import { node } from '../control-plane/objects/manifests.ts';
+import type { Running } from '../control-plane/processes/process.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { controllers, opm } from './controllers.ts';

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { run } from '../control-plane/command.ts';
+import { run } from '../control-plane/processes/command.ts';
 import { crane, type Registry, startRegistry } from '../release/crane.ts';
 import { opm } from './controllers.ts';
 import { csvName, fileOf, makeRelease, unpacked } from './released.ts';

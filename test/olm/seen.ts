@@ -1,6 +1,6 @@
-import type { Api } from '../control-plane/api.ts';
+import type { Api } from '../control-plane/objects/api.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
-import { drydock } from '../operator/shipped.ts';
+import { drydock } from '../operator/harness/shipped.ts';
 import { home } from './released.ts';
 
 /** What an installation by OLM has made. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Built, ensureBuilt } from '../control-plane/go-build.ts';
+import { type Built, ensureBuilt } from '../control-plane/build/go-build.ts';
 
 /** operator-framework's own validators, built from their sources. */
 

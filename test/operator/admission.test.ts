@@ -3,15 +3,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { webhookConfiguration } from '../../src/apis/admission.ts';
-import type { Reply } from '../control-plane/api.ts';
-import { apply, budgetAllows, create, deleteNodes, failureIn, podPath, podsReady } from '../control-plane/cluster.ts';
-import { budget, type Manifest, namespace, pod } from '../control-plane/manifests.ts';
-import type { List, Metadata } from '../control-plane/objects.ts';
-import { freePorts } from '../control-plane/ports.ts';
+import { webhookConfiguration } from '../../src/apis/admission-rules/admission.ts';
+import type { Reply } from '../control-plane/objects/api.ts';
+import { apply, budgetAllows, create, deleteNodes, failureIn, podPath, podsReady } from '../control-plane/objects/cluster.ts';
+import { budget, type Manifest, namespace, pod } from '../control-plane/objects/manifests.ts';
+import type { List, Metadata } from '../control-plane/objects/objects.ts';
+import { freePorts } from '../control-plane/processes/ports.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { drydock, type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness.ts';
-import { maintenance, maintenancePath, makeNode, remove, seed, seedPath, untilGone, untilMaintenance, untilSeed } from './look.ts';
+import { drydock, type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness/harness.ts';
+import { maintenance, maintenancePath, makeNode, remove, seed, seedPath, untilGone, untilMaintenance, untilSeed } from './harness/look.ts';
 
 /** The webhook on a real control plane: first without OpenShift, then with what makes it look like one. */
 
@@ -231,7 +231,7 @@ describe('admission', { skip, timeout: 300_000 }, () => {
       const nodes = new Set(own.map(({ spec }) => spec.nodeName));
       assert.equal(nodes.size, 1, all.join('\n'));
       const [taken = ''] = nodes;
-      const because = `2 of 3 control-plane nodes have to stay, and out or about to go already: ${taken}`;
+      const because = `2 of 3 control-plane nodes must stay; out of service or about to be: ${taken}`;
       const override = 'the annotation drydock.dev/allow-quorum-loss: "true" on the maintenance object overrides this';
       const free = members.find(name => name !== taken) ?? '';
       const message = `${quorumText(free)}: ${because}; ${override}`;
@@ -246,7 +246,7 @@ describe('admission', { skip, timeout: 300_000 }, () => {
     test('the older kinds are accepted, as their operators did, and both webhook and operator say what is at stake', async () => {
       await create(api, seed('cp-0'));
       await untilSeed(api, 'cp-0', 'Succeeded');
-      const stake = 'cp-1 is one of 3 control-plane nodes, of which 2 have to stay: without it etcd loses its quorum';
+      const stake = 'cp-1 is one of 3 control-plane nodes, of which 2 must stay: without it etcd loses its quorum';
       if (harness.lacksKubectl === false) {
         const { code, stderr } = await harness.controlPlane.kubectl(['create', '--dry-run=server', '-f', '-'], {
           input: JSON.stringify(seed('cp-1')),
@@ -392,7 +392,7 @@ describe('admission', { skip, timeout: 300_000 }, () => {
     });
 
     test('refuse an annotation that means nothing, on every kind', async () => {
-      const message = 'the annotation drydock.dev/allow-quorum-loss is "yes"; it takes "true" or "false"';
+      const message = 'the annotation drydock.dev/allow-quorum-loss is "yes"; it must be "true" or "false"';
       await refused(api.call('POST', maintenances, typo('typo')), deniedBy('drydock-maintenance', message));
       await create(api, maintenance('typo', { nodeName: 'n1' }));
       const annotate = (value: string): Promise<Reply> =>

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { NodeMaintenanceStatus } from '../../src/apis/schema/node-maintenance.ts';
 import type { Audited } from '../control-plane/audit.ts';
-import { budgetAllows, create, deleteNodes, getNode, nodePath, pods, podsOn, podsReady } from '../control-plane/cluster.ts';
-import { budget, daemonSet, deployment, namespace, node, pod, statefulSet } from '../control-plane/manifests.ts';
-import type { Pod } from '../control-plane/objects.ts';
+import { budgetAllows, create, deleteNodes, getNode, nodePath, pods, podsOn, podsReady } from '../control-plane/objects/cluster.ts';
+import { budget, daemonSet, deployment, namespace, node, pod, statefulSet } from '../control-plane/objects/manifests.ts';
+import type { Pod } from '../control-plane/objects/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
 import {
   countsOf,
   editNode,
@@ -43,7 +43,7 @@ import {
   untilPods,
   untilSeed,
   withMetadata,
-} from './look.ts';
+} from './harness/look.ts';
 
 /** The contract of nodemaintenance.medik8s.io/v1beta1 on a real control plane. Every test has nodes and namespaces of its own. */
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { create } from '../control-plane/cluster.ts';
-import { budget, namespace } from '../control-plane/manifests.ts';
+import { create } from '../control-plane/objects/cluster.ts';
+import { budget, namespace } from '../control-plane/objects/manifests.ts';
 import { until } from '../control-plane/wait.ts';
 import { activeOf, type Call, type Eviction, isFinal, say } from '../eviction-requests/controllers.ts';
 import { EvictionControllers, type Responder } from '../eviction-requests/play.ts';
 import { hasLifecycle, lifecycleFlags } from '../eviction-requests/served.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness/harness.ts';
 import {
   countsOf,
   maintenance,
@@ -18,7 +18,7 @@ import {
   untilFace,
   untilMaintenance,
   untilPods,
-} from './look.ts';
+} from './harness/look.ts';
 
 /**
  * Our own EvictionRequests (KEP-4563) on an API server that serves and guards them. No released Kubernetes has the controllers: they are played, and the API server

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { apply, create, getNode } from '../control-plane/cluster.ts';
-import { type Manifest, namespace } from '../control-plane/manifests.ts';
-import type { Metadata } from '../control-plane/objects.ts';
+import { apply, create, getNode } from '../control-plane/objects/cluster.ts';
+import { type Manifest, namespace } from '../control-plane/objects/manifests.ts';
+import type { Metadata } from '../control-plane/objects/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness/harness.ts';
 import {
   editNode,
   excludeLabel,
@@ -18,8 +18,8 @@ import {
   untilGone,
   untilPods,
   withMetadata,
-} from './look.ts';
-import { drydock } from './shipped.ts';
+} from './harness/look.ts';
+import { drydock } from './harness/shipped.ts';
 
 /** The generations before medik8s, on the real API server: what their objects, leases, taints and statuses look like, and what is taken over. */
 

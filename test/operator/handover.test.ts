@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { create } from '../control-plane/cluster.ts';
-import { namespace } from '../control-plane/manifests.ts';
+import { create } from '../control-plane/objects/cluster.ts';
+import { namespace } from '../control-plane/objects/manifests.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness.ts';
-import { type Lease, maintenance, maintenancePath, makeNode, namesOn, podAt, remove, untilMaintenance, untilPods } from './look.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness/harness.ts';
+import { type Lease, maintenance, maintenancePath, makeNode, namesOn, podAt, remove, untilMaintenance, untilPods } from './harness/look.ts';
 
 /** The operator's own pod on a node that it drains: leadership is handed over first. */
 

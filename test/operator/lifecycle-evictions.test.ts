@@ -1,11 +1,22 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { create } from '../control-plane/cluster.ts';
-import { namespace } from '../control-plane/manifests.ts';
+import { create } from '../control-plane/objects/cluster.ts';
+import { namespace } from '../control-plane/objects/manifests.ts';
 import { until } from '../control-plane/wait.ts';
 import { hasLifecycle, lifecycleFlags } from '../eviction-requests/served.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
-import { eventsOf, maintenance, maintenancePath, makeNode, namesOn, podAt, podCalls, remove, untilMaintenance, untilPods } from './look.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
+import {
+  eventsOf,
+  maintenance,
+  maintenancePath,
+  makeNode,
+  namesOn,
+  podAt,
+  podCalls,
+  remove,
+  untilMaintenance,
+  untilPods,
+} from './harness/look.ts';
 
 /**
  * Evictions that somebody else has requested (KEP-4563), on an API server that serves and guards them. No released Kubernetes has the

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { tally } from '../control-plane/audit.ts';
-import { budgetAllows, create, getNode, podsOn, podsReady } from '../control-plane/cluster.ts';
-import { budget, deployment, namespace } from '../control-plane/manifests.ts';
-import type { Metadata } from '../control-plane/objects.ts';
+import { budgetAllows, create, getNode, podsOn, podsReady } from '../control-plane/objects/cluster.ts';
+import { budget, deployment, namespace } from '../control-plane/objects/manifests.ts';
+import type { Metadata } from '../control-plane/objects/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { drydock, type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness.ts';
+import { drydock, type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness/harness.ts';
 import {
   countsOf,
   editNode,
@@ -38,7 +38,7 @@ import {
   untilPods,
   untilSeed,
   withMetadata,
-} from './look.ts';
+} from './harness/look.ts';
 
 /** The life of the operator's process: its start, its end, its death, and what it finds when it comes back. One test after the other. */
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { lacking } from '../../src/core/kubernetes-release.ts';
-import { budgetAllows, create, failureIn, getNode, pods, podsOn, podsReady } from '../control-plane/cluster.ts';
-import { budget, daemonSet, deployment, job, namespace, pod } from '../control-plane/manifests.ts';
-import type { Condition, Metadata } from '../control-plane/objects.ts';
+import { budgetAllows, create, failureIn, getNode, pods, podsOn, podsReady } from '../control-plane/objects/cluster.ts';
+import { budget, daemonSet, deployment, job, namespace, pod } from '../control-plane/objects/manifests.ts';
+import type { Condition, Metadata } from '../control-plane/objects/objects.ts';
 import { wantedRelease } from '../control-plane/releases.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
 import {
   attachment,
   eventsOf,
@@ -32,7 +32,7 @@ import {
   untilMaintenance,
   untilNames,
   untilPods,
-} from './look.ts';
+} from './harness/look.ts';
 
 /** drydock.dev/v1alpha1 Maintenance on a real control plane: its policy and its status. Every test has nodes and namespaces of its own. */
 
@@ -154,7 +154,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       { drain: { timeoutSeconds: 5, ladder: [{ afterSeconds: 9, action: 'Fail' }] } },
       /timeoutSeconds is a ladder with one rung/,
     );
-    await refused({ drain: { ladder: [{ afterSeconds: 9, action: 'Fail', gracePeriodSeconds: 3 }] } }, /goes with action Delete only/);
+    await refused({ drain: { ladder: [{ afterSeconds: 9, action: 'Fail', gracePeriodSeconds: 3 }] } }, /only valid with action Delete/);
     await refused({ stage: 'Explode' }, /Unsupported value: "Explode"/);
     await refused({ nodeName: '' }, /nodeName/);
     assert.equal((await api.call('PATCH', maintenancePath(name), { spec: { drain: { timeoutSeconds: 5 } } }, merge)).status, 200);

@@ -3,10 +3,10 @@ import { after, before, describe, test } from 'node:test';
 import { OpenStack, simulatedEnvironment } from '../../src/embedded/nova/open-stack.ts';
 import { OpenStackApi, serveOpenStack } from '../../src/embedded/nova/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
-import { create } from '../control-plane/cluster.ts';
+import { create } from '../control-plane/objects/cluster.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
-import { maintenance, maintenancePath, makeNode, remove, untilMaintenance } from './look.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
+import { maintenance, maintenancePath, makeNode, remove, untilMaintenance } from './harness/look.ts';
 
 /** Nodes that are hypervisors of an OpenStack, which is simulated here; test/nova has the same on a real one. */
 

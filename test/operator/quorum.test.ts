@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { create, getNode } from '../control-plane/cluster.ts';
+import { create, getNode } from '../control-plane/objects/cluster.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
 import {
   hasLease,
   isHeld,
@@ -17,7 +17,7 @@ import {
   untilMaintenance,
   untilSeed,
   withMetadata,
-} from './look.ts';
+} from './harness/look.ts';
 
 /** The quorum of the control plane, kept by the operator itself: there is no webhook here. */
 
@@ -49,7 +49,7 @@ describe('the quorum', { skip, timeout: 120_000 }, () => {
       assert.deepEqual(await heldNodes(), [going], 'no other one is');
       for (const waiting of left.filter(name => name !== going)) {
         const status = await untilMaintenance(api, waiting, 'Pending', ({ message }) => message?.includes('etcd quorum') === true);
-        assert.match(status.message ?? '', /2 of 3 control-plane nodes have to stay.*drydock\.dev\/allow-quorum-loss/);
+        assert.match(status.message ?? '', /2 of 3 control-plane nodes must stay.*drydock\.dev\/allow-quorum-loss/);
         assert.equal(await hasLease(api, waiting), false, 'who waits does not keep others from the node');
       }
       await remove(api, maintenancePath(going));

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { create, getNode } from '../control-plane/cluster.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness.ts';
+import { create, getNode } from '../control-plane/objects/cluster.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness/harness.ts';
 import {
   isHeld,
   maintenance,
@@ -15,7 +15,7 @@ import {
   untilGone,
   untilHeld,
   untilMaintenance,
-} from './look.ts';
+} from './harness/look.ts';
 
 /** etcd is restored from a backup under a running operator: its memory is of a time that has never been. */
 

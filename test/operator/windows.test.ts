@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MaintenanceWindowSpec, MaintenanceWindowStatus } from '../../src/apis/schema/maintenance-window.ts';
-import { budgetAllows, create, getNode } from '../control-plane/cluster.ts';
-import { budget, type Manifest, namespace } from '../control-plane/manifests.ts';
+import { budgetAllows, create, getNode } from '../control-plane/objects/cluster.ts';
+import { budget, type Manifest, namespace } from '../control-plane/objects/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
 import {
   isHeld,
   maintenance,
@@ -16,7 +16,7 @@ import {
   untilFace,
   untilMaintenance,
   untilPods,
-} from './look.ts';
+} from './harness/look.ts';
 
 /** Windows: when a Maintenance begins, what becomes of it when a window closes, and what people are told. */
 
@@ -166,13 +166,13 @@ describe('maintenance windows', { skip, timeout: 180_000 }, () => {
       assert.equal(status, 422, JSON.stringify(body));
       return (body as { readonly message: string }).message;
     };
-    assert.match(await refused({ openings: [{ cron: '0 2 * * *' }] }), /duration goes with cron/);
+    assert.match(await refused({ openings: [{ cron: '0 2 * * *' }] }), /duration is required with cron/);
     assert.match(
       await refused({ openings: [{ cron: '0 2 * * *', weekdays: ['Mon'], start: '02:00', duration: '1h' }] }),
-      /an opening is one of/,
+      /set exactly one of: cron with duration/,
     );
-    assert.match(await refused({ openings: [{ weekdays: ['Mon'], duration: '1h' }] }), /weekdays and start go together/);
-    assert.match(await refused({ openings: [{ from: '2026-12-24' }] }), /from and to go together/);
+    assert.match(await refused({ openings: [{ weekdays: ['Mon'], duration: '1h' }] }), /weekdays and start need each other/);
+    assert.match(await refused({ openings: [{ from: '2026-12-24' }] }), /from and to need each other/);
     assert.match(await refused({ openings: [{ weekdays: ['Mon'], start: '25:00', duration: '1h' }] }), /start/);
   });
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { budgetAllows, create, getNode } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { type Manifest, namespace } from '../control-plane/manifests.ts';
-import type { List, Node } from '../control-plane/objects.ts';
+import { budgetAllows, create, getNode } from '../control-plane/objects/cluster.ts';
+import { type Manifest, namespace } from '../control-plane/objects/manifests.ts';
+import type { List, Node } from '../control-plane/objects/objects.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
-import { makeNode, remove, untilFace, untilGone, untilPods } from '../operator/look.ts';
-import { drydock, operatorUsers } from '../operator/shipped.ts';
+import { makeNode, remove, untilFace, untilGone, untilPods } from '../operator/harness/look.ts';
+import { drydock, operatorUsers } from '../operator/harness/shipped.ts';
 import { sectionOf } from './guide.ts';
 import { allOld, collectionOfOld, type Old } from './old.ts';
 import { harnessIn } from './predecessor.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsonObject } from '../../src/core/json.ts';
-import type { Api } from '../control-plane/api.ts';
-import { getNode, podsOn } from '../control-plane/cluster.ts';
-import type { List } from '../control-plane/objects.ts';
+import type { Api } from '../control-plane/objects/api.ts';
+import { getNode, podsOn } from '../control-plane/objects/cluster.ts';
+import type { List } from '../control-plane/objects/objects.ts';
 import { collectionOfOld, finalizer, type Old, taintsOf } from './old.ts';
 import { ask, drain, otherTaints, pendingOn, releaseLease, requestLease, setCordon, setLabel, setTaints } from './requests.ts';
 

@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePorts } from '../control-plane/ports.ts';
-import type { Running } from '../control-plane/process.ts';
+import { freePorts } from '../control-plane/processes/ports.ts';
+import type { Running } from '../control-plane/processes/process.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
 import type { Old } from './old.ts';

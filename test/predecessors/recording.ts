@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isObject, type JsonObject } from '../../src/core/json.ts';
-import type { Api } from '../control-plane/api.ts';
-import { nodePath } from '../control-plane/cluster.ts';
-import type { List } from '../control-plane/objects.ts';
+import type { Api } from '../control-plane/objects/api.ts';
+import { nodePath } from '../control-plane/objects/cluster.ts';
+import type { List } from '../control-plane/objects/objects.ts';
 import { collectionOfOld, leasePathOf, type Old } from './old.ts';
 
 /** What an older operator has left of one node, as it stood in the API. */

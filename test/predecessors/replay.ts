@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../src/core/json.ts';
-import type { Api } from '../control-plane/api.ts';
-import { create, getNode, nodePath } from '../control-plane/cluster.ts';
-import { namespace } from '../control-plane/manifests.ts';
-import type { Node } from '../control-plane/objects.ts';
-import { makeNode, untilPods } from '../operator/look.ts';
+import type { Api } from '../control-plane/objects/api.ts';
+import { create, getNode, nodePath } from '../control-plane/objects/cluster.ts';
+import { namespace } from '../control-plane/objects/manifests.ts';
+import type { Node } from '../control-plane/objects/objects.ts';
+import { makeNode, untilPods } from '../operator/harness/look.ts';
 import { collectionOfOld, leasePathOf, leasesOf, type Old, taintsOf } from './old.ts';
 import { type Left, readRecording, withTimes } from './recording.ts';
 import { guardedPod, nodeOf, pathOfOld, type Situation } from './situations.ts';

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../src/core/json.ts';
-import type { Api } from '../control-plane/api.ts';
-import { evict, nodePath, podPath, podsOn } from '../control-plane/cluster.ts';
-import type { Node, Pod } from '../control-plane/objects.ts';
+import type { Api } from '../control-plane/objects/api.ts';
+import { evict, nodePath, podPath, podsOn } from '../control-plane/objects/cluster.ts';
+import type { Node, Pod } from '../control-plane/objects/objects.ts';
 import { until } from '../control-plane/wait.ts';
 import { leasePathOf, leasesOf, type Old, taintsOf } from './old.ts';
 

@@ -1,9 +1,9 @@
-import type { Api } from '../control-plane/api.ts';
-import { budgetAllows, create } from '../control-plane/cluster.ts';
-import { budget, type Manifest, namespace } from '../control-plane/manifests.ts';
-import type { List } from '../control-plane/objects.ts';
+import type { Api } from '../control-plane/objects/api.ts';
+import { budgetAllows, create } from '../control-plane/objects/cluster.ts';
+import { budget, type Manifest, namespace } from '../control-plane/objects/manifests.ts';
+import type { List } from '../control-plane/objects/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { makeNode, podAt, untilGone, untilPods } from '../operator/look.ts';
+import { makeNode, podAt, untilGone, untilPods } from '../operator/harness/look.ts';
 import { collectionOfOld, type Old } from './old.ts';
 import type { OldOperator } from './predecessor.ts';
 import { type Left, leftOn, type Recording } from './recording.ts';

@@ -1,11 +1,22 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { apply, budgetAllows, create, getNode } from '../control-plane/cluster.ts';
-import type { List, Node } from '../control-plane/objects.ts';
+import { apply, budgetAllows, create, getNode } from '../control-plane/objects/cluster.ts';
+import type { List, Node } from '../control-plane/objects/objects.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness.ts';
-import { editNode, excludeLabel, faceOf, hasLease, makeNode, namesOn, remove, untilFace, untilGone, untilPods } from '../operator/look.ts';
-import { drydock } from '../operator/shipped.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness/harness.ts';
+import {
+  editNode,
+  excludeLabel,
+  faceOf,
+  hasLease,
+  makeNode,
+  namesOn,
+  remove,
+  untilFace,
+  untilGone,
+  untilPods,
+} from '../operator/harness/look.ts';
+import { drydock } from '../operator/harness/shipped.ts';
 import { allOld, collectionOfOld, type Old } from './old.ts';
 import { hasReal, oldOperator } from './program.ts';
 import type { Left } from './recording.ts';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { run } from '../control-plane/command.ts';
+import { run } from '../control-plane/processes/command.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
-import { type OperatorProcess, operatorsOn } from '../operator/harness.ts';
-import { main } from '../operator/shipped.ts';
+import { type OperatorProcess, operatorsOn } from '../operator/harness/harness.ts';
+import { main } from '../operator/harness/shipped.ts';
 import { assignmentsIn, type Section } from './guide.ts';
 import type { OldOperator } from './predecessor.ts';
 

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { type Manifest, manifestsIn } from '../../src/cli/install/install-files.ts';
-import { create, nodesReady } from '../control-plane/cluster.ts';
-import { type Outcome, run } from '../control-plane/command.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { node } from '../control-plane/manifests.ts';
+import { create, nodesReady } from '../control-plane/objects/cluster.ts';
+import { node } from '../control-plane/objects/manifests.ts';
+import { type Outcome, run } from '../control-plane/processes/command.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
-import { drydock } from '../operator/shipped.ts';
+import { drydock } from '../operator/harness/shipped.ts';
 import { helmBuilt } from './helm.ts';
 
 /** The chart, by Helm itself: it renders what drydock install prints, and installs, upgrades and goes on a real control plane. */

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { run } from '../control-plane/command.ts';
-import { ensureBuilt } from '../control-plane/go-build.ts';
-import { freePorts } from '../control-plane/ports.ts';
+import { ensureBuilt } from '../control-plane/build/go-build.ts';
+import { run } from '../control-plane/processes/command.ts';
+import { freePorts } from '../control-plane/processes/ports.ts';
 import { until } from '../control-plane/wait.ts';
 
 /** crane, which pushes images, and is a registry as well. */

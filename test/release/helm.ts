@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Built, ensureBuilt, type GoBuild } from '../control-plane/go-build.ts';
+import { type Built, ensureBuilt, type GoBuild } from '../control-plane/build/go-build.ts';
 
 export type HelmMajor = '3' | '4';
 

@@ -3,8 +3,8 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, stat
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { type Outcome, run } from '../control-plane/command.ts';
-import { drydock } from '../operator/shipped.ts';
+import { type Outcome, run } from '../control-plane/processes/command.ts';
+import { drydock } from '../operator/harness/shipped.ts';
 import { crane, craneProgram, type Registry, startRegistry } from './crane.ts';
 import { cosign, shell, signing, verifying } from './signing.ts';
 

@@ -1,11 +1,11 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import type { Api } from '../control-plane/api.ts';
-import { collectionOf, create, getNode, nodePath } from '../control-plane/cluster.ts';
-import type { Manifest } from '../control-plane/manifests.ts';
-import type { List, Node } from '../control-plane/objects.ts';
-import { leasePath } from '../operator/look.ts';
+import type { Api } from '../control-plane/objects/api.ts';
+import { collectionOf, create, getNode, nodePath } from '../control-plane/objects/cluster.ts';
+import type { Manifest } from '../control-plane/objects/manifests.ts';
+import type { List, Node } from '../control-plane/objects/objects.ts';
+import { leasePath } from '../operator/harness/look.ts';
 
 /** What clusters hold of releases: manifests, chart, and objects of maintenances in every phase, kept for the tests of later ones. */
 

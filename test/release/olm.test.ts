@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Manifest, manifestsIn } from '../../src/cli/install/install-files.ts';
-import { run } from '../control-plane/command.ts';
+import { run } from '../control-plane/processes/command.ts';
 import { checksums, csvName, fileOf, home, makeRelease, unpacked } from '../olm/released.ts';
 import { leftOutOf, programIn, validators } from '../olm/validators.ts';
-import { drydock } from '../operator/shipped.ts';
+import { drydock } from '../operator/harness/shipped.ts';
 
 /** The bundles and catalogs for OLM, by the validators of operator-framework. opm reads them and OLM itself installs them in test/olm. */
 

@@ -3,16 +3,16 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { create, podsReady } from '../control-plane/cluster.ts';
-import { type Outcome, run } from '../control-plane/command.ts';
+import { ensureBuilt } from '../control-plane/build/go-build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { ensureBuilt } from '../control-plane/go-build.ts';
-import { deployment, namespace } from '../control-plane/manifests.ts';
-import { freePorts } from '../control-plane/ports.ts';
+import { create, podsReady } from '../control-plane/objects/cluster.ts';
+import { deployment, namespace } from '../control-plane/objects/manifests.ts';
+import { type Outcome, run } from '../control-plane/processes/command.ts';
+import { freePorts } from '../control-plane/processes/ports.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
-import { maintenance, maintenancePath, makeNode, remove, untilFace, untilMaintenance } from '../operator/look.ts';
-import { drydock, installShipped, operatorUsers } from '../operator/shipped.ts';
+import { maintenance, maintenancePath, makeNode, remove, untilFace, untilMaintenance } from '../operator/harness/look.ts';
+import { drydock, installShipped, operatorUsers } from '../operator/harness/shipped.ts';
 import { signatureOf } from './mach-o.ts';
 
 /** What `npm run release` makes, as somebody uses it who has no clone. */

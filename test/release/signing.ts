@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Outcome, run } from '../control-plane/command.ts';
-import { type Built, ensureBuilt } from '../control-plane/go-build.ts';
+import { type Built, ensureBuilt } from '../control-plane/build/go-build.ts';
+import { type Outcome, run } from '../control-plane/processes/command.ts';
 
 /** What RELEASING.md says about signing, and docs/install.md about verifying: the commands as they stand there. */
 

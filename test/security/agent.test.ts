@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { usualParts } from '../../src/cli/install/install-parts.ts';
-import { type Api, clientsFor } from '../control-plane/api.ts';
-import { failureIn } from '../control-plane/cluster.ts';
+import { type Api, clientsFor } from '../control-plane/objects/api.ts';
+import { failureIn } from '../control-plane/objects/cluster.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, skipOf, startHarness } from '../operator/harness.ts';
-import { makeNode } from '../operator/look.ts';
+import { type OperatorHarness, skipOf, startHarness } from '../operator/harness/harness.ts';
+import { makeNode } from '../operator/harness/look.ts';
 
 /** An agent speaks for the node that its pod is on, by the token that the API server has bound to that pod: on every release that is tested. */
 
@@ -70,7 +70,7 @@ describe('the agent of a node', { skip, timeout: 60_000 }, () => {
     assert.equal(own.status, 201, JSON.stringify(own.body));
     const foreign = await agent.call('POST', notices, noticeOf('agent-2'));
     assert.equal(foreign.status, 403);
-    assert.match(failureIn(foreign).message, /an agent may write the NodeNotice of its own node only, not agent-2/);
+    assert.match(failureIn(foreign).message, /an agent may write only the NodeNotice of its own node, not agent-2/);
   });
 
   test('with a token that is bound to no pod it writes none', async () => {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { Agent, request as ask } from 'node:https';
 import { after, before, describe, test } from 'node:test';
-import { webhookConfiguration } from '../../src/apis/admission.ts';
-import { failureIn } from '../control-plane/cluster.ts';
-import { freePorts } from '../control-plane/ports.ts';
+import { webhookConfiguration } from '../../src/apis/admission-rules/admission.ts';
+import { failureIn } from '../control-plane/objects/cluster.ts';
+import { freePorts } from '../control-plane/processes/ports.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness.ts';
-import { maintenance, maintenancePath, makeNode, remove } from '../operator/look.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness/harness.ts';
+import { maintenance, maintenancePath, makeNode, remove } from '../operator/harness/look.ts';
 
 /** Any pod that reaches the webhook may send it reviews of its own making. It is this machine alone that is flooded here, for some seconds. */
 
@@ -106,7 +106,7 @@ describe('the webhook in a flood', { skip, timeout: 120_000 }, () => {
     assert.ok(tookMs < 12_000, `it took ${tookMs} ms`);
     const second = await api.call('POST', maintenances, maintenance('cp-1'));
     assert.equal(second.status, 403, 'and the rule holds all the same');
-    assert.match(failureIn(second).message, /2 of 3 control-plane nodes have to stay/);
+    assert.match(failureIn(second).message, /2 of 3 control-plane nodes must stay/);
     await remove(api, maintenancePath('cp-0'));
     await Promise.all(answers);
 

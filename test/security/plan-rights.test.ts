@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Reply } from '../control-plane/api.ts';
-import { create, failureIn, getNode, nodesReady } from '../control-plane/cluster.ts';
-import { type Manifest, node } from '../control-plane/manifests.ts';
+import type { Reply } from '../control-plane/objects/api.ts';
+import { create, failureIn, getNode, nodesReady } from '../control-plane/objects/cluster.ts';
+import { type Manifest, node } from '../control-plane/objects/manifests.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, skipOf, startHarness } from '../operator/harness.ts';
-import { maintenance } from '../operator/look.ts';
-import { plan, planPath, untilPlan } from '../operator/plan-work.ts';
+import { type OperatorHarness, skipOf, startHarness } from '../operator/harness/harness.ts';
+import { maintenance } from '../operator/harness/look.ts';
+import { plan, planPath, untilPlan } from '../operator/plans/plan-work.ts';
 
 /** Who may do what with plans, on a real API server: whoever runs one does not change its work, whoever writes one does not approve it. */
 

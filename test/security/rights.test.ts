@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { request as ask } from 'node:https';
 import { after, before, describe, test } from 'node:test';
-import type { Reply } from '../control-plane/api.ts';
-import { create, failureIn, getNode, nodePath } from '../control-plane/cluster.ts';
-import type { Manifest } from '../control-plane/manifests.ts';
-import { freePorts } from '../control-plane/ports.ts';
+import type { Reply } from '../control-plane/objects/api.ts';
+import { create, failureIn, getNode, nodePath } from '../control-plane/objects/cluster.ts';
+import type { Manifest } from '../control-plane/objects/manifests.ts';
+import { freePorts } from '../control-plane/processes/ports.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness.ts';
-import { isHeld, maintenance, maintenancePath, makeNode, ourTaints, remove, untilMaintenance } from '../operator/look.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness/harness.ts';
+import { isHeld, maintenance, maintenancePath, makeNode, ourTaints, remove, untilMaintenance } from '../operator/harness/look.ts';
 
 /** Nobody gets more than he has: a tenant of one namespace, a kubelet, an editor, a caller of the metrics, on a real API server. */
 
@@ -124,7 +124,7 @@ describe('nobody gets more than he has', { skip, timeout: 180_000 }, () => {
     await api.patch(nodePath('victim'), { spec: { taints: [dedicated] } });
     const byPolicy = await annotate();
     assert.equal(byPolicy.status, 403);
-    assert.match(failureIn(byPolicy).message, /a node does not write the annotation drydock\.dev\/before/);
+    assert.match(failureIn(byPolicy).message, /a node must not change its annotation drydock\.dev\/before/);
     const label = await as('kubelet', 'PATCH', nodePath('victim'), {
       metadata: { labels: { 'node-restriction.kubernetes.io/tier': 'x' } },
     });
@@ -213,7 +213,7 @@ describe('nobody gets more than he has', { skip, timeout: 180_000 }, () => {
     assert.equal(refused.status, 403);
     assert.match(
       failureIn(refused).message,
-      /declares that its machine is taken away .* needs the right declare-urgent on machinemaintenances\.machinemaintenance/,
+      /declares that its machine will be gone within minutes .* needs the right declare-urgent on machinemaintenances\.machinemaintenance/,
     );
     assert.equal(
       (await as('editor', 'POST', machineMaintenances('drydock-system'), { ...urgent, metadata: { name: 'plain' } })).status,
@@ -279,7 +279,7 @@ describe('nobody gets more than he has', { skip, timeout: 180_000 }, () => {
     assert.equal(window.status, 422);
     const grace = await api.call('POST', maintenances, maintenance('grace', { drain: { gracePeriodSeconds: 0 } }));
     assert.equal(grace.status, 422);
-    assert.match(failureIn(grace).message, /gracePeriodSeconds is not 0, which forgets pods while their containers still run/);
+    assert.match(failureIn(grace).message, /gracePeriodSeconds must be -1 or at least 1: 0 removes pods while their containers still run/);
   });
 
   test('a pod with the longest of grace periods stops no drain', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { generate } from './generate.ts';
 import { play } from './play.ts';
-import type { CallFaults, Story } from './story.ts';
+import { generate } from './story/generate.ts';
+import type { CallFaults, Story } from './story/story.ts';
 import { warps } from './warps.ts';
 
 /** The audit itself: an operator that breaks an invariant is found out, and nothing else is held against it. */

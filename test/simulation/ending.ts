@@ -1,9 +1,9 @@
 import { at, objects, part, type Stored, text } from '../../src/embedded/object.ts';
 import { conditionsSaid, drainTaints, idOf, isHeld, taintsOf } from './audit/marks.ts';
 import { nodeOf, stageOf } from './audit/records.ts';
-import { leaseNamespace, operatorNamespace } from './process.ts';
-import type { SimulatedCluster } from './simulated-cluster.ts';
-import { maintenanceResources } from './story.ts';
+import { leaseNamespace, operatorNamespace } from './cluster/process.ts';
+import type { SimulatedCluster } from './cluster/simulated-cluster.ts';
+import { maintenanceResources } from './story/story.ts';
 
 /** What is still to come, in words; undefined when everything has come to its end. */
 

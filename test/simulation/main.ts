@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { generate } from './generate.ts';
 import { play } from './play.ts';
 import { headline, told, toldStory } from './report.ts';
-import { shrink } from './shrink.ts';
+import { generate } from './story/generate.ts';
+import { shrink } from './story/shrink.ts';
 import type { Told } from './worker.ts';
 
 /** `npm run simulate -- --seeds N [--from S]`, or `--seed S` for one story, told and made smaller when it fails. */

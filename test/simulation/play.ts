@@ -3,15 +3,15 @@ import { part } from '../../src/embedded/object.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
 import type { ApiCall, ApiResponse } from '../../src/operator/ports.ts';
 import { Audit, type Violation } from './audit/audit.ts';
-import type { Caller } from './caller.ts';
+import type { Caller } from './cluster/caller.ts';
+import { act, help, sweep } from './cluster/people.ts';
+import { Process } from './cluster/process.ts';
+import { SimClock } from './cluster/sim-clock.ts';
+import { type SimulatedCluster, setUp } from './cluster/simulated-cluster.ts';
 import { endOf, unfinished } from './ending.ts';
-import { warmUpMs } from './generate.ts';
-import { act, help, sweep } from './people.ts';
-import { Process } from './process.ts';
-import { SimClock } from './sim-clock.ts';
-import { type SimulatedCluster, setUp } from './simulated-cluster.ts';
 import { type Asked, never, type SimulationContext, type Warp } from './simulation-context.ts';
-import { countOf, type End, maintenanceResources, type Story, type WhenInStory } from './story.ts';
+import { warmUpMs } from './story/generate.ts';
+import { countOf, type End, maintenanceResources, type Story, type WhenInStory } from './story/story.ts';
 
 /** What came of a story. */
 export type Outcome = {

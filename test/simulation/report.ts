@@ -1,5 +1,5 @@
 import type { Outcome } from './play.ts';
-import type { Story } from './story.ts';
+import type { Story } from './story/story.ts';
 
 /** What is printed of a story that fails. */
 

@@ -2,9 +2,9 @@ import type { EmbeddedCluster } from '../../src/embedded/cluster.ts';
 import type { SimulatedCloud } from '../../src/embedded/machines/cloud.ts';
 import type { Api, ApiCall, ApiResponse } from '../../src/operator/ports.ts';
 import type { Audit } from './audit/audit.ts';
-import type { Caller } from './caller.ts';
-import type { SimClock } from './sim-clock.ts';
-import type { Story } from './story.ts';
+import type { Caller } from './cluster/caller.ts';
+import type { SimClock } from './cluster/sim-clock.ts';
+import type { Story } from './story/story.ts';
 
 /** Makes the operator worse than it is: what it sends is not what it decided. For tests of the checker. */
 export type Warp = (api: Api, world: SimulationContext) => Api;

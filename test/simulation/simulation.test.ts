@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { generate } from './generate.ts';
 import { play } from './play.ts';
 import { told } from './report.ts';
+import { generate } from './story/generate.ts';
 
 /** Stories of the first seeds: on two cores together with more.test.ts, which plays the next ones. */
 

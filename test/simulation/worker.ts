@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
-import { generate } from './generate.ts';
 import { type Outcome, play } from './play.ts';
+import { generate } from './story/generate.ts';
 
 /** Plays one seed after the other, as it is told. */
 

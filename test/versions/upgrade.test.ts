@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { create, nodePath, nodesReady } from '../control-plane/cluster.ts';
+import { create, nodePath, nodesReady } from '../control-plane/objects/cluster.ts';
 import { newest, type Release, releaseNamed } from '../control-plane/releases.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness.ts';
-import { maintenance, maintenancePath, makeNode, nodePatches, remove, untilFace, untilMaintenance } from '../operator/look.ts';
-import { Phases } from '../operator/phases.ts';
-import { dueNode, plan, planPath, untilPlan } from '../operator/plan-work.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness/harness.ts';
+import { maintenance, maintenancePath, makeNode, nodePatches, remove, untilFace, untilMaintenance } from '../operator/harness/look.ts';
+import { Phases } from '../operator/harness/phases.ts';
+import { dueNode, plan, planPath, untilPlan } from '../operator/plans/plan-work.ts';
 
 /**
  * Kubernetes is upgraded under a running operator, from the oldest release to the newest on one etcd, with maintenances in every phase. The

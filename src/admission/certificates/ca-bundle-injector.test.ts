@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { webhookConfiguration, webhooks } from '../../apis/admission.ts';
+import { webhookConfiguration, webhooks } from '../../apis/admission-rules/admission.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { ApiCall, ApiResponse, CachedObject, Watcher, WatchHandler } from '../../operator/ports.ts';
 import { Lines, ScriptedApi } from '../../operator/testing/fakes.ts';

@@ -162,6 +162,6 @@ describe('certificates of our own', () => {
     api.intercept = ({ method }) => (method === 'POST' ? { status: 403, headers: {}, body: { message: 'no' } } : undefined);
     await assert.rejects(replica(api, new VirtualClock(start)), /cannot write Secret drydock-system\/drydock-webhook-cert: no/);
     api.intercept = ({ method }) => (method === 'POST' ? { status: 409, headers: {}, body: {} } : undefined);
-    await assert.rejects(replica(api, new VirtualClock(start)), /written by somebody else all the time/);
+    await assert.rejects(replica(api, new VirtualClock(start)), /keeps being changed by another writer/);
   });
 });

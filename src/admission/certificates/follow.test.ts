@@ -146,6 +146,6 @@ describe('mounted files', () => {
     await write(mixed, clientA.cert, serverPair.key);
     await write(odd, 'x', 'y');
     await assert.rejects(mountedPair(at(mixed)), /mixed\/tls\.key is not the key of .*mixed\/tls\.crt$/);
-    await assert.rejects(mountedPair(at(odd)), /odd\/tls\.crt and .*odd\/tls\.key are no certificate and key in PEM$/);
+    await assert.rejects(mountedPair(at(odd)), /odd\/tls\.crt and .*odd\/tls\.key are not a certificate and a key in PEM$/);
   });
 });

@@ -43,7 +43,7 @@ export const mountedPair = async (places: readonly Files[]): Promise<KeyPair | u
     try {
       fits = isPair({ cert, key });
     } catch (error) {
-      throw new Error(`${files.cert} and ${files.key} are no certificate and key in PEM`, { cause: error });
+      throw new Error(`${files.cert} and ${files.key} are not a certificate and a key in PEM`, { cause: error });
     }
     if (!fits) throw new Error(`${files.key} is not the key of ${files.cert}`);
     return { cert, key };

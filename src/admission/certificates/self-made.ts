@@ -100,5 +100,5 @@ export const selfMade = async (options: SelfMadeOptions, signal: AbortSignal): P
     }
     if (response.status !== 409) throw new Error(`cannot write Secret ${namespace}/${secretName}: ${saidBy(response)}`);
   }
-  throw new Error(`Secret ${namespace}/${secretName} is written by somebody else all the time`);
+  throw new Error(`Secret ${namespace}/${secretName} keeps being changed by another writer`);
 };

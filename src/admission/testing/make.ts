@@ -1,4 +1,4 @@
-import { type AdmissionKind, admissionKinds } from '../../apis/admission.ts';
+import { type AdmissionKind, admissionKinds } from '../../apis/admission-rules/admission.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { Review } from '../review.ts';
 

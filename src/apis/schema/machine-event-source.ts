@@ -15,7 +15,7 @@ const aws = z
       .max(64)
       .optional()
       .describe(
-        "Defaults to the region in the machines' provider ids, else to that of OpenShift's Infrastructure or install configuration.",
+        "AWS region. Defaults to the region in the machines' provider ids, else to that of OpenShift's Infrastructure or install configuration.",
       ),
     credentialsSecret: z
       .object({ namespace: z.string().min(1).max(63), name: z.string().min(1).max(253) })
@@ -28,11 +28,16 @@ const aws = z
       .max(2048)
       .optional()
       .describe(
-        "Another EC2 endpoint, for private clouds: one of Amazon's over https, or one that the operator's flag --allowed-aws-endpoint names.",
+        "EC2 endpoint for private clouds: one of Amazon's over https, or one that the operator's flag --allowed-aws-endpoint allows.",
       ),
-    intervalSeconds: z.int32().min(60).max(86_400).default(3600).describe('Interval between two scans; shorter near a deadline.'),
+    intervalSeconds: z
+      .int32()
+      .min(60)
+      .max(86_400)
+      .default(3600)
+      .describe('Interval between two scans, in seconds; shorter near a deadline.'),
   })
-  .describe('EC2 scheduled events, polled centrally.');
+  .describe('Polls the scheduled events of EC2.');
 
 const signal = z
   .object({
@@ -58,7 +63,7 @@ const signal = z
     rules(
       rule(
         '(has(self.condition) ? 1 : 0) + (has(self.taint) ? 1 : 0) + (has(self.label) ? 1 : 0) + (has(self.annotation) ? 1 : 0) == 1',
-        'a signal is one of: condition, taint, label, annotation',
+        'set exactly one of condition, taint, label and annotation',
       ),
     ),
   );
@@ -85,12 +90,16 @@ export const machineEventSourceSpec = z
       .enum(['Heeded', 'Ignored'])
       .default('Heeded')
       .describe(
-        'For aws: Heeded: approval, windows and limits do not delay a machine that goes within ten minutes. Ignored: such a machine waits for them as any other. Signals of nodes are never urgent.',
+        'For aws: Heeded: approval, windows and limits do not delay a machine that will be gone within ten minutes. Ignored: such a machine waits like any other. Signals of nodes are never urgent.',
       ),
-    drain: withoutDefaults(drain).optional().describe('Set in the MachineMaintenances that this source creates.'),
-    gates: z.array(z.string().min(1).max(316)).max(16).optional().describe('The same.'),
+    drain: withoutDefaults(drain).optional().describe('spec.drain of the MachineMaintenances that this source creates.'),
+    gates: z
+      .array(z.string().min(1).max(316))
+      .max(16)
+      .optional()
+      .describe('spec.gates of the MachineMaintenances that this source creates.'),
   })
-  .meta(rules(rule('has(self.aws) || has(self.signals) || has(self.presets)', 'name a source: aws, signals or presets')))
+  .meta(rules(rule('has(self.aws) || has(self.signals) || has(self.presets)', 'set at least one of aws, signals and presets')))
   .describe('Where announcements about machines come from.');
 
 export const machineEventSourceStatus = z
@@ -98,14 +107,10 @@ export const machineEventSourceStatus = z
     observedGeneration: z.int().optional(),
     lastScanTime: time.optional(),
     nextScanTime: time.optional(),
-    machines: z.int().optional().describe('Machines whose events the source knows.'),
+    machines: z.int().optional().describe('Number of machines whose events the source reads.'),
     events: z.int().optional().describe('Number of pending events.'),
     unknownMachines: z.array(z.string()).max(20).optional().describe('Instances that the cloud does not know; at most 20.'),
-    withoutProviderID: z
-      .array(z.string())
-      .max(20)
-      .optional()
-      .describe('Machines (namespace/name) that say nothing of their instance; 20 at most.'),
+    withoutProviderID: z.array(z.string()).max(20).optional().describe('Machines (namespace/name) without a provider id; at most 20.'),
     trouble: z.enum(troubleReasons).optional(),
     conditions,
   })

@@ -50,14 +50,14 @@ export const machineMaintenanceSpec = z
         'Drain: hold and drain the node, wait until the event is over, release it. Replace: drain, then delete the Machine. ReplaceWithSurge: add another machine first. Notify: take no action. Defaults to the strategy for the kinds of the events.',
       ),
     notBefore: time.optional().describe('The maintenance does not begin before this time.'),
-    deadline: time.optional().describe("By then the machine has to be empty; defaults to the events' own."),
+    deadline: time.optional().describe('The time by which the machine must be empty. Defaults to that of the events.'),
     approval: z.enum(['NotRequired', 'Required']).optional().describe('Required: the maintenance does not begin before approved is true.'),
     approved: z.boolean().optional().describe('Approves the maintenance. The annotation drydock.dev/approved: "true" has the same effect.'),
     gates: z
       .array(z.string().min(1).max(316))
       .max(16)
       .optional()
-      .describe('Node conditions that must be True beside Ready before a drained node is released.'),
+      .describe('Node conditions, in addition to Ready, that must be True before a drained node is released.'),
     drain: withoutDefaults(drain)
       .optional()
       .describe('How to drain the node: as in a Maintenance, but deleteEmptyDirData and force default to true.'),
@@ -88,7 +88,7 @@ export const machineMaintenanceStatus = z
     beganForDeadline: z
       .boolean()
       .optional()
-      .describe('Whether the maintenance did not wait for an opening because its deadline left no time.'),
+      .describe('Whether the maintenance began outside of an opening because its deadline left no time.'),
     maintenanceName: z.string().optional().describe('The Maintenance that drains the node.'),
     nodeName: z.string().optional(),
     bootID: z.string().optional().describe('Boot ID of the node when the maintenance began.'),

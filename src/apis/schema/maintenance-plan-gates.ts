@@ -12,17 +12,19 @@ const gateCommon = {
     .array(z.enum(gatePlaces))
     .max(2)
     .optional()
-    .describe('Where it is asked. Defaults to both: before a node is begun with, and while it soaks.'),
+    .describe('When the gate is evaluated. Defaults to both: before a node starts, and while it soaks.'),
   onFalse: z
     .enum(['Wait', 'Halt'])
     .default('Wait')
-    .describe('Wait: until it is true again. Halt: once a node has been begun with, the plan stops until it is set aside by spec.retries.'),
-  forSeconds: seconds.default(0).describe('It must have been true for so long without a break before a node is begun with.'),
+    .describe(
+      'Wait: the plan waits until the gate is true again. Halt: once a node has started, the plan halts until spec.retries sets the gate aside.',
+    ),
+  forSeconds: seconds.default(0).describe('Seconds for which the gate must have been true without interruption before a node starts.'),
 };
 
 const workloads = z
   .object({ namespaces: z.array(z.string().min(1).max(63)).max(100).optional().describe('Defaults to all namespaces.') })
-  .describe('True when no PodDisruptionBudget has fewer healthy pods than it wants.');
+  .describe('True when every PodDisruptionBudget has at least as many healthy pods as it wants.');
 
 const object = z
   .object({
@@ -34,35 +36,35 @@ const object = z
       .string()
       .max(63)
       .regex(/^[a-z][-a-z0-9]*$/)
-      .describe('Plural, as in its path, for example cephclusters.'),
+      .describe('Plural name of the resource, for example cephclusters.'),
     namespace: z.string().min(1).max(63).optional(),
     name: objectName,
-    expression: z.string().min(1).max(2048).describe('Whether it is as it should be. CEL over object and now.'),
+    expression: z.string().min(1).max(2048).describe('Whether the object is as it should be. CEL over object and now.'),
   })
-  .meta(rules(rule("!(self.apiVersion == 'v1' && self.resource == 'secrets')", 'a gate reads no Secrets')))
-  .describe('True when the expression is, over one object that Drydock has the right to read.');
+  .meta(rules(rule("!(self.apiVersion == 'v1' && self.resource == 'secrets')", 'a gate cannot read Secrets')))
+  .describe('True when the expression is true for one object, which Drydock must have the right to read.');
 
 /** Which of them the operator knows is told by the gate: the API server does not know. */
 const source = (kind: string) =>
-  stageName.default('default').describe(`Name of a source of kind ${kind}, as the operator has been given it (--monitoring-config).`);
+  stageName.default('default').describe(`Name of a source of kind ${kind} in the file of the operator's flag --monitoring-config.`);
 
 const promql = z
   .object({
     source: source('prometheus'),
-    query: z.string().min(1).max(4096).describe('An instant query: its result is a vector or a scalar.'),
+    query: z.string().min(1).max(4096).describe('An instant query that returns a vector or a scalar.'),
     expression: z
       .string()
       .min(1)
       .max(2048)
-      .describe('Whether a sample is as it should be. CEL over value (a double) and labels; all samples must be.'),
+      .describe('Whether a sample is as it should be; must be true for all samples. CEL over value (a double) and labels.'),
     minSamples: z
       .int32()
       .min(1)
       .max(1000)
       .default(1)
-      .describe('With fewer samples the gate cannot be told. It cannot be told either when a value is not finite.'),
+      .describe('Minimum number of samples. With fewer samples, or a value that is not finite, the gate is Unknown.'),
   })
-  .describe('True when the expression is, of every sample of a query to Prometheus.');
+  .describe('True when the expression is true for every sample of a Prometheus query.');
 
 const alerts = z
   .object({
@@ -77,16 +79,16 @@ const alerts = z
       .min(1)
       .max(16)
       .describe(
-        'As Alertmanager writes them, for example severity="critical" or alertname!="Watchdog". An alert counts when all of them match.',
+        'Matchers in the syntax of Alertmanager, for example severity="critical" or alertname!="Watchdog". An alert counts when all of them match.',
       ),
     excludeHeldNodes: z
       .boolean()
       .default(false)
       .describe(
-        'Alerts about nodes that the plan has in flight do not count: those with a label whose value is the name of such a node, with or without a port.',
+        'Ignore alerts about nodes that the plan has in flight: alerts with a label whose value is the name of such a node, with or without a port.',
       ),
   })
-  .describe('True when no alert that matches is firing. Silenced and inhibited ones do not count.');
+  .describe('True when no matching alert is firing. Silenced and inhibited alerts do not count.');
 
 const oneKind = '[has(self.workloads), has(self.object), has(self.promql), has(self.alerts)].filter(one, one).size() == 1';
 
@@ -98,4 +100,4 @@ export const gate = z
     promql: promql.optional(),
     alerts: alerts.optional(),
   })
-  .meta(rules(rule(oneKind, 'exactly one of workloads, object, promql and alerts is the gate')));
+  .meta(rules(rule(oneKind, 'set exactly one of workloads, object, promql and alerts')));

@@ -7,23 +7,36 @@ export const rehearse = z
     before: z
       .enum(['Required', 'NotRequired'])
       .default('Required')
-      .describe('Required: no node begins before the plan, as it is now, has been rehearsed.'),
-    everySeconds: z.int32().min(60).optional().describe('How often it is rehearsed again while it runs. Left out: it is not.'),
+      .describe('Required: no node starts before the current plan has been rehearsed.'),
+    everySeconds: z.int32().min(60).optional().describe('Interval of further rehearsals during the run, in seconds. Defaults to none.'),
     refuse: z
       .array(z.enum(rehearsalRefusals))
       .max(rehearsalRefusals.length)
       .optional()
       .describe(
-        'What keeps the run from its first node. MissesDeadline: it ends after pace.deadline. BlockedNodes: nodes get stuck. Unfinished: not all nodes are done in the end.',
+        'Forecasts that keep the run from its first node. MissesDeadline: the run ends after pace.deadline. BlockedNodes: nodes get stuck. Unfinished: not all nodes are done at the end.',
       ),
-    timeoutSeconds: z.int32().min(30).max(86_400).default(900).describe('How long one rehearsal may take, with its start.'),
+    timeoutSeconds: z
+      .int32()
+      .min(30)
+      .max(86_400)
+      .default(900)
+      .describe('Time limit of one rehearsal, in seconds, including the start of its pod.'),
     image: z
       .string()
       .min(1)
       .max(1024)
       .optional()
-      .describe('Image of Drydock for the pod that rehearses. Defaults to that of the operator.'),
-    workSeconds: z.int32().min(0).optional().describe('How long the work takes on a node. Defaults to what earlier runs have recorded.'),
-    rebootSeconds: z.int32().min(0).optional().describe('How long a node takes to reboot. Defaults to what earlier runs have recorded.'),
+      .describe('Drydock image for the pod of the rehearsal. Defaults to the image of the operator.'),
+    workSeconds: z
+      .int32()
+      .min(0)
+      .optional()
+      .describe('Duration of the work on one node, in seconds. Defaults to the durations recorded by earlier runs.'),
+    rebootSeconds: z
+      .int32()
+      .min(0)
+      .optional()
+      .describe('Duration of a reboot, in seconds. Defaults to the durations recorded by earlier runs.'),
   })
-  .describe('Plays the plan on a copy of the cluster, in a pod that only reads; what it foretells is in status.forecast.');
+  .describe('Simulates the plan on a copy of the cluster, in a pod that only reads; status.forecast has the result.');

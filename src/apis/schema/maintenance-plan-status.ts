@@ -14,11 +14,11 @@ const inFlight = z.object({
   revision: z.string(),
   work: z
     .object({ kind: z.enum(workKinds), rebootsNode: z.boolean(), timeoutSeconds: z.int() })
-    .describe('As the node was begun with, whatever the plan is edited to meanwhile.'),
-  domains: z.record(z.string(), z.string()).optional().describe('Its labels that concurrency.perTopology names.'),
+    .describe('The work that the node started with; later edits of the plan do not change it.'),
+  domains: z.record(z.string(), z.string()).optional().describe('Values that the node has for the labels in concurrency.perTopology.'),
   state: z.enum(nodeStates),
   startTime: time,
-  since: time.describe('When it came to this state.'),
+  since: time.describe('When the node entered this state.'),
   attempt: z.int32().min(0).max(mostAttempts),
   bootIDBefore: z.string().optional(),
   podUID: z.string().optional(),
@@ -42,7 +42,7 @@ const preparing = z.object({
 
 const hookRun = z.object({
   name: z.string(),
-  of: z.string().describe('The run, the halt, a stage or a node.'),
+  of: z.string().describe('What the hook belongs to: the run, the halt, a stage or a node.'),
   state: z.enum(hookStates),
   attempt: z.int(),
   since: time,
@@ -64,33 +64,33 @@ const rehearsal = z.object({
 
 const forecast = z
   .object({
-    rehearsedAt: time.describe('When the rehearsal had ended.'),
+    rehearsedAt: time.describe('When the rehearsal ended.'),
     takenAt: time.describe('When the copy of the cluster was taken.'),
     runID: z.string(),
-    specHash: z.string().describe('Of the fields of the plan that the rehearsal depends on.'),
-    finishes: z.boolean().describe('All nodes are done in the end.'),
-    endTime: time.optional().describe('When the plan is over: half of the simulated runs end by then.'),
-    latestEndTime: time.optional().describe('The same for nine in ten.'),
-    firstEndTime: time.optional().describe('What the first rehearsal of the run had said.'),
-    driftSeconds: z.int().optional().describe('By how much the end is later than the first rehearsal had said.'),
-    nodes: z.int().describe('Nodes that the plan begins with.'),
-    windows: z.int().describe('Openings of the windows in which it begins with them.'),
+    specHash: z.string().describe('Hash of the fields of the plan that the rehearsal depends on.'),
+    finishes: z.boolean().describe('Whether all nodes are done at the end.'),
+    endTime: time.optional().describe('When the plan is complete: half of the simulated runs end by then.'),
+    latestEndTime: time.optional().describe('When the plan is complete at the latest: nine in ten simulated runs end by then.'),
+    firstEndTime: time.optional().describe('endTime of the first rehearsal of the run.'),
+    driftSeconds: z.int().optional().describe('Seconds by which endTime is later than firstEndTime.'),
+    nodes: z.int().describe('Number of nodes that start.'),
+    windows: z.int().describe('Number of openings of the windows in which nodes start.'),
     podsMoved: z.int(),
-    podsMovedAgain: z.int().describe('Of these, the pods that are moved more than once.'),
+    podsMovedAgain: z.int().describe('Pods that are moved more than once.'),
     blocked: z
       .array(z.object({ node: z.string(), message: z.string() }))
       .max(10)
       .optional()
-      .describe('The first of them.'),
-    blockedNodes: z.int().describe('Nodes that get stuck.'),
+      .describe('The first of the nodes that get stuck; at most 10.'),
+    blockedNodes: z.int().describe('Number of nodes that get stuck.'),
     lowest: z
       .array(z.object({ workload: z.string(), ready: z.int(), replicas: z.int() }))
       .max(5)
       .optional()
-      .describe('Workloads with the fewest ready pods.'),
-    firstNodes: z.array(z.string()).max(20).optional().describe('With order.by Cost: the nodes to begin with.'),
+      .describe('The workloads with the lowest share of ready pods; at most 5.'),
+    firstNodes: z.array(z.string()).max(20).optional().describe('For order.by Cost: the nodes to start first.'),
   })
-  .describe('How the plan goes on, as its latest rehearsal has it.');
+  .describe('The prediction of the latest rehearsal.');
 
 const failure = z.object({ node: z.string(), stage: z.string(), step: z.enum(nodeStates), message: z.string(), time, held: z.boolean() });
 
@@ -105,7 +105,10 @@ export const maintenancePlanStatus = z
         revision: z.string(),
         startTime: time,
         stage: z.string().optional(),
-        begun: z.record(z.string(), time).optional().describe('When the first node of each stage began, where approvals expire.'),
+        begun: z
+          .record(z.string(), time)
+          .optional()
+          .describe('When the first node of each stage started; only with approval.expiresAfterSeconds.'),
       })
       .optional(),
     nodes: z
@@ -117,40 +120,39 @@ export const maintenancePlanStatus = z
         done: z.int(),
         failed: z.int(),
         skipped: z.int(),
-        unavailable: z.int().describe('Selected nodes that are out of service, whatever took them.'),
-        progress: z.string().describe('Done of all that take part.'),
+        unavailable: z.int().describe('Selected nodes that are out of service, whatever the cause.'),
+        progress: z.string().describe('Nodes done, of all that take part.'),
       })
       .optional(),
-    resolved: z.object({ maxInFlight: z.int(), maxUnavailable: z.int().optional() }).optional().describe('What percents come to.'),
+    resolved: z
+      .object({ maxInFlight: z.int(), maxUnavailable: z.int().optional() })
+      .optional()
+      .describe('Percentages of spec.concurrency as numbers of nodes.'),
     stages: z.array(z.object({ name: z.string(), selected: z.int(), done: z.int(), phase: z.string() })).optional(),
     inFlight: z.array(inFlight).max(mostSlots).optional(),
-    preparing: z.array(preparing).max(mostSlots).optional().describe('Nodes that are got ready before they are held.'),
+    preparing: z.array(preparing).max(mostSlots).optional().describe('Nodes that are being prepared before they are held.'),
     waiting: z
       .array(z.object({ word: z.string(), who: z.string(), node: z.string().optional(), since: time, ends: time.optional() }))
       .max(50)
       .optional()
-      .describe('What keeps the plan, or a node, from going on.'),
-    waitingFor: z.string().optional().describe('The first word of waiting.'),
-    upNext: z
-      .array(z.string())
-      .max(mostUpNext)
-      .optional()
-      .describe('The nodes that come next in the stage that is under way, in their order.'),
-    hooks: z.array(hookRun).max(mostHookRuns).optional().describe('Hooks of this run, as far as something waits for them.'),
+      .describe('What the plan or its nodes wait for.'),
+    waitingFor: z.string().optional().describe('The word of the first entry of waiting.'),
+    upNext: z.array(z.string()).max(mostUpNext).optional().describe('The next nodes of the current stage, in order.'),
+    hooks: z.array(hookRun).max(mostHookRuns).optional().describe('Hooks of this run that something waits for.'),
     gates: z
       .array(z.object({ name: z.string(), value: z.enum(['True', 'False', 'Unknown']), since: time, message: z.string() }))
       .max(16)
       .optional()
-      .describe('What each gate says, and since when.'),
-    haltedBy: z.object({ gate: z.string(), message: z.string(), time }).optional().describe('The gate that has stopped the plan.'),
+      .describe('The value of each gate, and since when.'),
+    haltedBy: z.object({ gate: z.string(), message: z.string(), time }).optional().describe('The gate that halted the plan.'),
     passedOver: z
       .array(z.object({ node: z.string(), nodeUID: z.string(), since: time }))
       .max(20)
       .optional()
-      .describe('Nodes that limits keep while others begin, for order.starvedAfterSeconds.'),
+      .describe('Nodes that limits keep waiting while other nodes start, for order.starvedAfterSeconds.'),
     failures: z.array(failure).max(50).optional().describe('The latest failures; all verdicts are in MaintenancePlanRecords.'),
-    expectedEndTime: time.optional().describe('When the plan will be over, by what it has seen so far; whole minutes.'),
-    rehearsal: rehearsal.optional().describe('The rehearsal that runs, or has failed.'),
+    expectedEndTime: time.optional().describe('When the plan will be complete, at the observed rate; whole minutes.'),
+    rehearsal: rehearsal.optional().describe('The rehearsal that is running or has failed.'),
     forecast: forecast.optional(),
     completionTime: time.optional(),
     conditions,
@@ -169,7 +171,7 @@ const verdict = z.object({
   rebooted: z.boolean(),
   held: z.boolean().describe('The node stays held: delete its Maintenance to release it.'),
   requeues: z.int(),
-  workSeconds: z.int().optional().describe('How long the work took, until the reboot where there was one.'),
+  workSeconds: z.int().optional().describe('Duration of the work in seconds, until the reboot where there was one.'),
   rebootSeconds: z.int().optional(),
 });
 
@@ -180,21 +182,21 @@ export const maintenancePlanRecordSpec = z
     runID: z.string().max(63),
     revision: z.string().max(63),
     slice: z.int32().min(0),
-    verdicts: z.record(z.string(), verdict).meta({ maxProperties: 500 }).describe('By the name of the node.'),
+    verdicts: z.record(z.string(), verdict).meta({ maxProperties: 500 }).describe('The verdicts by the name of the node.'),
   })
-  .describe('What has become of up to 500 nodes in one run of a MaintenancePlan. Written by Drydock.');
+  .describe('The verdicts of up to 500 nodes in one run of a MaintenancePlan. Written by Drydock.');
 
 export const maintenanceApprovalSpec = z
   .object({
     planName: objectName,
     runID: z.string().min(1).max(63).describe('status.run.id of the plan.'),
-    revision: z.string().min(1).max(63).describe('status.run.revision of the plan: an edit of the work makes the approval void.'),
-    stage: stageName.optional().describe('The stage after which the plan may go on. Left out: the run may begin.'),
+    revision: z.string().min(1).max(63).describe('status.run.revision of the plan: an edit of the work invalidates the approval.'),
+    stage: stageName.optional().describe('The stage after which the plan may proceed. When left out, the run may begin.'),
     promote: z
       .enum(['Stage', 'Full'])
       .optional()
       .describe(
-        'Stage: the quiet time after the stage is over too. Full: the run may begin, and goes on after all of its stages, without their quiet times.',
+        'Stage: skip the soak time of the stage. Full: the run may begin, and proceeds after each stage without approval or soak time.',
       ),
   })
   .meta(
@@ -202,11 +204,11 @@ export const maintenanceApprovalSpec = z
       rule('self == oldSelf', 'an approval cannot be changed: create another one'),
       rule(
         "!has(self.promote) || (self.promote == 'Stage') == has(self.stage)",
-        'promote Stage names a stage, and promote Full names none',
+        'promote Stage needs a stage; promote Full must not have one',
       ),
     ),
   )
-  .describe('Somebody agrees that a MaintenancePlan goes on.');
+  .describe('Lets a MaintenancePlan proceed.');
 
 export type MaintenancePlanStatus = z.input<typeof maintenancePlanStatus>;
 export type MaintenancePlanRecordSpec = z.input<typeof maintenancePlanRecordSpec>;

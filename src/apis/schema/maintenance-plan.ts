@@ -2,96 +2,58 @@ import { z } from 'zod';
 import { mostFirst } from '../../core/plan/plan.ts';
 import { expression, labelSelector, objectName, rule, rules, stageName, time, withoutDefaults } from './common.ts';
 import { drain } from './maintenance.ts';
+import { amount, concurrency } from './maintenance-plan-concurrency.ts';
 import { gate } from './maintenance-plan-gates.ts';
 import { rehearse } from './maintenance-plan-rehearse.ts';
 import { hook, prepare, work } from './maintenance-plan-work.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan: the source of its CRD, of the types of its reader and of its reference. */
 
-const amount = (what: string) =>
-  z
-    .union([z.int(), z.string()])
-    .meta({ 'x-kubernetes-int-or-string': true, minimum: 0, pattern: '^(100|[1-9][0-9]?)%$' })
-    .describe(`${what} A number, or a percent of the selected nodes: rounded down, at least 1.`);
-
 const seconds = z.int32().min(0);
 
 const due = z
   .object({
     expression: expression('Whether a node is due.').optional(),
-    olderThanSeconds: seconds.optional().describe('Only nodes that have existed for longer than this.'),
+    olderThanSeconds: seconds.optional().describe('Only nodes older than this many seconds.'),
   })
-  .describe('Which nodes are due; all conditions must be met. Defaults to each node once a run.');
+  .describe('Selects the nodes that are due; all conditions must be met. Defaults to every node, once per run.');
 
 const done = z
   .object({
-    expression: expression('Whether a node is done. Defaults to: it is not due any more.').optional(),
+    expression: expression('Whether a node is done. Defaults to: the node is no longer due.').optional(),
     rebooted: z
       .enum(['Required', 'Optional'])
       .optional()
       .describe('Whether the boot ID of the node must have changed. Defaults to Required when the work reboots the node.'),
-    withinSeconds: seconds.default(600).describe('The proof must be there this long after the work has ended.'),
+    withinSeconds: seconds
+      .default(600)
+      .describe('Seconds after the end of the work within which the node must prove that it is done; otherwise it fails.'),
   })
-  .describe('How a node proves that it is done: Ready, rebooted, and by the expression.');
-
-const concurrency = z
-  .object({
-    maxInFlight: amount('How many nodes of this plan may be in flight at once; 0 starts none.').default(1),
-    maxUnavailable: amount('How many of the selected nodes may be out of service, whatever took them: no start passes it.').optional(),
-    maxUnavailableAbsolute: z.int32().min(1).optional().describe('The same as a number: of both the lower one binds.'),
-    perTopology: z
-      .array(
-        z.object({
-          key: z.string().min(1).max(317).describe('A label of nodes, for example topology.kubernetes.io/zone.'),
-          maxUnavailable: z.int32().min(1).optional().describe('How many nodes of one value may be out of service.'),
-          maxDomains: z.int32().min(1).optional().describe('Of how many values nodes may be in flight at once.'),
-        }),
-      )
-      .max(8)
-      .optional(),
-    foreignCordon: z
-      .enum(['Wait', 'TakeFirst', 'Skip'])
-      .default('Wait')
-      .describe(
-        'Nodes that somebody else has cordoned. Wait: until they are uncordoned. TakeFirst: begin with them. Skip: leave them out.',
-      ),
-    startsPerWindow: z
-      .int32()
-      .min(1)
-      .optional()
-      .describe('How many nodes of a run may begin in one opening of the windows. Without windows that are for the node it says nothing.'),
-    ramp: z
-      .object({ start: z.int32().min(1).default(1), factor: z.int32().min(1).max(10).default(2) })
-      .optional()
-      .describe(
-        'How many nodes may be in flight at first, and how that grows: by factor after as many successes; back to start after a failure.',
-      ),
-  })
-  .describe('How many nodes at once.');
+  .describe('How a node proves that it is done: it is Ready, it has rebooted if required, and the expression is true.');
 
 const stage = z
   .object({
-    name: stageName.meta(rules(rule("!(self in ['rest', 'control-plane'])", 'rest and control-plane are the names of the implied stages'))),
-    nodeSelector: labelSelector.optional().describe('Of the nodes that no earlier stage has taken. Defaults to all of them.'),
-    limit: z.int32().min(1).optional().describe('At most so many nodes.'),
-    maxInFlight: amount('How many nodes of this stage may be in flight at once.').optional(),
-    soakSeconds: seconds.default(0).describe('Quiet time after the last node of the stage.'),
-    approveAfter: z.boolean().default(false).describe('Somebody has to agree before the next stage: a MaintenanceApproval.'),
+    name: stageName.meta(rules(rule("!(self in ['rest', 'control-plane'])", 'rest and control-plane are reserved for the implied stages'))),
+    nodeSelector: labelSelector.optional().describe('Selects among the nodes that no earlier stage has taken. Defaults to all of them.'),
+    limit: z.int32().min(1).optional().describe('Maximum number of nodes in this stage.'),
+    maxInFlight: amount('Maximum number of nodes of this stage in flight at once.').optional(),
+    soakSeconds: seconds.default(0).describe('Seconds to wait after the last node of the stage before the next stage begins.'),
+    approveAfter: z.boolean().default(false).describe('Whether the next stage needs a MaintenanceApproval.'),
   })
-  .describe('One stage after the other. A last stage, rest, takes what is left.');
+  .describe('Stages run one after the other. An implied last stage, rest, takes the remaining nodes.');
 
 const halt = z
   .object({
-    maxFailures: amount('So many nodes may fail; one more halts the plan.').default('3%'),
-    consecutive: seconds.default(2).describe('So many failures in a row halt the plan; 0: never.'),
-    inFirstStage: seconds.default(1).describe('So many failures in the first of several stages halt the plan; 0: never.'),
+    maxFailures: amount('Maximum number of failed nodes; one more halts the plan.').default('3%'),
+    consecutive: seconds.default(2).describe('Number of consecutive failures that halts the plan; 0: never.'),
+    inFirstStage: seconds.default(1).describe('Number of failures in the first of several stages that halts the plan; 0: never.'),
   })
-  .describe('When the plan starts nothing any more. What is in flight goes on.');
+  .describe('Failures that halt the plan. A halted plan starts no more nodes; nodes in flight continue.');
 
 const rollback = z
   .object({ due: due.optional(), done: done.optional(), prepare: prepare.optional(), work })
   .describe(
-    'What takes the work back: it stands in for due, done, prepare and work while undo is true. due defaults to the nodes for which spec.due.expression is false.',
+    'Undoes the work: replaces due, done, prepare and work while undo is true. due defaults to the nodes for which spec.due.expression is false.',
   );
 
 export const maintenancePlanSpec = z
@@ -100,7 +62,7 @@ export const maintenancePlanSpec = z
     membership: z
       .enum(['Follow', 'Snapshot'])
       .default('Follow')
-      .describe('Follow: nodes that come later join their stage. Snapshot: only nodes that existed when the run began.'),
+      .describe('Follow: nodes that are added later join their stage. Snapshot: only nodes that existed when the run began take part.'),
     due: due.optional(),
     done: done.optional(),
     concurrency: concurrency.optional(),
@@ -111,19 +73,21 @@ export const maintenancePlanSpec = z
           .max(4)
           .optional()
           .describe(
-            'Defaults to Zone, Name. Oldest first, names in order. Cost: as spec.rehearse has found that fewer pods are moved more than once.',
+            'Order of the nodes within a stage. Defaults to Zone, Name. Age: oldest first. Name: alphabetical. Cost: the order that spec.rehearse has found to move the fewest pods more than once.',
           ),
-        expression: expression('A number for each node; lower ones first, before anything else.').optional(),
+        expression: expression('A number for each node: lower numbers first. Takes precedence over by.').optional(),
         starvedAfterSeconds: z
           .int32()
           .min(1)
           .optional()
-          .describe('A node that limits have kept for so long while others of the plan began reserves them: nobody else begins before it.'),
+          .describe(
+            'A node that limits have kept waiting this many seconds while other nodes of the plan started reserves those limits: no other node starts before it.',
+          ),
         first: z
           .array(objectName)
           .max(mostFirst)
           .optional()
-          .describe('Nodes that come before the others of their stage, in this order. No node changes its stage by that.'),
+          .describe('Nodes that start before the others of their stage, in this order. Does not change the stage of a node.'),
       })
       .optional(),
     stages: z
@@ -134,21 +98,28 @@ export const maintenancePlanSpec = z
     controlPlane: z
       .enum(['First', 'Last', 'Never', 'AsSelected'])
       .default('First')
-      .describe('When the nodes of the control plane have their turn, one at a time; the quorum is asked in any case.'),
+      .describe('When the control plane nodes start, one at a time. The etcd quorum is checked in any case.'),
     pace: z
       .object({
         deadline: time.describe(
-          'When the plan should be over. No limit is passed for that; the condition Predicted says whether it will be.',
+          'When the plan should be complete. Does not override any limit; the condition Predicted reports whether the plan will meet it.',
         ),
         mode: z
           .enum(['AsSoonAsPossible', 'Spread'])
           .default('AsSoonAsPossible')
-          .describe('Spread: nodes begin evenly over what is left of the open time until the deadline.'),
+          .describe('Spread: start nodes evenly over the open time that is left until the deadline.'),
       })
       .optional()
-      .describe('How fast the plan goes.'),
-    windows: z.enum(['Respect', 'Ignore']).default('Respect').describe('Whether nodes begin only when the MaintenanceWindows allow it.'),
-    expectedSeconds: z.int32().min(1).optional().describe('How long one node takes. Defaults to the longest that this run has seen.'),
+      .describe('How fast the plan proceeds.'),
+    windows: z
+      .enum(['Respect', 'Ignore'])
+      .default('Respect')
+      .describe('Respect: start nodes only when the MaintenanceWindows allow it. Ignore: start nodes at any time.'),
+    expectedSeconds: z
+      .int32()
+      .min(1)
+      .optional()
+      .describe('Expected duration of one node, in seconds. Defaults to the longest duration in this run.'),
     template: z
       .object({
         maintenance: z
@@ -159,16 +130,14 @@ export const maintenancePlanSpec = z
           .optional(),
       })
       .optional()
-      .describe('The Maintenance that is made for each node.'),
+      .describe('The Maintenance that the plan creates for each node.'),
     prepare: prepare.optional(),
     work,
     rollback: rollback.optional(),
     undo: z
       .boolean()
       .default(false)
-      .describe(
-        'Take the work back, by rollback, in the reverse order within each stage. Changing it begins a new run; change runID with it.',
-      ),
+      .describe('Undo the work as rollback defines, in reverse order within each stage. A change begins a new run; change runID as well.'),
     hooks: z
       .array(hook)
       .max(8)
@@ -179,62 +148,75 @@ export const maintenancePlanSpec = z
       .max(16)
       .optional()
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
-      .describe('What must be true beside the nodes themselves. What cannot be told is waited for, and said.'),
-    soakSeconds: seconds.default(0).describe('Everything must stay well this long without a break before the node is released.'),
-    soakAfterReleaseSeconds: seconds.default(0).describe('The same after the release, with pods on the node.'),
+      .describe('Conditions outside of the nodes that must be true. The plan waits for, and reports, a gate whose value is unknown.'),
+    soakSeconds: seconds
+      .default(0)
+      .describe('Seconds for which the node and the gates must stay healthy without interruption before the node is released.'),
+    soakAfterReleaseSeconds: seconds.default(0).describe('Seconds for which the same must hold after the release, with pods on the node.'),
     approval: z
       .object({
         run: z
           .enum(['NotRequired', 'Required'])
           .default('NotRequired')
-          .describe('Required: the run does not begin before there is a MaintenanceApproval for it.'),
+          .describe('Required: the run begins only with a MaintenanceApproval.'),
         expiresAfterSeconds: z
           .int32()
           .min(1)
           .optional()
-          .describe('An approval that is older when the run or the next stage would begin is void. What has begun under it goes on.'),
+          .describe(
+            'Seconds until an approval expires. An expired approval does not let the run or the next stage begin; what has already begun continues.',
+          ),
       })
       .optional()
-      .describe('What somebody has to agree to, and for how long that counts.'),
+      .describe('What needs a MaintenanceApproval, and how long an approval is valid.'),
     onFailure: z
       .object({
         node: z
           .enum(['Hold', 'GiveBack'])
           .default('Hold')
-          .describe('What becomes of a node that fails after the work began. Before that it is always given back.'),
+          .describe(
+            'What happens to a node that fails after its work began. Hold: it stays held. GiveBack: it is released. A node that fails earlier is always released.',
+          ),
         drainStuck: z
           .object({ afterSeconds: z.int32().min(1), times: z.int32().min(0).max(100).default(1) })
           .optional()
-          .describe('A node whose drain takes longer is given back and comes again later, so many times; then it has failed.'),
+          .describe(
+            'Releases a node whose drain takes longer than afterSeconds and starts it again later, at most times times; then the node fails.',
+          ),
       })
       .optional(),
     halt: halt.optional(),
     rehearse: rehearse.optional(),
     paused: z.boolean().default(false).describe('Start no more nodes.'),
-    aborted: z.boolean().default(false).describe('Start no more nodes, and give back those on which nothing was done yet.'),
-    runID: z.string().min(1).max(63).default('1').describe('Another value begins a new run.'),
+    aborted: z.boolean().default(false).describe('Start no more nodes, and release those whose work has not begun.'),
+    runID: z.string().min(1).max(63).default('1').describe('Identifies the run: a new value begins a new run.'),
     skipNodes: z
       .array(z.object({ name: objectName, reason: z.string().max(1024).optional() }))
       .max(1000)
       .optional()
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
-      .describe('Nodes that are left out.'),
+      .describe('Nodes to leave out.'),
     retries: z
-      .array(z.object({ name: z.string().min(1).max(253).describe('A node, or * for all.'), before: time }))
+      .array(
+        z.object({
+          name: z.string().min(1).max(253).describe('A node, or * for all nodes and for hooks, gates and rehearsals.'),
+          before: time,
+        }),
+      )
       .max(1000)
       .optional()
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
-      .describe('Failures of before this time are set aside: the nodes have their turn again.'),
+      .describe('Set aside failures before this time, so that the nodes start again.'),
   })
   .meta(
     rules(
-      rule('!has(self.undo) || !self.undo || has(self.rollback)', 'undo needs rollback: it says what takes the work back'),
+      rule('!has(self.undo) || !self.undo || has(self.rollback)', 'undo needs rollback, which defines how to undo the work'),
       rule(
         '!has(self.rollback) || has(self.rollback.due) || has(self.due) && has(self.due.expression)',
-        'rollback needs a due of its own where due has no expression: it says which nodes the work is taken back from',
+        'rollback.due is required when due has no expression: it selects the nodes on which to undo the work',
       ),
     ),
   )
-  .describe('Takes many nodes out of service one after the other, within limits, works on them, and proves that they are done.');
+  .describe('Takes many nodes out of service within limits, works on each, and verifies that each is done.');
 
 export type MaintenancePlanSpec = z.input<typeof maintenancePlanSpec>;

@@ -26,12 +26,12 @@ const opening = z
       .min(1)
       .max(7)
       .optional()
-      .describe('Needs start.'),
+      .describe('Days on which the opening starts; needs start.'),
     start: z
       .string()
       .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/)
       .optional()
-      .describe('Time of day: 22:00.'),
+      .describe('Time of day at which the opening starts, for example 22:00; needs weekdays.'),
     duration: duration.optional().describe('Length of the opening in elapsed time: 4h, 90m, 1h30m; at most a week.'),
     from: moment.optional().describe('Start of a single opening; needs to.'),
     to: moment.optional(),
@@ -40,11 +40,11 @@ const opening = z
     rules(
       rule(
         '(has(self.cron) ? 1 : 0) + (has(self.weekdays) || has(self.start) ? 1 : 0) + (has(self.from) || has(self.to) ? 1 : 0) == 1',
-        'an opening is one of: cron with duration, weekdays with start and duration, from and to',
+        'set exactly one of: cron with duration; weekdays with start and duration; from with to',
       ),
-      rule('has(self.from) == has(self.to)', 'from and to go together'),
-      rule('has(self.weekdays) == has(self.start)', 'weekdays and start go together'),
-      rule('has(self.from) != has(self.duration)', 'duration goes with cron and with weekdays, and is needed there'),
+      rule('has(self.from) == has(self.to)', 'from and to need each other'),
+      rule('has(self.weekdays) == has(self.start)', 'weekdays and start need each other'),
+      rule('has(self.from) != has(self.duration)', 'duration is required with cron and weekdays, and invalid with from'),
     ),
   );
 
@@ -59,7 +59,9 @@ export const maintenanceWindowSpec = z
       .min(1)
       .max(3)
       .default(['Maintenance', 'MachineMaintenance'])
-      .describe('What it is for. Maintenance: MaintenancePlans too, whose nodes are held by Maintenances. MaintenancePlan: only those.'),
+      .describe(
+        'The kinds that the window applies to. Maintenance: also MaintenancePlans, which hold nodes by Maintenances. MaintenancePlan: only those.',
+      ),
     events: z
       .array(z.enum(eventKinds))
       .max(16)

@@ -30,7 +30,7 @@ const rung = z
       .optional()
       .describe("For Delete: grace period of the deleted pods, in seconds. Defaults to the pod's own."),
   })
-  .meta(rules(rule("self.action == 'Delete' || !has(self.gracePeriodSeconds)", 'gracePeriodSeconds goes with action Delete only')));
+  .meta(rules(rule("self.action == 'Delete' || !has(self.gracePeriodSeconds)", 'gracePeriodSeconds is only valid with action Delete')));
 
 const virtualMachines = z
   .object({
@@ -51,13 +51,13 @@ const virtualMachines = z
       .int32()
       .min(1)
       .optional()
-      .describe("For ShutDown: seconds that a guest has to shut down. Defaults to the VM's own."),
+      .describe("For ShutDown: seconds that a guest may take to shut down. Defaults to the VM's own."),
   })
   .meta(
     rules(
       rule(
         "self.notMigratable == 'ShutDown' || !has(self.shutDownGracePeriodSeconds)",
-        'shutDownGracePeriodSeconds goes with notMigratable ShutDown only',
+        'shutDownGracePeriodSeconds is only valid with notMigratable ShutDown',
       ),
     ),
   )
@@ -88,11 +88,7 @@ export const drain = z
       .describe(
         "Grace period of each pod, in seconds; -1 uses the pod's own. 0 is invalid: such a pod is gone while its containers still run.",
       )
-      .meta(
-        rules(
-          rule('self != 0', 'gracePeriodSeconds is not 0, which forgets pods while their containers still run: it is 1 or more, or -1'),
-        ),
-      ),
+      .meta(rules(rule('self != 0', 'gracePeriodSeconds must be -1 or at least 1: 0 removes pods while their containers still run'))),
     maxGracePeriodSeconds: z
       .int32()
       .min(1)
@@ -121,7 +117,7 @@ export const drain = z
       ),
     ignorePods: z.array(pick).max(32).optional().describe('Pods that stay on the node.'),
     awaitPods: z.array(pick).max(32).optional().describe('Pods that the drain leaves to finish by themselves.'),
-    ladder: z.array(rung).max(8).optional().describe('Escalation of a drain that takes too long, each rung at its time.'),
+    ladder: z.array(rung).max(8).optional().describe('Escalates a drain that takes too long, one rung after the other.'),
     waitForVolumeDetach: z.boolean().default(true).describe('Drained also requires that no volume of an evicted pod is attached any more.'),
     virtualMachines: virtualMachines.optional(),
     servers: servers.optional(),
@@ -130,11 +126,11 @@ export const drain = z
     rules(
       rule(
         '!has(self.timeoutSeconds) || self.timeoutSeconds == 0 || !has(self.ladder) || self.ladder.size() == 0',
-        'timeoutSeconds is a ladder with one rung: give one of the two',
+        'timeoutSeconds and ladder exclude each other: timeoutSeconds is a ladder with one rung',
       ),
     ),
   )
-  .describe('How to drain the node. Options that kubectl drain has too have its names.');
+  .describe('How to drain the node. Options of kubectl drain keep their names.');
 
 const start = z
   .object({
@@ -144,7 +140,7 @@ const start = z
       .enum(['Respect', 'Ignore'])
       .default('Respect')
       .describe('Respect: begin when the MaintenanceWindows for the node allow it; at once where there is none.'),
-    expectedSeconds: z.int32().min(1).optional().describe('Expected duration. Defaults to the observed durations.'),
+    expectedSeconds: z.int32().min(1).optional().describe('Expected duration in seconds. Defaults to the observed durations.'),
   })
   .describe('When the maintenance begins.');
 
@@ -201,7 +197,7 @@ const vms = z.object({
   migrating: z.int(),
   moved: z.int(),
   stopped: z.int().describe('VMs that were shut down; their controllers may have started them elsewhere.'),
-  cannot: z.int().describe('VMs that cannot move unless somebody helps.'),
+  cannot: z.int().describe('VMs that cannot move without help.'),
   left: z.int().describe('VMs that stay, as the policy demands.'),
   items: z.array(vm).max(20).optional().describe('The VMs: those that need help first, those that have moved last; at most 20.'),
 });
@@ -223,16 +219,16 @@ export const maintenanceStatus = z
         waiting: z.int().describe('Pods still to evict.'),
       })
       .optional(),
-    virtualMachines: vms.optional().describe('The VMs to move; missing where there was none.'),
+    virtualMachines: vms.optional().describe('The VMs to move; absent when there are none.'),
     progress: z.int().optional().describe('Percent of the pods that have left.'),
     blockers: z
       .array(blocker)
       .max(20)
       .optional()
-      .describe('What keeps the drain from completing: blockers that need help first; at most 20.'),
+      .describe('What keeps the drain from completing, blockers that need help first; at most 20.'),
     blockerCount: z.int().optional().describe('Number of blockers.'),
     failure: z.enum(['NodeNotFound', 'LeaseLost', 'DeadlineExceeded', 'GivenBack']).optional(),
-    leaseErrors: z.int().optional().describe('How often in a row another holder had the node lease.'),
+    leaseErrors: z.int().optional().describe('Number of consecutive attempts at which another holder had the node lease.'),
     conditions,
   })
   .describe('Written by Drydock.');

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { machineAdapter } from '../../apis/machine-adapter.ts';
-import { planAdapter } from '../../apis/plan-adapter.ts';
+import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
+import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import type { Api, Watcher } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { NodeView, Scene } from '../../web/dashboard/scene.ts';
+import type { NodeSummary, Scene } from '../../web/dashboard/scene.ts';
 
 const main = join(import.meta.dirname, '..', '..', 'main.mjs');
 
@@ -88,7 +88,7 @@ test('a host that is retired: its machine is drained and replaced, the node goes
       announced.machines.map(({ node, announced }) => [node, announced.map(({ kind }) => kind)]),
       [['worker-1', ['retirement']]],
     );
-    const isFresh = ({ key, ready, taints, cordoned }: NodeView): boolean =>
+    const isFresh = ({ key, ready, taints, cordoned }: NodeSummary): boolean =>
       key.startsWith('worker-north-') && ready === 'yes' && taints.length === 0 && !cordoned;
     const scene = await until(({ nodes, machines }) => machines.every(({ over }) => over) && nodes.some(isFresh) && nodes.length === 9);
     assert.deepEqual(

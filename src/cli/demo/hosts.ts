@@ -1,4 +1,4 @@
-import { nodeNotice } from '../../apis/machine-event-source.ts';
+import { nodeNotice } from '../../apis/machines/machine-event-source.ts';
 import { isPending } from '../../core/machine/event.ts';
 import { instanceOf } from '../../core/machine/machine.ts';
 import type { Writes } from '../../embedded/controllers/controller.ts';

@@ -1,5 +1,5 @@
-import { classify, type EvictionOutcome } from '../../core/drain/eviction-outcome.ts';
 import { drainBehaviorOf } from '../../core/drain/filters.ts';
+import { classify, type EvictionOutcome } from '../../core/drain/outcome/eviction-outcome.ts';
 import type { Node } from '../../core/hold/node.ts';
 import { evacuate } from '../../core/maintenance/decide.ts';
 import { type DrainInputs, snapshotOf } from '../../core/maintenance/drain-inputs.ts';

@@ -1,4 +1,4 @@
-import { type Blocker, blockerId } from '../../core/drain/blocker.ts';
+import { type Blocker, blockerId } from '../../core/drain/blockers/blocker.ts';
 import { type DrainBehavior, drainBehaviorOf } from '../../core/drain/filters.ts';
 import type { PodCall } from '../../core/drain/plan.ts';
 import { evacuate } from '../../core/maintenance/decide.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { maintenance } from '../../apis/maintenance.ts';
+import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import { drainBehaviorOf, type FilterContext } from '../../core/drain/filters.ts';
 import { type Pod, readPod } from '../../core/pod/pod.ts';
 import type { Manifest } from './install-files.ts';

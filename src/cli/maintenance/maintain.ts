@@ -1,4 +1,4 @@
-import { maintenance } from '../../apis/maintenance.ts';
+import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import type { MaintenanceStatus } from '../../apis/schema/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { creation, maintenanceObject, notServed } from '../../core/request/maintenance-input.ts';

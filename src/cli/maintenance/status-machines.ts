@@ -1,4 +1,4 @@
-import { readMachineMaintenance } from '../../apis/machine-maintenance.ts';
+import { readMachineMaintenance } from '../../apis/machines/machine-maintenance.ts';
 import { isOver, type MachineRequest } from '../../core/machine/request.ts';
 import { machineMaintenancesPath } from '../../core/machine/writes.ts';
 import { timeText } from '../../core/time.ts';

@@ -1,4 +1,4 @@
-import type { BlockerSummary } from '../../core/drain/blocker-groups.ts';
+import type { BlockerSummary } from '../../core/drain/blockers/blocker-groups.ts';
 import type { VmsNow } from '../../core/maintenance/vms-now.ts';
 import { columns } from '../../support/columns.ts';
 

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import type { BlockerSummary } from '../../core/drain/blocker-groups.ts';
+import type { BlockerSummary } from '../../core/drain/blockers/blocker-groups.ts';
 import { readNode } from '../../core/hold/node.ts';
 import { blockersNow } from '../../core/maintenance/blockers-now.ts';
 import { type VmsNow, vmsNow } from '../../core/maintenance/vms-now.ts';

@@ -1,4 +1,4 @@
-import { type BlockerSummary, groupBlockers } from '../../core/drain/blocker-groups.ts';
+import { type BlockerSummary, groupBlockers } from '../../core/drain/blockers/blocker-groups.ts';
 import { drainBehaviorOf } from '../../core/drain/filters.ts';
 import type { Node } from '../../core/hold/node.ts';
 import { blockersNow } from '../../core/maintenance/blockers-now.ts';

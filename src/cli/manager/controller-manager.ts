@@ -1,5 +1,5 @@
-import { machineAdapter } from '../../apis/machine-adapter.ts';
-import { planAdapter } from '../../apis/plan-adapter.ts';
+import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
+import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
 import type { MachineEvent } from '../../core/machine/event.ts';
 import { HypervisorReconciler } from '../../nova/hypervisor-reconciler.ts';
 import type { NovaMeter } from '../../nova/perform.ts';

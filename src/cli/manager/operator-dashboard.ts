@@ -1,5 +1,5 @@
-import { machineAdapter } from '../../apis/machine-adapter.ts';
-import { planAdapter } from '../../apis/plan-adapter.ts';
+import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
+import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';

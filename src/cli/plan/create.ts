@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
+import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-plan.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { planApi, plansPath } from '../../core/plan/plan.ts';
 import { parseSelector } from '../../core/pod/parse-selector.ts';

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
+import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-plan.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { type VerdictWord, verdictWords } from '../../core/plan/in-flight.ts';
 import type { RecordSlice } from '../../core/plan/snapshot.ts';

@@ -1,4 +1,4 @@
-import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
+import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-plan.ts';
 import { readNode } from '../../core/hold/node.ts';
 import { mostFirst } from '../../core/plan/plan.ts';
 import { matches } from '../../core/pod/selector.ts';

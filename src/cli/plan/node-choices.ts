@@ -1,4 +1,4 @@
-import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
+import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-plan.ts';
 import type { MaintenancePlanSpec } from '../../apis/schema/maintenance-plan.ts';
 import { isRefused, type NodeVerdict } from '../../core/plan/in-flight.ts';
 import type { Plan } from '../../core/plan/plan.ts';

@@ -1,4 +1,4 @@
-import { readPlanRecord } from '../../apis/maintenance-plan.ts';
+import { readPlanRecord } from '../../apis/maintenance-plan/maintenance-plan.ts';
 import type { MaintenancePlanSpec } from '../../apis/schema/maintenance-plan.ts';
 import type { MaintenancePlanStatus } from '../../apis/schema/maintenance-plan-status.ts';
 import type { JsonObject } from '../../core/json.ts';

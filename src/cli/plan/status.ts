@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
+import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-plan.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { isSetAside } from '../../core/plan/view.ts';
 import { timeText } from '../../core/time.ts';

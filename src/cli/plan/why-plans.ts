@@ -1,4 +1,4 @@
-import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
+import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-plan.ts';
 import type { MaintenancePlanStatus } from '../../apis/schema/maintenance-plan-status.ts';
 import type { Node } from '../../core/hold/node.ts';
 import type { NodeVerdict } from '../../core/plan/in-flight.ts';

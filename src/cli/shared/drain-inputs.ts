@@ -1,4 +1,4 @@
-import { readBudget } from '../../core/drain/budget.ts';
+import { readBudget } from '../../core/drain/budgets/budget.ts';
 import type { DrainInputs } from '../../core/maintenance/drain-inputs.ts';
 import { type Pod, readPod } from '../../core/pod/pod.ts';
 import { type ClusterVms, knownFor, ownersOf, trafficOf } from '../../core/vm/known.ts';

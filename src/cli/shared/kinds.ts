@@ -1,4 +1,4 @@
-import { type KubevirtAlpha, kubevirtAlphaOfOurs } from '../../apis/kubevirt.ts';
+import { type KubevirtAlpha, kubevirtAlphaOfOurs } from '../../apis/node-maintenance/kubevirt.ts';
 import { served } from '../../apis/served.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import type { Api } from '../../operator/ports.ts';

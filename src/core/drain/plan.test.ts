@@ -4,11 +4,11 @@ import fc from 'fast-check';
 import { at, makeBudget, makePod } from '../testing/make.ts';
 import { launcherOf, makeVmi, makeVms } from '../testing/make-vms.ts';
 import { vmPodsOf } from '../vm/vm-pod.ts';
-import type { Budget } from './budget.ts';
-import type { EvictionOutcome } from './eviction-outcome.ts';
-import type { InFlightEviction } from './in-flight-eviction.ts';
+import type { Budget } from './budgets/budget.ts';
+import type { InFlightEviction } from './budgets/in-flight-eviction.ts';
+import type { EvictionOutcome } from './outcome/eviction-outcome.ts';
+import type { Attempt } from './outcome/retry.ts';
 import { type EvictionCandidate, type PlanContext, plan } from './plan.ts';
-import type { Attempt } from './retry.ts';
 
 const candidate = (name: string, over: Partial<EvictionCandidate['pod']> = {}, wave = 0): EvictionCandidate => ({
   pod: makePod(name, over),

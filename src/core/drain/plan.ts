@@ -2,16 +2,22 @@ import { byKey, isFinished, isGuarded, isTerminating, type Pod } from '../pod/po
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../time.ts';
 import { roomFor } from '../vm/migration-slots.ts';
 import type { VmPod, VmsKnown } from '../vm/vm-pod.ts';
-import { askResponders } from './ask-responders.ts';
-import { type BlockerInfo, budgetBlockerInfo, multipleBudgetsBlockerInfo, outcomeBlockerInfo, terminatingBlockerInfo } from './blocker.ts';
-import { type Budget, budgetsOf, costsNothing } from './budget.ts';
-import { blamedOnNode, type DeadNode } from './dead-node.ts';
-import type { EvictionRequestsKnown, Owner } from './eviction-request.ts';
-import { freeOf, type InFlightEviction, type Overruled, reservedOf } from './in-flight-eviction.ts';
-import { type ActiveResponder, responderBlockerInfo, silentAt } from './lifecycle-eviction.ts';
+import {
+  type BlockerInfo,
+  budgetBlockerInfo,
+  multipleBudgetsBlockerInfo,
+  outcomeBlockerInfo,
+  terminatingBlockerInfo,
+} from './blockers/blocker.ts';
+import { blamedOnNode, type DeadNode } from './blockers/dead-node.ts';
+import { keepsComing, oneMore, ownerKey, type Recreations, staysUntil } from './blockers/recreations.ts';
+import { type Budget, budgetsOf, costsNothing } from './budgets/budget.ts';
+import { freeOf, type InFlightEviction, type Overruled, reservedOf } from './budgets/in-flight-eviction.ts';
+import { type Attempt, type EvictionMethod, retryAt } from './outcome/retry.ts';
 import type { PodDecision } from './pod-decision.ts';
-import { keepsComing, oneMore, ownerKey, type Recreations, staysUntil } from './recreations.ts';
-import { type Attempt, type EvictionMethod, retryAt } from './retry.ts';
+import { askResponders } from './responders/ask-responders.ts';
+import type { EvictionRequestsKnown, Owner } from './responders/eviction-request.ts';
+import { type ActiveResponder, responderBlockerInfo, silentAt } from './responders/lifecycle-eviction.ts';
 import { MigrationSlots, vmPodDecision } from './vm-pod-decision.ts';
 
 /** A pod that has to go, and how. */

@@ -1,6 +1,6 @@
-import type { BlockerInfo } from './blocker.ts';
-import type { Budget } from './budget.ts';
-import type { Owner } from './eviction-request.ts';
+import type { BlockerInfo } from './blockers/blocker.ts';
+import type { Budget } from './budgets/budget.ts';
+import type { Owner } from './responders/eviction-request.ts';
 
 /** What becomes of one pod now. */
 export type PodDecision =

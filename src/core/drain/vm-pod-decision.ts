@@ -2,8 +2,8 @@ import type { Pod } from '../pod/pod.ts';
 import { isBefore } from '../time.ts';
 import { noSlotBlockerInfo, vmPodBlockerInfo } from '../vm/vm-blockers.ts';
 import { isAsked, looksDifferentAt, type VmPod, type VmsKnown } from '../vm/vm-pod.ts';
+import { type Attempt, retryAt } from './outcome/retry.ts';
 import type { PodDecision } from './pod-decision.ts';
-import { type Attempt, retryAt } from './retry.ts';
 
 /** How many more VMs may be asked to move: counted down while one plan is made. */
 export class MigrationSlots {

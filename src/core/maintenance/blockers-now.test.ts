@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blockerId } from '../drain/blocker.ts';
+import { blockerId } from '../drain/blockers/blocker.ts';
 import { seedPolicy } from '../request/policy.ts';
 import { noHistory } from '../request/request.ts';
 import { at, makeBudget, makePod, makeRequest } from '../testing/make.ts';

@@ -1,5 +1,5 @@
-import { blockerId } from '../drain/blocker.ts';
-import type { BlockerSummary } from '../drain/blocker-groups.ts';
+import { blockerId } from '../drain/blockers/blocker.ts';
+import type { BlockerSummary } from '../drain/blockers/blocker-groups.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import { evacuate } from './decide.ts';
 import { type DrainInputs, snapshotOf } from './drain-inputs.ts';

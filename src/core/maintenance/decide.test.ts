@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Budget } from '../drain/budget.ts';
+import type { Budget } from '../drain/budgets/budget.ts';
 import type { Member } from '../quorum/quorum.ts';
 import { seedPolicy } from '../request/policy.ts';
 import { type MaintenanceRequest, noHistory } from '../request/request.ts';

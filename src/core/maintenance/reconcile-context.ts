@@ -1,4 +1,4 @@
-import type { BlockerInfo } from '../drain/blocker.ts';
+import type { BlockerInfo } from '../drain/blockers/blocker.ts';
 import type { EvictionPlan } from '../drain/plan.ts';
 import type { Count, Tally } from '../drain/tally.ts';
 import type { Node } from '../hold/node.ts';

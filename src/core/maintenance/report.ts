@@ -1,4 +1,4 @@
-import type { Blocker } from '../drain/blocker.ts';
+import type { Blocker } from '../drain/blockers/blocker.ts';
 import type { Count } from '../drain/tally.ts';
 import type { MaintenanceFailure, MaintenanceState } from '../request/words.ts';
 import type { Tracked } from '../vm/tracking.ts';

@@ -1,11 +1,11 @@
-import type { Attachment } from '../drain/attachment.ts';
-import type { Budget } from '../drain/budget.ts';
-import type { EvictionRequestsKnown } from '../drain/eviction-request.ts';
+import type { Attachment } from '../drain/blockers/attachment.ts';
+import type { Recreations } from '../drain/blockers/recreations.ts';
+import type { Budget } from '../drain/budgets/budget.ts';
+import type { InFlightEviction } from '../drain/budgets/in-flight-eviction.ts';
 import type { PlanWork } from '../drain/filters.ts';
-import type { InFlightEviction } from '../drain/in-flight-eviction.ts';
-import type { ActiveResponder } from '../drain/lifecycle-eviction.ts';
-import type { Recreations } from '../drain/recreations.ts';
-import type { Attempt } from '../drain/retry.ts';
+import type { Attempt } from '../drain/outcome/retry.ts';
+import type { EvictionRequestsKnown } from '../drain/responders/eviction-request.ts';
+import type { ActiveResponder } from '../drain/responders/lifecycle-eviction.ts';
 import type { Tally } from '../drain/tally.ts';
 import type { Node } from '../hold/node.ts';
 import type { Lease, LeaseTerms } from '../lease/lease.ts';

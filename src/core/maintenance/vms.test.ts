@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Attempt } from '../drain/retry.ts';
+import type { Attempt } from '../drain/outcome/retry.ts';
 import { seedPolicy } from '../request/policy.ts';
 import { noHistory } from '../request/request.ts';
 import { at, heldNode, makeBudget, makeNode, makePod, makeRequest, makeSnapshot } from '../testing/make.ts';

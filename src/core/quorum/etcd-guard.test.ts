@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Budget } from '../drain/budget.ts';
+import type { Budget } from '../drain/budgets/budget.ts';
 import { type Pod, readPod } from '../pod/pod.ts';
 import { makeBudget, makePod } from '../testing/make.ts';
 import { etcdAllows, guardSays, namedGuardAllows } from './etcd-guard.ts';

@@ -1,4 +1,4 @@
-import type { Budget } from '../drain/budget.ts';
+import type { Budget } from '../drain/budgets/budget.ts';
 import type { Pod } from '../pod/pod.ts';
 import type { LabelSelector, Labels } from '../pod/selector.ts';
 

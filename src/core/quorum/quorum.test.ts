@@ -106,7 +106,7 @@ describe('a no', () => {
   test('says who is out, and what overrides it', () => {
     assert.equal(
       no('cp-0', members(5), ['cp-3', 'cp-1', 'worker']),
-      `3 of 5 control-plane nodes have to stay, and out or about to go already: cp-1, cp-3; ${overridden}`,
+      `3 of 5 control-plane nodes must stay; out of service or about to be: cp-1, cp-3; ${overridden}`,
     );
   });
 
@@ -178,6 +178,6 @@ describe('a node that the quorum cannot spare', () => {
 
   test('is told what is at stake: everything where it is the only one, the quorum of etcd where there are more', () => {
     assert.match(refused(1).stake, /^cp-0 is the only control-plane node/);
-    assert.match(refused(2).stake, /^cp-0 is one of 2 control-plane nodes, of which 2 have to stay/);
+    assert.match(refused(2).stake, /^cp-0 is one of 2 control-plane nodes, of which 2 must stay/);
   });
 });

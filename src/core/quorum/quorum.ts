@@ -68,8 +68,8 @@ export const isWarnedOnly = (
 
 const stakeOf = (nodeName: string, count: number, needed: number): string =>
   count === 1
-    ? `${nodeName} is the only control-plane node: while it is out, nothing in this cluster may answer, and the maintenance ends only when it is back`
-    : `${nodeName} is one of ${count} control-plane nodes, of which ${needed} have to stay: without it etcd loses its quorum, and the API server answers nobody until it is back`;
+    ? `${nodeName} is the only control-plane node: while it is out of service, the API server may not respond, and the maintenance ends only when the node is back`
+    : `${nodeName} is one of ${count} control-plane nodes, of which ${needed} must stay: without it etcd loses its quorum, and the API server stops responding until the node is back`;
 
 const override = `the annotation ${allowQuorumLossAnnotation}: "true" on the maintenance object overrides this`;
 
@@ -77,7 +77,7 @@ const arithmetic = (count: number, needed: number, out: readonly string[]): stri
   if (count === needed) {
     return count === 1 ? 'the only control-plane node cannot be spared' : `of ${count} control-plane nodes none can be spared`;
   }
-  return `${needed} of ${count} control-plane nodes have to stay, and out or about to go already: ${fewOf(out)}`;
+  return `${needed} of ${count} control-plane nodes must stay; out of service or about to be: ${fewOf(out)}`;
 };
 
 /**

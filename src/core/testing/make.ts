@@ -1,5 +1,5 @@
-import type { Budget } from '../drain/budget.ts';
-import type { EvictionRequest } from '../drain/eviction-request.ts';
+import type { Budget } from '../drain/budgets/budget.ts';
+import type { EvictionRequest } from '../drain/responders/eviction-request.ts';
 import type { Node } from '../hold/node.ts';
 import type { Lease } from '../lease/lease.ts';
 import type { Report } from '../maintenance/report.ts';

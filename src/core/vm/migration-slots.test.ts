@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { InFlightEviction } from '../drain/in-flight-eviction.ts';
-import type { Attempt } from '../drain/retry.ts';
+import type { InFlightEviction } from '../drain/budgets/in-flight-eviction.ts';
+import type { Attempt } from '../drain/outcome/retry.ts';
 import { at } from '../testing/make.ts';
 import { launcherOf, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
 import { roomFor } from './migration-slots.ts';

@@ -1,5 +1,5 @@
-import type { InFlightEviction } from '../drain/in-flight-eviction.ts';
-import type { Attempt } from '../drain/retry.ts';
+import type { InFlightEviction } from '../drain/budgets/in-flight-eviction.ts';
+import type { Attempt } from '../drain/outcome/retry.ts';
 import { isAsked, type VmPod, type VmsKnown } from './vm-pod.ts';
 
 const isLauncher = ({ podName }: InFlightEviction): boolean => podName.startsWith('virt-launcher-');

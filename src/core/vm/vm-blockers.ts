@@ -1,4 +1,4 @@
-import type { BlockerInfo } from '../drain/blocker.ts';
+import type { BlockerInfo } from '../drain/blockers/blocker.ts';
 import type { Pod } from '../pod/pod.ts';
 import { type KubeVirtSettings, unsaid, type VmMigration, whyNotMigratable } from './kubevirt.ts';
 import { type MigrationProgress, migrationProgressOf, type VmPod } from './vm-pod.ts';

@@ -1,6 +1,6 @@
-import { evaluate, type Result } from '../../cel/evaluate.ts';
-import { parse } from '../../cel/parse.ts';
-import { authorizer, type Bindings } from '../../cel/scope.ts';
+import { evaluate, type Result } from '../../cel/evaluate/evaluate.ts';
+import { authorizer, type Bindings } from '../../cel/evaluate/scope.ts';
+import { parse } from '../../cel/parse/parse.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
 import type { User } from '../access/asked.ts';
 import { authorize } from '../access/authorize.ts';

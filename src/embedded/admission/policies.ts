@@ -1,7 +1,7 @@
-import type { Result } from '../../cel/evaluate.ts';
-import { parse } from '../../cel/parse.ts';
-import { Lazy } from '../../cel/plain.ts';
-import type { Bindings } from '../../cel/scope.ts';
+import type { Result } from '../../cel/evaluate/evaluate.ts';
+import { Lazy } from '../../cel/evaluate/plain.ts';
+import type { Bindings } from '../../cel/evaluate/scope.ts';
+import { parse } from '../../cel/parse/parse.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { User } from '../access/asked.ts';
 import { denial, type Failure, forbidden } from '../failure.ts';

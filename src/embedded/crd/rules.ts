@@ -1,9 +1,9 @@
 import { check, mentions } from '../../cel/check.ts';
-import { evaluate } from '../../cel/evaluate.ts';
-import { parse } from '../../cel/parse.ts';
-import { Typed } from '../../cel/plain.ts';
-import type { Bindings } from '../../cel/scope.ts';
-import type { Expression } from '../../cel/syntax.ts';
+import { evaluate } from '../../cel/evaluate/evaluate.ts';
+import { Typed } from '../../cel/evaluate/plain.ts';
+import type { Bindings } from '../../cel/evaluate/scope.ts';
+import { parse } from '../../cel/parse/parse.ts';
+import type { Expression } from '../../cel/parse/syntax.ts';
 import { isObject, type Json, type JsonObject, sameJson } from '../../core/json.ts';
 import type { Cause } from '../failure.ts';
 import { items, objects, text } from '../object.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { maintenance } from '../../apis/maintenance.ts';
+import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { NodeReconciler } from '../../operator/node/node-reconciler.ts';
 import { noMeter } from '../../operator/ports.ts';

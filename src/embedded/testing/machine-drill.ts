@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { machineAdapter } from '../../apis/machine-adapter.ts';
-import { maintenance } from '../../apis/maintenance.ts';
+import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
+import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { MachineLimits } from '../../core/machine/snapshot.ts';
 import { namespacesOf } from '../../operator/cache/namespaces.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Budget } from '../../core/drain/budget.ts';
+import type { Budget } from '../../core/drain/budgets/budget.ts';
 import { makeBudget, makePod } from '../../core/testing/make.ts';
 import { BudgetIndex } from './budget-index.ts';
 import { Cache } from './cache.ts';

@@ -1,5 +1,5 @@
-import type { Budget } from '../../core/drain/budget.ts';
-import { budgetsOf } from '../../core/drain/budget.ts';
+import type { Budget } from '../../core/drain/budgets/budget.ts';
+import { budgetsOf } from '../../core/drain/budgets/budget.ts';
 import { sameJson } from '../../core/json.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import type { Cache } from './cache.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { maintenance } from '../../apis/maintenance.ts';
+import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import { readMaintenanceWindow } from '../../apis/maintenance-window.ts';
 import { readNode } from '../../core/hold/node.ts';
 import type { JsonObject } from '../../core/json.ts';

@@ -1,5 +1,5 @@
-import { type Attachment, readAttachment } from '../../core/drain/attachment.ts';
-import { type Budget, readBudget } from '../../core/drain/budget.ts';
+import { type Attachment, readAttachment } from '../../core/drain/blockers/attachment.ts';
+import { type Budget, readBudget } from '../../core/drain/budgets/budget.ts';
 import { type Node, readNode } from '../../core/hold/node.ts';
 import { isTaken, type Lease, readLease } from '../../core/lease/lease.ts';
 import { isControlPlane } from '../../core/quorum/quorum.ts';

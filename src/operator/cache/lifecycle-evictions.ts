@@ -4,13 +4,13 @@ import {
   evictionRequestsSelector,
   readEvictionRequest,
   triedAgainAfter,
-} from '../../core/drain/eviction-request.ts';
+} from '../../core/drain/responders/eviction-request.ts';
 import {
   type ActiveResponder,
   type LifecycleEviction,
   lifecycleEvictionsPath,
   readLifecycleEviction,
-} from '../../core/drain/lifecycle-eviction.ts';
+} from '../../core/drain/responders/lifecycle-eviction.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Api, Change } from '../ports.ts';

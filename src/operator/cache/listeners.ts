@@ -1,4 +1,4 @@
-import type { Budget } from '../../core/drain/budget.ts';
+import type { Budget } from '../../core/drain/budgets/budget.ts';
 import type { Node } from '../../core/hold/node.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';

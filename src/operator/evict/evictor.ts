@@ -1,6 +1,6 @@
-import { classify, type EvictionOutcome } from '../../core/drain/eviction-outcome.ts';
+import { classify, type EvictionOutcome } from '../../core/drain/outcome/eviction-outcome.ts';
+import { type Attempt, type EvictionMethod, nextAttempt } from '../../core/drain/outcome/retry.ts';
 import type { PodCall } from '../../core/drain/plan.ts';
-import { type Attempt, type EvictionMethod, nextAttempt } from '../../core/drain/retry.ts';
 import { isFinished, type Pod } from '../../core/pod/pod.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';

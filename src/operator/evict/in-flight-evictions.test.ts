@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { InFlightEviction } from '../../core/drain/in-flight-eviction.ts';
+import type { InFlightEviction } from '../../core/drain/budgets/in-flight-eviction.ts';
 import { at, makeBudget } from '../../core/testing/make.ts';
 import { InFlightEvictions } from './in-flight-evictions.ts';
 

@@ -1,5 +1,5 @@
-import type { Budget } from '../../core/drain/budget.ts';
-import { type InFlightEviction, isCounted, isGivenUp, isReflected } from '../../core/drain/in-flight-eviction.ts';
+import type { Budget } from '../../core/drain/budgets/budget.ts';
+import { type InFlightEviction, isCounted, isGivenUp, isReflected } from '../../core/drain/budgets/in-flight-eviction.ts';
 
 /** No budget has to be seen counting it (any more). */
 export const takesNothing = ({ budget, overrules = [] }: InFlightEviction): boolean => budget === undefined && overrules.length === 0;

@@ -1,5 +1,5 @@
-import { evictionRequestOf, evictionRequestsIn } from '../../core/drain/eviction-request.ts';
 import type { PodCall } from '../../core/drain/plan.ts';
+import { evictionRequestOf, evictionRequestsIn } from '../../core/drain/responders/eviction-request.ts';
 import { timeText } from '../../core/time.ts';
 import type { ApiCall, KubeEvent } from '../ports.ts';
 

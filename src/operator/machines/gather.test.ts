@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readMachineMaintenance } from '../../apis/machine-maintenance.ts';
+import { readMachineMaintenance } from '../../apis/machines/machine-maintenance.ts';
 import { type MachineKind, readMachine } from '../../core/machine/machine.ts';
 import { Cache } from '../cache/cache.ts';
 import { machineOf } from './gather.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { machineAdapter } from '../../apis/machine-adapter.ts';
-import { maintenance } from '../../apis/maintenance.ts';
+import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
+import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { MachineKind } from '../../core/machine/machine.ts';
 import { machineMaintenanceFinalizer } from '../../core/machine/writes.ts';

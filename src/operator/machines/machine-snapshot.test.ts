@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { machineAdapter } from '../../apis/machine-adapter.ts';
+import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
 import type { Node } from '../../core/hold/node.ts';
 import type { Machine, MachineSet } from '../../core/machine/machine.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { maintenance } from '../../apis/maintenance.ts';
+import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';

@@ -1,5 +1,5 @@
-import type { Budget } from '../../core/drain/budget.ts';
-import { freeOf } from '../../core/drain/in-flight-eviction.ts';
+import type { Budget } from '../../core/drain/budgets/budget.ts';
+import { freeOf } from '../../core/drain/budgets/in-flight-eviction.ts';
 import { decide } from '../../core/maintenance/decide.ts';
 import type { Decision, Write } from '../../core/maintenance/decision.ts';
 import { problemWrites } from '../../core/maintenance/problem.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { EvictionRequest } from '../../core/drain/eviction-request.ts';
-import type { ActiveResponder } from '../../core/drain/lifecycle-eviction.ts';
+import type { EvictionRequest } from '../../core/drain/responders/eviction-request.ts';
+import type { ActiveResponder } from '../../core/drain/responders/lifecycle-eviction.ts';
 import type { Node } from '../../core/hold/node.ts';
 import { type NodeSnapshot, noNotes } from '../../core/maintenance/snapshot.ts';
 import type { Pod } from '../../core/pod/pod.ts';

@@ -1,5 +1,5 @@
 import { compile, mentions } from '../../cel/check.ts';
-import { evaluate } from '../../cel/evaluate.ts';
+import { evaluate } from '../../cel/evaluate/evaluate.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { Machine } from '../../core/machine/machine.ts';
 import type { Plan } from '../../core/plan/plan.ts';

@@ -1,5 +1,5 @@
-import { evaluate } from '../../cel/evaluate.ts';
-import { Typed } from '../../cel/plain.ts';
+import { evaluate } from '../../cel/evaluate/evaluate.ts';
+import { Typed } from '../../cel/evaluate/plain.ts';
 import type { GateValue, PromqlGate } from '../../core/plan/gates/gate.ts';
 import { fewOf } from '../../core/text.ts';
 import type { FiringAlert, Sample, Told } from '../ports.ts';

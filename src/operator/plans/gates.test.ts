@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
-import { type Budget, readBudget } from '../../core/drain/budget.ts';
+import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-plan.ts';
+import { type Budget, readBudget } from '../../core/drain/budgets/budget.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { FiringAlert, Sample, Told } from '../ports.ts';
 import { planExpressions } from './expressions.ts';

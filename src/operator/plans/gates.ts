@@ -1,5 +1,5 @@
-import { evaluate } from '../../cel/evaluate.ts';
-import type { Budget } from '../../core/drain/budget.ts';
+import { evaluate } from '../../cel/evaluate/evaluate.ts';
+import type { Budget } from '../../core/drain/budgets/budget.ts';
 import type { Gate, GateValue, WorkloadGate } from '../../core/plan/gates/gate.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import { fewOf } from '../../core/text.ts';

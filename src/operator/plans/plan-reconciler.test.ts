@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { machineAdapter } from '../../apis/machine-adapter.ts';
-import { maintenance } from '../../apis/maintenance.ts';
-import { planAdapter } from '../../apis/plan-adapter.ts';
+import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
+import { maintenance } from '../../apis/maintenance/maintenance.ts';
+import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { namespacesOf } from '../cache/namespaces.ts';

@@ -1,4 +1,4 @@
-import type { Budget } from '../../core/drain/budget.ts';
+import type { Budget } from '../../core/drain/budgets/budget.ts';
 import { isObject, type JsonObject, mergePatch } from '../../core/json.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { PlanAdapter } from '../../core/plan/adapter.ts';

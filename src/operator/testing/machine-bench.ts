@@ -1,5 +1,5 @@
-import { machineAdapter } from '../../apis/machine-adapter.ts';
-import { maintenance } from '../../apis/maintenance.ts';
+import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
+import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { isObject } from '../../core/json.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';

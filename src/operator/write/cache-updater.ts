@@ -1,4 +1,4 @@
-import { readEvictionRequest } from '../../core/drain/eviction-request.ts';
+import { readEvictionRequest } from '../../core/drain/responders/eviction-request.ts';
 import { readNode } from '../../core/hold/node.ts';
 import { isObject } from '../../core/json.ts';
 import { readLease } from '../../core/lease/lease.ts';

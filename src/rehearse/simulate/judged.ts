@@ -1,5 +1,5 @@
-import type { Blocker } from '../../core/drain/blocker.ts';
-import { readBudget } from '../../core/drain/budget.ts';
+import type { Blocker } from '../../core/drain/blockers/blocker.ts';
+import { readBudget } from '../../core/drain/budgets/budget.ts';
 import { evacuate } from '../../core/maintenance/decide.ts';
 import { type DrainInputs, snapshotOf } from '../../core/maintenance/drain-inputs.ts';
 import { readPod } from '../../core/pod/pod.ts';

@@ -1,4 +1,4 @@
-import { readBudget } from '../../core/drain/budget.ts';
+import { readBudget } from '../../core/drain/budgets/budget.ts';
 import { matches } from '../../core/pod/selector.ts';
 import { requestsOf } from '../../embedded/actors/resources.ts';
 import { isFinished, isReady, nodeOf } from '../../embedded/controllers/pods.ts';

@@ -1,4 +1,4 @@
-import type { Blocker } from '../../core/drain/blocker.ts';
+import type { Blocker } from '../../core/drain/blockers/blocker.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
 import { readTime } from '../../core/time.ts';

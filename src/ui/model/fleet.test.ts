@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BlockerView, HoldView, NodeView } from '../../web/dashboard/scene.ts';
+import type { BlockerView, HoldView, NodeSummary } from '../../web/dashboard/scene.ts';
 import { makeHold, makeNode } from '../testing/make-node.ts';
 import { isView, readView, viewText } from './address.ts';
 import { countsOf, fleetStateOf, type Grouping, groupsOf, stepOf } from './fleet.ts';
 
 const stuck: BlockerView = { cause: 'BudgetNeverAllows', what: 'shop/pay-1', message: 'the budget allows none', stuck: true };
 
-const held = (key: string, over: Partial<HoldView>, node: Partial<NodeView> = {}): NodeView =>
+const held = (key: string, over: Partial<HoldView>, node: Partial<NodeSummary> = {}): NodeSummary =>
   makeNode(key, { cordoned: true, holds: [makeHold(over)], ...node });
 
 const asked = (grouping: Grouping, search = '') => ({ grouping, search, awaited: new Set<string>() });
 
 /** Groups in words: `north: w1 blocked, w2 service`. */
-const told = (nodes: readonly NodeView[], grouping: Grouping, search = ''): readonly string[] =>
+const told = (nodes: readonly NodeSummary[], grouping: Grouping, search = ''): readonly string[] =>
   groupsOf(nodes, asked(grouping, search), []).map(
     ({ name, cells }) => `${name}: ${cells.map(({ key, state }) => `${key} ${state}`).join(', ')}`,
   );
 
-const states: readonly (readonly [node: NodeView, state: string])[] = [
+const states: readonly (readonly [node: NodeSummary, state: string])[] = [
   [makeNode('w1'), 'service'],
   [makeNode('w1', { cordoned: true }), 'cordoned'],
   [makeNode('w1', { ready: 'unknown' }), 'unready'],

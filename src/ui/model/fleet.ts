@@ -1,4 +1,4 @@
-import type { NodeView } from '../../web/dashboard/scene.ts';
+import type { NodeSummary } from '../../web/dashboard/scene.ts';
 import { collator } from './order.ts';
 import { nodeBadge } from './words.ts';
 
@@ -43,19 +43,19 @@ export type Cell = { readonly key: string; readonly state: FleetState };
 export type CellGroup = { readonly name: string; readonly cells: readonly Cell[] };
 
 /** How a node stands. `isAwaited`: something announced about its machine waits for somebody. */
-export const fleetStateOf = (node: NodeView, isAwaited: boolean): FleetState => {
+export const fleetStateOf = (node: NodeSummary, isAwaited: boolean): FleetState => {
   const { tone } = nodeBadge(node);
   if (tone === 'held') return node.holds.some(({ drained }) => drained) ? 'held' : 'waiting';
   return isAwaited && attention[tone] === attention.service ? 'waiting' : tone;
 };
 
-const groupName = (node: NodeView, grouping: Grouping): string => {
+const groupName = (node: NodeSummary, grouping: Grouping): string => {
   if (grouping === 'plan') return node.holds.find(({ plan }) => plan !== undefined)?.plan ?? node.plan ?? '';
   return node[grouping];
 };
 
 /** Whether a search for that text finds the node, by name, place, pool, plan or state. */
-export const isFound = (node: NodeView, state: FleetState, text: string): boolean => {
+export const isFound = (node: NodeSummary, state: FleetState, text: string): boolean => {
   const wanted = text.trim().toLowerCase();
   return (
     wanted === '' || `${node.key} ${node.zone} ${node.pool} ${groupName(node, 'plan')} ${fleetWords[state]}`.toLowerCase().includes(wanted)
@@ -76,7 +76,7 @@ const urgency = ({ cells: [first] }: CellGroup): number => attention[first?.stat
 
 /** The nodes that are looked for, in groups. A group that is as it was before is the same object, so that nobody draws it anew. */
 export const groupsOf = (
-  nodes: readonly NodeView[],
+  nodes: readonly NodeSummary[],
   { grouping, awaited, search }: Asked,
   before: readonly CellGroup[],
 ): readonly CellGroup[] => {

@@ -47,6 +47,6 @@ test('windows: open or closed, and until when', () => {
   assert.equal(windowText({ key: 'w', open: true, until: '2026-01-02T14:00:00Z' }, now), 'open, closes in about 2 h 0 min');
   assert.equal(windowText({ key: 'w', open: false, until: '2026-01-04T12:00:00Z' }, now), 'closed, opens in about 2 days');
   assert.equal(windowText({ key: 'w', open: true }, now), 'open');
-  assert.equal(windowText({ key: 'w' }, now), 'not known yet whether it is open');
+  assert.equal(windowText({ key: 'w' }, now), 'no state reported yet');
   assert.equal(windowText({ key: 'w', problem: 'no such zone' }, now), 'never open: no such zone');
 });

@@ -18,15 +18,15 @@ const kindWords: Readonly<Record<EventKind, string>> = {
 };
 
 const phaseWords: Readonly<Record<MachinePhase, string>> = {
-  Pending: 'just announced',
+  Pending: 'announced',
   AwaitingApproval: 'waiting for approval',
-  Scheduled: 'planned',
-  Surging: 'another machine comes first',
+  Scheduled: 'scheduled',
+  Surging: 'adding another machine first',
   Draining: 'being drained',
   Drained: 'drained, waiting for the cloud',
   Replacing: 'being replaced',
-  Releasing: 'coming back',
-  Notified: 'noted',
+  Releasing: 'being released',
+  Notified: 'reported',
   Succeeded: 'done',
   Cancelled: 'cancelled',
 };
@@ -67,7 +67,7 @@ export const toneOf = ({ phase }: MachineView): 'unready' | 'draining' | 'held' 
 /** Whether a window is open, and for how long that stays so. */
 export const windowText = ({ open, until: at, problem }: WindowView, nowMs: number): string => {
   if (problem !== undefined) return `never open: ${problem}`;
-  if (open === undefined) return 'not known yet whether it is open';
+  if (open === undefined) return 'no state reported yet';
   const word = open ? 'open' : 'closed';
   return at === undefined ? word : `${word}, ${open ? 'closes' : 'opens'} ${until(at, nowMs)}`;
 };

@@ -1,5 +1,5 @@
-import { groupBlockers } from '../../core/drain/blocker-groups.ts';
-import type { Delta, MachineView, NodeView, PlanView } from '../../web/dashboard/scene.ts';
+import { groupBlockers } from '../../core/drain/blockers/blocker-groups.ts';
+import type { Delta, MachineView, NodeSummary, PlanSummary } from '../../web/dashboard/scene.ts';
 import { kindsOf, phaseOf } from './machine-words.ts';
 import type { Move } from './moves.ts';
 import { planBadge } from './plan-words.ts';
@@ -27,7 +27,7 @@ const line = (at: string, about: string, text: string, { warning = false, loud =
   return { key: `news-${numbers.next}`, at, about, text, warning, loud, recorded };
 };
 
-const blockersOf = (node: NodeView | undefined): ReturnType<typeof groupBlockers> =>
+const blockersOf = (node: NodeSummary | undefined): ReturnType<typeof groupBlockers> =>
   groupBlockers((node?.holds ?? []).flatMap(({ blockers }) => blockers.filter(({ stuck }) => stuck)));
 
 const stories: Readonly<Record<string, string>> = {
@@ -43,7 +43,7 @@ const stories: Readonly<Record<string, string>> = {
 /** Of these the operator makes events. */
 const recorded: ReadonlySet<string> = new Set(['draining', 'held', 'returning', 'failed']);
 
-const oneNode = (before: NodeView | undefined, node: NodeView, at: string): readonly News[] => {
+const oneNode = (before: NodeSummary | undefined, node: NodeSummary, at: string): readonly News[] => {
   if (before === undefined) return node.missing ? [] : [line(at, node.key, 'has joined the cluster')];
   const told = new Set(blockersOf(before).map(({ message }) => message));
   const blockers = blockersOf(node)
@@ -62,7 +62,7 @@ const oneNode = (before: NodeView | undefined, node: NodeView, at: string): read
 
 /** What has become of nodes. */
 export const nodeNews = (
-  before: ReadonlyMap<string, NodeView | undefined>,
+  before: ReadonlyMap<string, NodeSummary | undefined>,
   { nodes = [], gone = {} }: Delta,
   at: string,
 ): readonly News[] => [
@@ -83,7 +83,7 @@ export const machineNews = (before: ReadonlyMap<string, MachineView>, { machines
   });
 
 /** What becomes of plans. Every change of phase is an event of the operator's too. */
-export const planNews = (before: ReadonlyMap<string, PlanView>, { plans = [] }: Delta, at: string): readonly News[] =>
+export const planNews = (before: ReadonlyMap<string, PlanSummary>, { plans = [] }: Delta, at: string): readonly News[] =>
   plans.flatMap(plan => {
     const known = before.get(plan.key);
     if (known === undefined || known.phase === plan.phase) return [];

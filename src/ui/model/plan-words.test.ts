@@ -21,7 +21,7 @@ const counts = { due: 1200, blocked: 0, inFlight: 2, done: 1, failed: 0, skipped
 test('nodes by state: what there is nothing of is not said', () => {
   assert.equal(countsText(makePlan({ counts })), '1,200 due, 2 in flight, 1 done');
   assert.equal(countsText(makePlan({ counts: { ...counts, due: 0, inFlight: 0, done: 0 } })), 'no node is due');
-  assert.equal(countsText(makePlan()), 'no operator has looked at it yet');
+  assert.equal(countsText(makePlan()), 'not reconciled by an operator yet');
 });
 
 test('progress counts the nodes of all stages', () => {
@@ -54,7 +54,7 @@ test('a message is shown where it says more than the rest', () => {
 
 test('a failure: where, why, and whether the node is still held', () => {
   const failure = { node: 'w1', stage: 'rest', step: 'Working', message: 'exit code 1', at: '', held: true };
-  assert.equal(failureText(failure), 'being worked on: exit code 1; the node stays held');
+  assert.equal(failureText(failure), 'work in progress: exit code 1; the node stays held');
   assert.equal(failureText({ ...failure, step: 'Dancing', held: false }), 'Dancing: exit code 1');
   assert.equal(failureText({ ...failure, step: '', held: false }), 'exit code 1');
 });

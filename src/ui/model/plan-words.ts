@@ -7,7 +7,7 @@ import type {
   PlanFailureView,
   PlanNodeView,
   PlanStageView,
-  PlanView,
+  PlanSummary,
   PlanWaitView,
 } from '../../web/dashboard/scene.ts';
 import { type NodeBadge, since, until } from './words.ts';
@@ -15,8 +15,8 @@ import { type NodeBadge, since, until } from './words.ts';
 /** What the dashboard says of plans, as text. Pure. */
 
 const phaseWords: Readonly<Record<PlanPhase, string>> = {
-  Pending: 'Not begun',
-  AwaitingApproval: 'Waits for approval',
+  Pending: 'Not started',
+  AwaitingApproval: 'Waiting for approval',
   Running: 'Running',
   Paused: 'Paused',
   Halted: 'Halted',
@@ -37,24 +37,24 @@ const tones: Readonly<Record<PlanPhase, NodeBadge['tone']>> = {
 };
 
 const stateWords: Readonly<Record<NodeState, string>> = {
-  Starting: 'begins',
+  Starting: 'starting',
   Holding: 'being drained',
-  Working: 'being worked on',
+  Working: 'work in progress',
   Rebooting: 'rebooting',
   Verifying: 'being verified',
-  Soaking: 'has its quiet time',
-  Releasing: 'coming back',
+  Soaking: 'soaking',
+  Releasing: 'being released',
 };
 
 /** A stage whose nodes are done waits for its quiet time, or for somebody. */
-const stageWords: Readonly<Record<string, string>> = { Pending: 'to come', Running: 'running', Soaking: 'waits', Complete: 'complete' };
+const stageWords: Readonly<Record<string, string>> = { Pending: 'pending', Running: 'running', Soaking: 'waiting', Complete: 'complete' };
 
 /** How far a stage is: `running, 1 of 3`. */
 export const stageText = ({ phase, done, selected }: PlanStageView): string =>
   `${own(stageWords, phase) ?? phase.toLowerCase()}, ${done} of ${selected}`;
 
 /** How a plan stands: how it looks, and what is said of it. */
-export const planBadge = ({ phase }: PlanView): NodeBadge => ({ tone: tones[phase], word: phaseWords[phase] });
+export const planBadge = ({ phase }: PlanSummary): NodeBadge => ({ tone: tones[phase], word: phaseWords[phase] });
 
 /** How far a node in flight is, and since when. */
 export const nodeStateText = ({ state, since: at }: PlanNodeView, nowMs: number): string => {
@@ -72,20 +72,20 @@ const countWords: readonly (readonly [keyof PlanCountsView, string])[] = [
 ];
 
 /** `5 due, 1 in flight`: what there is nothing of is not said. */
-export const countsText = ({ counts }: PlanView): string => {
-  if (counts === undefined) return 'no operator has looked at it yet';
+export const countsText = ({ counts }: PlanSummary): string => {
+  if (counts === undefined) return 'not reconciled by an operator yet';
   const said = countWords.flatMap(([name, word]) => (counts[name] > 0 ? [`${counts[name].toLocaleString('en')} ${word}`] : []));
   return said.length === 0 ? 'no node is due' : said.join(', ');
 };
 
 /** Nodes of all stages, and how many of them are done: what takes part in this run. */
-export const progressOf = ({ counts, stages }: PlanView): { readonly done: number; readonly all: number } => ({
+export const progressOf = ({ counts, stages }: PlanSummary): { readonly done: number; readonly all: number } => ({
   done: counts?.done ?? 0,
   all: stages.reduce((sum, { selected }) => sum + selected, 0),
 });
 
 /** The state in a sentence, where it says more than the counts and what the plan waits for. */
-export const messageOf = ({ phase, message, waiting }: PlanView): string => {
+export const messageOf = ({ phase, message, waiting }: PlanSummary): string => {
   const isSaid = phase === 'Running' || phase === 'Complete' || phase === 'Paused' || waiting.some(({ who }) => who === message);
   return isSaid ? '' : message;
 };
@@ -106,7 +106,7 @@ export const failureText = ({ step, message, held }: PlanFailureView): string =>
 export const approvalText = ({ stage }: PlanApprovalView): string => (stage === undefined ? 'the run' : `what follows stage ${stage}`);
 
 /** What can be done to a plan. Paused or not is as the spec has it, whether the operator has seen it or not. */
-export const switchOf = ({ paused, aborted, deleting }: PlanView): 'pause' | 'resume' | undefined => {
+export const switchOf = ({ paused, aborted, deleting }: PlanSummary): 'pause' | 'resume' | undefined => {
   if (deleting || aborted) return undefined;
   return paused ? 'resume' : 'pause';
 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PlanForecastView, PlanView } from '../../web/dashboard/scene.ts';
+import type { PlanForecastView, PlanSummary } from '../../web/dashboard/scene.ts';
 import { makePlan } from '../testing/make-plan.ts';
 import { chartOf, chartText, forecastTexts, timeWords } from './rollout.ts';
 
@@ -24,7 +24,7 @@ const forecast = (over: Partial<PlanForecastView> = {}): PlanForecastView => ({
 });
 
 /** Ten nodes, from ten o'clock: the chart is 300 wide and 84 high. */
-const rollout = (over: Partial<PlanView> = {}): PlanView =>
+const rollout = (over: Partial<PlanSummary> = {}): PlanSummary =>
   makePlan({
     startedAt: at('10:00'),
     stages: [{ name: 'all', phase: 'Running', selected: 10, done: 5 }],
@@ -78,21 +78,21 @@ test('a run that is over is drawn up to its last node, with what was foretold at
   const over = rollout({ phase: 'Complete', history, forecast: forecast() });
   const drawn = chartOf(over, Date.parse('2026-05-03T00:00:00Z'));
   assert.deepEqual([drawn?.to, drawn?.firstEnd, drawn?.foretold, drawn?.now], [Date.parse(at('10:50')), 300, undefined, undefined]);
-  assert.deepEqual(forecastTexts(over, when), ['Over at 10:45; at first 10:50 was foretold.']);
+  assert.deepEqual(forecastTexts(over, when), ['Ended at 10:45; the first forecast was 10:50.']);
 });
 
 test('the forecast in sentences', () => {
   assert.deepEqual(forecastTexts(rollout({ forecast: forecast() }), when), [
-    'Foretold at 10:25: it ends at 11:00, nine times in ten by 11:30, 10 min later than at first.',
-    '40 pods moved, 3 of them again; at the lowest 2 of 4 of shop/web are ready.',
+    'Forecast of 10:25: the plan ends at 11:00, 10 min later than first forecast; 9 of 10 simulated runs end by 11:30.',
+    '40 pods moved, 3 of them again; lowest availability: shop/web, 2 of 4 ready.',
   ]);
   const night = forecast({ end: '2026-05-02T02:00:00Z', latestEnd: '2026-05-02T02:10:00Z', firstEnd: '2026-05-02T02:00:00Z', windows: 2 });
   assert.deepEqual(forecastTexts(rollout({ forecast: { ...night, lowest: [] } }), when), [
-    'Foretold at 10:25: it ends at May 2, 02:00, nine times in ten by May 2, 02:10.',
-    '40 pods moved, 3 of them again, in 2 openings of its windows.',
+    'Forecast of 10:25: the plan ends at May 2, 02:00; 9 of 10 simulated runs end by May 2, 02:10.',
+    '40 pods moved, 3 of them again, in 2 openings of the windows.',
   ]);
   const { end: _, latestEnd: __, firstEnd: ___, ...never } = forecast({ finishes: false });
-  assert.match(forecastTexts(rollout({ forecast: never }), when)[0] ?? '', /^Foretold at 10:25: it does not finish\.$/);
+  assert.match(forecastTexts(rollout({ forecast: never }), when)[0] ?? '', /^Forecast of 10:25: the plan does not finish\.$/);
   assert.deepEqual(forecastTexts(rollout(), when), []);
 });
 
@@ -100,5 +100,5 @@ test('the chart in words', () => {
   const plan = rollout({ forecast: forecast(), deadline: at('12:00') });
   const drawn = chartOf(plan, now);
   assert.ok(drawn);
-  assert.equal(chartText(plan, when, drawn), 'Nodes done from 10:00 to 12:00: 5 of 10, foretold to end at 11:00, deadline 12:00');
+  assert.equal(chartText(plan, when, drawn), 'Nodes done from 10:00 to 12:00: 5 of 10, forecast to end at 11:00, deadline 12:00');
 });

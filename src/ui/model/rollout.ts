@@ -1,4 +1,4 @@
-import type { PlanForecastView, PlanPointView, PlanView } from '../../web/dashboard/scene.ts';
+import type { PlanForecastView, PlanPointView, PlanSummary } from '../../web/dashboard/scene.ts';
 import { progressOf } from './plan-words.ts';
 import { span } from './words.ts';
 
@@ -31,13 +31,13 @@ const msOf = (time: string | undefined): number | undefined => {
   return Number.isNaN(ms) ? undefined : ms;
 };
 
-const isOver = ({ phase }: PlanView): boolean => phase === 'Complete' || phase === 'Aborted';
+const isOver = ({ phase }: PlanSummary): boolean => phase === 'Complete' || phase === 'Aborted';
 
 /** A run that is over is drawn up to its last change. */
-const currentMs = (plan: PlanView, nowMs: number): number => (isOver(plan) ? (msOf(plan.history.at(-1)?.at) ?? nowMs) : nowMs);
+const currentMs = (plan: PlanSummary, nowMs: number): number => (isOver(plan) ? (msOf(plan.history.at(-1)?.at) ?? nowMs) : nowMs);
 
 /** What is still to come of a forecast. */
-const endsOf = (plan: PlanView): { readonly end?: number; readonly latest?: number } => {
+const endsOf = (plan: PlanSummary): { readonly end?: number; readonly latest?: number } => {
   const end = isOver(plan) ? undefined : msOf(plan.forecast?.end);
   return end === undefined ? {} : { end, latest: Math.max(end, msOf(plan.forecast?.latestEnd) ?? end) };
 };
@@ -55,7 +55,7 @@ const stepsOf = (history: readonly PlanPointView[], until: number): readonly (re
 };
 
 /** Undefined: no run has begun, or there is nothing to be compared. */
-export const chartOf = (plan: PlanView, nowMs: number): RolloutChart | undefined => {
+export const chartOf = (plan: PlanSummary, nowMs: number): RolloutChart | undefined => {
   const { all } = progressOf(plan);
   const from = msOf(plan.startedAt);
   const [first] = plan.history;
@@ -96,7 +96,7 @@ const leastDrift = 30;
 
 const driftText = ({ end, firstEnd }: PlanForecastView): string => {
   const drift = ((msOf(end) ?? 0) - (msOf(firstEnd) ?? msOf(end) ?? 0)) / 1000;
-  return Math.abs(drift) < leastDrift ? '' : `, ${span(Math.abs(drift))} ${drift > 0 ? 'later' : 'earlier'} than at first`;
+  return Math.abs(drift) < leastDrift ? '' : `, ${span(Math.abs(drift))} ${drift > 0 ? 'later' : 'earlier'} than first forecast`;
 };
 
 /** A time of day; with the day where it is another one. */
@@ -115,33 +115,33 @@ export const timeWords = (nowMs: number, timeZone?: string): TimeWords => {
 
 const endText = (forecast: PlanForecastView, when: TimeWords): string => {
   const [end, latest] = [msOf(forecast.end), msOf(forecast.latestEnd)];
-  if (end === undefined) return forecast.finishes ? 'nothing is left to do' : 'it does not finish';
-  return `it ends at ${when(end)}${latest === undefined ? '' : `, nine times in ten by ${when(latest)}`}${driftText(forecast)}`;
+  if (end === undefined) return forecast.finishes ? 'no node is left' : 'the plan does not finish';
+  return `the plan ends at ${when(end)}${driftText(forecast)}${latest === undefined ? '' : `; 9 of 10 simulated runs end by ${when(latest)}`}`;
 };
 
 const movesText = ({ podsMoved, podsMovedAgain, windows }: PlanForecastView): string =>
-  `${podsMoved.toLocaleString('en')} ${podsMoved === 1 ? 'pod' : 'pods'} moved, ${podsMovedAgain} of them again${windows > 1 ? `, in ${windows} openings of its windows` : ''}`;
+  `${podsMoved.toLocaleString('en')} ${podsMoved === 1 ? 'pod' : 'pods'} moved, ${podsMovedAgain} of them again${windows > 1 ? `, in ${windows} openings of the windows` : ''}`;
 
 /** What has been foretold, in sentences; of a run that is over, what had been. */
-export const forecastTexts = (plan: PlanView, when: TimeWords): readonly string[] => {
+export const forecastTexts = (plan: PlanSummary, when: TimeWords): readonly string[] => {
   const { forecast, history } = plan;
   if (forecast === undefined) return [];
   const [foretold, over] = [msOf(forecast.firstEnd ?? forecast.end), msOf(history.at(-1)?.at)];
   if (isOver(plan))
-    return foretold === undefined || over === undefined ? [] : [`Over at ${when(over)}; at first ${when(foretold)} was foretold.`];
+    return foretold === undefined || over === undefined ? [] : [`Ended at ${when(over)}; the first forecast was ${when(foretold)}.`];
   const at = msOf(forecast.rehearsedAt);
   const [worst] = forecast.lowest;
   return [
-    `Foretold${at === undefined ? '' : ` at ${when(at)}`}: ${endText(forecast, when)}.`,
-    `${movesText(forecast)}${worst === undefined ? '' : `; at the lowest ${worst.ready} of ${worst.replicas} of ${worst.workload} are ready`}.`,
+    `Forecast${at === undefined ? '' : ` of ${when(at)}`}: ${endText(forecast, when)}.`,
+    `${movesText(forecast)}${worst === undefined ? '' : `; lowest availability: ${worst.workload}, ${worst.ready} of ${worst.replicas} ready`}.`,
   ];
 };
 
 /** What the chart shows, for those who cannot see it. */
-export const chartText = (plan: PlanView, when: TimeWords, { from, to }: RolloutChart): string => {
+export const chartText = (plan: PlanSummary, when: TimeWords, { from, to }: RolloutChart): string => {
   const { done, all } = progressOf(plan);
   const [end, deadline] = [endsOf(plan).end, msOf(plan.deadline)];
-  const ahead = end === undefined ? '' : `, foretold to end at ${when(end)}`;
+  const ahead = end === undefined ? '' : `, forecast to end at ${when(end)}`;
   const due = deadline === undefined ? '' : `, deadline ${when(deadline)}`;
   return `Nodes done from ${when(from)} to ${when(to)}: ${done} of ${all}${ahead}${due}`;
 };

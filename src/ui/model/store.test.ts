@@ -189,7 +189,7 @@ test('plans that are over come last, and each phase is told once', () => {
   store.apply({ plans: [makePlan({ key: 'c', phase: 'AwaitingApproval', message: 'still' })] });
   store.apply({ plans: [makePlan({ key: 'c', phase: 'Complete' })], gone: { plans: ['d'] } });
   assert.deepEqual(shown(), ['a', 'b', 'c']);
-  assert.deepEqual(told().toReversed(), ['plan c waits for approval', 'plan c complete']);
+  assert.deepEqual(told().toReversed(), ['plan c waiting for approval', 'plan c complete']);
   store.replace(makeScene());
   assert.deepEqual(shown(), []);
 });

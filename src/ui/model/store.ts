@@ -5,8 +5,8 @@ import type {
   Delta,
   MachineView,
   MomentView,
-  NodeView,
-  PlanView,
+  NodeSummary,
+  PlanSummary,
   Scene,
   WindowView,
   WorkloadView,
@@ -20,13 +20,13 @@ import { isControlPlane } from './words.ts';
 const byName = (one: { readonly key: string }, other: { readonly key: string }): number => collator.compare(one.key, other.key);
 
 /** Control plane first, then by name, numbers as numbers. */
-const byRank = (one: NodeView, other: NodeView): number =>
+const byRank = (one: NodeSummary, other: NodeSummary): number =>
   Number(isControlPlane(other)) - Number(isControlPlane(one)) || byName(one, other);
 
 /** Those that are over come last. */
-const byEnd = (one: PlanView, other: PlanView): number => Number(isOver(one)) - Number(isOver(other)) || byName(one, other);
+const byEnd = (one: PlanSummary, other: PlanSummary): number => Number(isOver(one)) - Number(isOver(other)) || byName(one, other);
 
-const isOver = ({ phase }: PlanView): boolean => phase === 'Complete' || phase === 'Aborted';
+const isOver = ({ phase }: PlanSummary): boolean => phase === 'Complete' || phase === 'Aborted';
 
 /** The lowest first: of equal shares, the one with more replicas. */
 const byLow = ({ lowest: one }: WorkloadView, { lowest: other }: WorkloadView): number =>
@@ -43,28 +43,28 @@ const noMachines: readonly MachineView[] = [];
 export class DashboardStore {
   readonly facts = signal<DashboardInfo | undefined>(undefined);
   /** Control plane first, then by name. */
-  readonly nodes = signal<readonly NodeView[]>([]);
+  readonly nodes = signal<readonly NodeSummary[]>([]);
   readonly zones = signal<readonly Zone[]>([]);
   /** Nodes that somebody holds, the longest first. */
-  readonly held = signal<readonly NodeView[]>([]);
+  readonly held = signal<readonly NodeSummary[]>([]);
   readonly budgets = signal<readonly BudgetView[]>([]);
   readonly moments = signal<readonly MomentView[]>([]);
   /** Machine maintenances that are not over, the longest known first. */
   readonly machines = signal<readonly MachineView[]>([]);
   readonly windows = signal<readonly WindowView[]>([]);
   /** Those that are over last, by name. */
-  readonly plans = signal<readonly PlanView[]>([]);
+  readonly plans = signal<readonly PlanSummary[]>([]);
   /** Newest first. */
   readonly news = signal<readonly News[]>([]);
   /** Workloads that have been low, the worst first. */
   readonly lows = signal<readonly WorkloadView[]>([]);
   readonly pods: Pods;
-  readonly #nodes = new Map<string, Signal<NodeView | undefined>>();
+  readonly #nodes = new Map<string, Signal<NodeSummary | undefined>>();
   readonly #lows = new Map<string, WorkloadView>();
   readonly #machines = new Map<string, MachineView>();
   readonly #machinesOn = new Map<string, Signal<readonly MachineView[]>>();
   readonly #windows = new Map<string, WindowView>();
-  readonly #plans = new Map<string, PlanView>();
+  readonly #plans = new Map<string, PlanSummary>();
   readonly #budgets = new Map<string, BudgetView>();
   readonly #moments = new Map<string, MomentView>();
   readonly #now: () => number;
@@ -79,7 +79,7 @@ export class DashboardStore {
   }
 
   /** undefined for a node that is not there, for as long as it is not. */
-  node(key: string): ReadonlySignal<NodeView | undefined> {
+  node(key: string): ReadonlySignal<NodeSummary | undefined> {
     return this.#nodeSignal(key);
   }
 
@@ -164,7 +164,7 @@ export class DashboardStore {
   #arrange(): void {
     if (this.#isDisordered) this.#sort();
     const nodes = this.#order.flatMap(key => this.#nodeSignal(key).peek() ?? []);
-    const sinceOf = ({ holds }: NodeView): string => holds[0]?.since ?? '';
+    const sinceOf = ({ holds }: NodeSummary): string => holds[0]?.since ?? '';
     this.nodes.value = nodes;
     this.held.value = nodes
       .filter(({ holds }) => holds.length > 0)
@@ -181,7 +181,7 @@ export class DashboardStore {
       .sort((one, other) => collator.compare(one.zone, other.zone));
   }
 
-  #applyNodes(nodes: readonly NodeView[], gone: readonly string[]): void {
+  #applyNodes(nodes: readonly NodeSummary[], gone: readonly string[]): void {
     for (const node of nodes) {
       const known = this.#nodeSignal(node.key);
       const before = known.peek();
@@ -206,8 +206,8 @@ export class DashboardStore {
     }
   }
 
-  #nodeSignal(key: string): Signal<NodeView | undefined> {
-    const known = this.#nodes.get(key) ?? signal<NodeView | undefined>(undefined);
+  #nodeSignal(key: string): Signal<NodeSummary | undefined> {
+    const known = this.#nodes.get(key) ?? signal<NodeSummary | undefined>(undefined);
     this.#nodes.set(key, known);
     return known;
   }

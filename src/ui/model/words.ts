@@ -1,4 +1,4 @@
-import type { HoldView, NodeView, PodCountsView, PodPhase } from '../../web/dashboard/scene.ts';
+import type { HoldView, NodeSummary, PodCountsView, PodPhase } from '../../web/dashboard/scene.ts';
 
 /** What the dashboard says, as text. Pure. */
 
@@ -35,7 +35,7 @@ export type NodeBadge = {
   readonly word: string;
 };
 
-const heldBadge = (node: NodeView): NodeBadge | undefined => {
+const heldBadge = (node: NodeSummary): NodeBadge | undefined => {
   const hold = node.holds.find(({ deleting }) => !deleting) ?? node.holds[0];
   if (hold === undefined) return undefined;
   if (hold.deleting) return { tone: 'returning', word: 'Coming back' };
@@ -45,7 +45,7 @@ const heldBadge = (node: NodeView): NodeBadge | undefined => {
   return hold.blockers.some(({ stuck }) => stuck) ? { tone: 'blocked', word: 'Blocked' } : { tone: 'draining', word: 'Draining' };
 };
 
-export const nodeBadge = (node: NodeView): NodeBadge => {
+export const nodeBadge = (node: NodeSummary): NodeBadge => {
   if (node.replaced) return { tone: 'returning', word: 'Being replaced' };
   if (node.missing) return { tone: 'failed', word: 'No such node' };
   const held = heldBadge(node);
@@ -54,7 +54,7 @@ export const nodeBadge = (node: NodeView): NodeBadge => {
   return node.cordoned ? { tone: 'cordoned', word: 'Cordoned' } : { tone: 'service', word: 'In service' };
 };
 
-export const isControlPlane = ({ roles }: NodeView): boolean => roles.includes('control-plane') || roles.includes('master');
+export const isControlPlane = ({ roles }: NodeSummary): boolean => roles.includes('control-plane') || roles.includes('master');
 
 /** How a pod stands, `blocked` over all else that it is. */
 export type PodState = PodPhase | 'blocked';

@@ -1,10 +1,10 @@
 import { computed } from '@preact/signals';
 import { follower, narrow, notice, selected, store } from '../page.ts';
-import { Dialogs } from './dialogs.tsx';
+import { Dialogs } from './dialogs/dialogs.tsx';
 import { Header, WatchErrorList } from './header.tsx';
+import { Zones } from './nodes/zones.tsx';
 import { Side } from './side.tsx';
 import { TimeLine } from './time-line.tsx';
-import { Zones } from './zones.tsx';
 
 /** Read out as it happens: what becomes of nodes, not of every pod. */
 const spoken = computed(() => {

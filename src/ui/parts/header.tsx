@@ -37,7 +37,7 @@ export const Header = () => {
         Drydock <span class="cluster">{facts?.cluster ?? ''}</span>
       </h1>
       {facts !== undefined && (
-        <ul class="figures" aria-label="The cluster in figures">
+        <ul class="figures" aria-label="Cluster totals">
           <Figure count={nodes} noun={nodes === 1 ? 'node' : 'nodes'} />
           <Figure count={store.pods.count.value} noun="pods" />
           <Figure count={store.held.value.length} noun="held" tone="held" />
@@ -61,7 +61,7 @@ export const WatchErrorList = () => {
   return (
     <>
       {facts.loading.length > 0 && (
-        <p class="page-trouble quiet">Reading the cluster: {plural(facts.loading.length, 'collection')} to go…</p>
+        <p class="page-trouble quiet">Reading the cluster: {plural(facts.loading.length, 'collection')} left…</p>
       )}
       {facts.unreadable.map(({ what, message }) => (
         <p key={what} class="page-trouble">

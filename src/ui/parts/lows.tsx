@@ -23,7 +23,7 @@ export const Lows = () => {
   if (lows.length === 0) return null;
   return (
     <section class="lows" aria-labelledby="lows-title">
-      <h2 id="lows-title">Workloads at their lowest</h2>
+      <h2 id="lows-title">Lowest availability</h2>
       <ul>
         {lows.map(low => (
           <Low key={low.key} low={low} />

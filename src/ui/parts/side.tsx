@@ -2,11 +2,11 @@ import { computed } from '@preact/signals';
 import type { BudgetView } from '../../web/dashboard/scene.ts';
 import { nameOf, plural } from '../model/words.ts';
 import { mayAct, selected, store } from '../page.ts';
-import { Announced, Windows } from './announced.tsx';
-import { Details } from './details.tsx';
-import { HoldCard } from './hold-card.tsx';
 import { Lows } from './lows.tsx';
-import { Plans } from './plans.tsx';
+import { Announced, Windows } from './machines/announced.tsx';
+import { Details } from './nodes/details.tsx';
+import { HoldCard } from './nodes/hold-card.tsx';
+import { Plans } from './plans/plans.tsx';
 
 /** More cards are no list that anybody reads; the nodes above have them all. */
 const mostCards = 40;

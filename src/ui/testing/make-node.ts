@@ -1,7 +1,7 @@
-import type { HoldView, NodeView } from '../../web/dashboard/scene.ts';
+import type { HoldView, NodeSummary } from '../../web/dashboard/scene.ts';
 
 /** A node in service as the page is told of it, for tests. */
-export const makeNode = (key: string, over: Partial<NodeView> = {}): NodeView => ({
+export const makeNode = (key: string, over: Partial<NodeSummary> = {}): NodeSummary => ({
   key,
   zone: 'north',
   pool: 'blue',

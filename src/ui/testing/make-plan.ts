@@ -1,7 +1,7 @@
-import type { PlanView } from '../../web/dashboard/scene.ts';
+import type { PlanSummary } from '../../web/dashboard/scene.ts';
 
 /** A plan as the page is told of it, for tests. */
-export const makePlan = (over: Partial<PlanView> = {}): PlanView => ({
+export const makePlan = (over: Partial<PlanSummary> = {}): PlanSummary => ({
   key: 'kernel',
   uid: `uid-${over.key ?? 'kernel'}`,
   phase: 'Running',

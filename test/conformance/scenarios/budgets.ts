@@ -1,4 +1,4 @@
-import type { BudgetOptions } from '../../control-plane/manifests.ts';
+import type { BudgetOptions } from '../../control-plane/objects/manifests.ts';
 import type { Place } from './place.ts';
 import type { Scenario } from './sides.ts';
 import { condition, conditionsOf, count, isCurrent, isGoing, type Thing } from './thing.ts';

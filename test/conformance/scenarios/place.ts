@@ -1,5 +1,5 @@
-import type { Api, Reply } from '../../control-plane/api.ts';
-import * as manifests from '../../control-plane/manifests.ts';
+import type { Api, Reply } from '../../control-plane/objects/api.ts';
+import * as manifests from '../../control-plane/objects/manifests.ts';
 import { until } from '../../control-plane/wait.ts';
 import { paths, type RecordedResource, type Scope } from './recorder.ts';
 import { isGoing, isTrue, isUp, type Thing } from './thing.ts';

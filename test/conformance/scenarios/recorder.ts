@@ -1,4 +1,4 @@
-import type { Api } from '../../control-plane/api.ts';
+import type { Api } from '../../control-plane/objects/api.ts';
 import type { Thing } from './thing.ts';
 
 /** What is followed, by the word that scenarios use. */

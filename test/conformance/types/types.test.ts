@@ -3,8 +3,8 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { builtInKinds } from '../../../src/embedded/kinds/built-in.ts';
-import { run } from '../../control-plane/command.ts';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
+import { run } from '../../control-plane/processes/command.ts';
 import { compact, GoTypes, type Numbers, numbered, type Swagger } from './compact.ts';
 import { roots } from './roots.ts';
 

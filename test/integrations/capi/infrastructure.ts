@@ -1,5 +1,5 @@
-import type { Api } from '../../control-plane/api.ts';
-import type { List, Metadata } from '../../control-plane/objects.ts';
+import type { Api } from '../../control-plane/objects/api.ts';
+import type { List, Metadata } from '../../control-plane/objects/objects.ts';
 import type { Ec2Emulator } from '../ec2/ec2.ts';
 import { nodeTag } from '../fake-kubelets.ts';
 import { type Repeated, repeat } from '../repeat.ts';

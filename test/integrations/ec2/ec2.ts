@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder } from '../../control-plane/folder.ts';
-import { type Running, start } from '../../control-plane/process.ts';
+import { type Running, start } from '../../control-plane/processes/process.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import { ensurePython, type LeftOut } from '../builds.ts';
 import { type Element, elementsAt, parseXml, textAt } from './xml.ts';

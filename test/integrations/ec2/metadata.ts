@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import type { GoBuild } from '../../control-plane/build/go-build.ts';
 import { makeFolder } from '../../control-plane/folder.ts';
-import type { GoBuild } from '../../control-plane/go-build.ts';
-import { freePorts } from '../../control-plane/ports.ts';
-import { start } from '../../control-plane/process.ts';
+import { freePorts } from '../../control-plane/processes/ports.ts';
+import { start } from '../../control-plane/processes/process.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import { ensureProgram, type LeftOut } from '../builds.ts';
 

@@ -1,9 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { budgetAllows, clearNamespaces, cordon, create, failureIn, getNode, podsOn, podsReady } from '../../control-plane/cluster.ts';
-import { budget, deployment, namespace as namespaced } from '../../control-plane/manifests.ts';
-import type { List } from '../../control-plane/objects.ts';
+import {
+  budgetAllows,
+  clearNamespaces,
+  cordon,
+  create,
+  failureIn,
+  getNode,
+  podsOn,
+  podsReady,
+} from '../../control-plane/objects/cluster.ts';
+import { budget, deployment, namespace as namespaced } from '../../control-plane/objects/manifests.ts';
+import type { List } from '../../control-plane/objects/objects.ts';
 import { until, waitFor } from '../../control-plane/wait.ts';
 import { skipOf } from '../builds.ts';
 import { instanceIn } from '../fake-kubelets.ts';

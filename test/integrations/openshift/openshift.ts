@@ -1,9 +1,9 @@
 import { cpSync, globSync, mkdirSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { Api } from '../../control-plane/api.ts';
-import type { GoBuild } from '../../control-plane/go-build.ts';
-import { type Condition, isReady, type List, type Metadata, type Node } from '../../control-plane/objects.ts';
-import { freePorts } from '../../control-plane/ports.ts';
+import type { GoBuild } from '../../control-plane/build/go-build.ts';
+import type { Api } from '../../control-plane/objects/api.ts';
+import { type Condition, isReady, type List, type Metadata, type Node } from '../../control-plane/objects/objects.ts';
+import { freePorts } from '../../control-plane/processes/ports.ts';
 import type { ControlPlane } from '../../control-plane/types.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import { ensureController, type LeftOut } from '../builds.ts';

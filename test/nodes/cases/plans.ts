@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MaintenancePlanRecordSpec } from '../../../src/apis/schema/maintenance-plan-status.ts';
-import { create, getNode, nodePath } from '../../control-plane/cluster.ts';
-import type { List } from '../../control-plane/objects.ts';
-import { untilPlan } from '../../operator/plan-work.ts';
+import { create, getNode, nodePath } from '../../control-plane/objects/cluster.ts';
+import type { List } from '../../control-plane/objects/objects.ts';
+import { untilPlan } from '../../operator/plans/plan-work.ts';
 import type { NodeBed } from '../bed.ts';
 import { figure, seconds } from '../figures.ts';
 import { leader } from '../product.ts';

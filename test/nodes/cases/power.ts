@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { nodesReady } from '../../control-plane/cluster.ts';
-import { run } from '../../control-plane/command.ts';
+import { nodesReady } from '../../control-plane/objects/cluster.ts';
+import { run } from '../../control-plane/processes/command.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import type { NodeBed } from '../bed.ts';
 import { type Attempt, failures, figure, keepCreating, killContainer, longest, seconds } from '../figures.ts';

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { run } from '../../control-plane/command.ts';
+import { run } from '../../control-plane/processes/command.ts';
 import type { LeftOut } from '../../integrations/builds.ts';
 
 /** The services of OpenStack as Debian packages them, without their init scripts and without a hypervisor. */

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Outcome, run } from '../../control-plane/command.ts';
-import { freePorts } from '../../control-plane/ports.ts';
+import { type Outcome, run } from '../../control-plane/processes/command.ts';
+import { freePorts } from '../../control-plane/processes/ports.ts';
 
 /** Ports of the services, all on 127.0.0.1. */
 type Ports = Readonly<Record<'keystone' | 'nova' | 'placement' | 'neutron' | 'rabbit' | 'rabbitDistribution' | 'epmd', number>>;

@@ -1,4 +1,4 @@
-import type { Program, Running } from '../../control-plane/process.ts';
+import type { Program, Running } from '../../control-plane/processes/process.ts';
 import type { ControlPlane } from '../../control-plane/types.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import { clean, type Place } from './place.ts';

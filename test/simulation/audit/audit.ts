@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Store } from '../../../src/embedded/store/store.ts';
 import type { ApiCall, ApiResponse } from '../../../src/operator/ports.ts';
-import type { Caller } from '../caller.ts';
-import type { SimClock } from '../sim-clock.ts';
-import { type Story, staleMsOf } from '../story.ts';
+import type { Caller } from '../cluster/caller.ts';
+import type { SimClock } from '../cluster/sim-clock.ts';
+import { type Story, staleMsOf } from '../story/story.ts';
 import { type Checker, type Invariant, type Served, targetOf } from './checker.ts';
 import { evictionChecker } from './evictions.ts';
 import { machineChecker } from './machines.ts';

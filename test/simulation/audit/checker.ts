@@ -1,7 +1,7 @@
 import type { Stored } from '../../../src/embedded/object.ts';
 import type { Store, StoreChange } from '../../../src/embedded/store/store.ts';
 import type { ApiCall, ApiResponse } from '../../../src/operator/ports.ts';
-import type { Story } from '../story.ts';
+import type { Story } from '../story/story.ts';
 import type { Records } from './records.ts';
 
 /** What must hold, by name; docs/simulation.md says what each means. */

@@ -1,5 +1,5 @@
 import { objects, part, type Stored, text } from '../../../src/embedded/object.ts';
-import { maintenanceResources } from '../story.ts';
+import { maintenanceResources } from '../story/story.ts';
 import { type Around, type Checker, isDone, type Served } from './checker.ts';
 import { drainTaints, foreignChange, isHeld, marksOf, recordedOf } from './marks.ts';
 

@@ -1,6 +1,6 @@
 import { at, part, type Stored, text } from '../../../src/embedded/object.ts';
 import type { Store, StoreChange } from '../../../src/embedded/store/store.ts';
-import { maintenanceResources } from '../story.ts';
+import { maintenanceResources } from '../story/story.ts';
 
 /** A maintenance as it stood for some time. */
 export type Version = {

@@ -1,5 +1,5 @@
 import { at, objects, type Stored, text } from '../../../src/embedded/object.ts';
-import { mover } from '../responders.ts';
+import { mover } from '../cluster/responders.ts';
 import type { Around, Checker } from './checker.ts';
 import { isFinished } from './judgement.ts';
 

@@ -1,6 +1,6 @@
 import { at, objects, part, type Stored, text } from '../../../src/embedded/object.ts';
 import type { StoreChange } from '../../../src/embedded/store/store.ts';
-import { maintenanceResources } from '../story.ts';
+import { maintenanceResources } from '../story/story.ts';
 import type { Around, Checker } from './checker.ts';
 import { judge } from './judgement.ts';
 import { isHeld } from './marks.ts';

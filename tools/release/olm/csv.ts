@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type WebhookEntry, webhooks } from '../../../src/apis/admission.ts';
+import { type WebhookEntry, webhooks } from '../../../src/apis/admission-rules/admission.ts';
 import type { Binding, OlmVersion } from '../../../src/cli/install/install-by-olm.ts';
 import type { Manifest } from '../../../src/cli/install/install-files.ts';
 import { commit } from '../commit.ts';

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { readMaintenancePlan } from '../../../apis/maintenance-plan.ts';
+import { readMaintenancePlan } from '../../../apis/maintenance-plan/maintenance-plan.ts';
 import { maintenancePlanSpec } from '../../../apis/schema/maintenance-plan.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import { objects, text } from '../../../embedded/object.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Attachment } from '../../drain/attachment.ts';
+import type { Attachment } from '../../drain/blockers/attachment.ts';
 import { seedPolicy } from '../../request/policy.ts';
 import type { MaintenanceRequest } from '../../request/request.ts';
 import { at, makePod, makeRequest, makeSnapshot } from '../../testing/make.ts';

@@ -1,5 +1,5 @@
-import type { Attachment } from '../../drain/attachment.ts';
-import type { BlockerInfo } from '../../drain/blocker.ts';
+import type { Attachment } from '../../drain/blockers/attachment.ts';
+import type { BlockerInfo } from '../../drain/blockers/blocker.ts';
 import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 
 const attached = ({ volume, key }: Attachment): BlockerInfo => ({

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { EvictionRequest, EvictionRequestsKnown } from '../../drain/eviction-request.ts';
-import type { ActiveResponder } from '../../drain/lifecycle-eviction.ts';
+import type { EvictionRequest, EvictionRequestsKnown } from '../../drain/responders/eviction-request.ts';
+import type { ActiveResponder } from '../../drain/responders/lifecycle-eviction.ts';
 import { at, makeEvictionRequest, makeNode, makePod, makeRequest } from '../../testing/make.ts';
 import { makeContext } from '../../testing/make-context.ts';
 import type { ReconcileContext } from '../reconcile-context.ts';

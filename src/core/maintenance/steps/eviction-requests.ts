@@ -1,4 +1,10 @@
-import { type EvictionRequest, evictionRequestPath, isUnanswered, withdrawal, withdrawnUntil } from '../../drain/eviction-request.ts';
+import {
+  type EvictionRequest,
+  evictionRequestPath,
+  isUnanswered,
+  withdrawal,
+  withdrawnUntil,
+} from '../../drain/responders/eviction-request.ts';
 import type { JsonObject } from '../../json.ts';
 import { isBefore, timeText } from '../../time.ts';
 import type { KubeEvent, Write } from '../decision.ts';

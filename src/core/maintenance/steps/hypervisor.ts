@@ -1,4 +1,4 @@
-import type { BlockerInfo } from '../../drain/blocker.ts';
+import type { BlockerInfo } from '../../drain/blockers/blocker.ts';
 import type { DesiredHostState, HostView } from '../../vm/host.ts';
 import type { ServerPolicy } from '../../vm/server-policy.ts';
 import { hasGone, type VmStatus } from '../../vm/vm-status.ts';

@@ -1,4 +1,4 @@
-import { type Blocker, type BlockerInfo, blockerId, needsHelp, tellsProgress } from '../../drain/blocker.ts';
+import { type Blocker, type BlockerInfo, blockerId, needsHelp, tellsProgress } from '../../drain/blockers/blocker.ts';
 import { estimateEnd } from '../../drain/tally.ts';
 import { mergePatch } from '../../json.ts';
 import { pathOf } from '../../request/request.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { maintenance } from '../../../apis/maintenance.ts';
-import { medik8s } from '../../../apis/medik8s.ts';
+import { maintenance } from '../../../apis/maintenance/maintenance.ts';
+import { medik8s } from '../../../apis/node-maintenance/medik8s.ts';
 import type { KindAdapter } from '../../../core/request/request.ts';
 import type { Api, ApiCall } from '../../../operator/ports.ts';
 import { answering } from '../testing/answering.ts';

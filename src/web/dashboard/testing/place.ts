@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { maintenance } from '../../../apis/maintenance.ts';
-import { medik8s } from '../../../apis/medik8s.ts';
+import { maintenance } from '../../../apis/maintenance/maintenance.ts';
+import { medik8s } from '../../../apis/node-maintenance/medik8s.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { KindAdapter } from '../../../core/request/request.ts';
 import { createCluster, type EmbeddedCluster } from '../../../embedded/cluster.ts';

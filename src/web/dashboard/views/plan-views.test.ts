@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { planAdapter } from '../../../apis/plan-adapter.ts';
+import { planAdapter } from '../../../apis/maintenance-plan/plan-adapter.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { Plan } from '../../../core/plan/plan.ts';
-import type { PlanView } from '../scene.ts';
+import type { PlanSummary } from '../scene.ts';
 import { approvalOf, planView } from './plan-views.ts';
 
 const time = '2026-05-01T10:00:00Z';
@@ -15,7 +15,7 @@ const planOf = (status: JsonObject, spec: JsonObject = {}, generation = 1): Plan
     status: { observedGeneration: 1, ...status },
   });
 
-const viewOf = (status: JsonObject): PlanView => planView(planOf(status));
+const viewOf = (status: JsonObject): PlanSummary => planView(planOf(status));
 
 const inFlight = (node: string): JsonObject => ({
   node,

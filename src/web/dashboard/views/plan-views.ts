@@ -11,7 +11,7 @@ import type {
   PlanNodeView,
   PlanPointView,
   PlanStageView,
-  PlanView,
+  PlanSummary,
   PlanWaitView,
 } from '../scene.ts';
 
@@ -104,7 +104,7 @@ export const approvalOf = ({ status, generation, deleting }: Plan): PlanApproval
 };
 
 /** The part of the view that its lists make. */
-const listsOf = ({ status }: Plan): Pick<PlanView, 'stages' | 'inFlight' | 'waiting' | 'failures'> => {
+const listsOf = ({ status }: Plan): Pick<PlanSummary, 'stages' | 'inFlight' | 'waiting' | 'failures'> => {
   const waiting = listIn(status, 'waiting').map(waitView);
   const flying = listIn(status, 'inFlight');
   const names = new Set(flying.map(({ node }) => node));
@@ -147,7 +147,7 @@ const forecastView = ({ forecast }: Plan, run: string | undefined): PlanForecast
   };
 };
 
-const timesOf = (plan: Plan, history: readonly PlanPointView[]): Pick<PlanView, 'startedAt' | 'deadline' | 'history' | 'forecast'> => {
+const timesOf = (plan: Plan, history: readonly PlanPointView[]): Pick<PlanSummary, 'startedAt' | 'deadline' | 'history' | 'forecast'> => {
   const run = runIn(plan);
   const forecast = forecastView(plan, run?.id);
   const { pace } = plan;
@@ -160,7 +160,7 @@ const timesOf = (plan: Plan, history: readonly PlanPointView[]): Pick<PlanView, 
 };
 
 /** What is shown of a plan, and of the history of its run. */
-export const planView = (plan: Plan, history: readonly PlanPointView[] = []): PlanView => {
+export const planView = (plan: Plan, history: readonly PlanPointView[] = []): PlanSummary => {
   const { name, uid, paused, aborted, deleting, status } = plan;
   const [counts, resolved, approval] = [partIn(status, 'nodes'), partIn(status, 'resolved'), approvalOf(plan)];
   return {

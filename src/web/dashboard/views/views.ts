@@ -1,6 +1,6 @@
-import { budgetBlockerInfo, needsHelp } from '../../../core/drain/blocker.ts';
-import type { BlockerSummary } from '../../../core/drain/blocker-groups.ts';
-import { type Budget, neverAllows } from '../../../core/drain/budget.ts';
+import { budgetBlockerInfo, needsHelp } from '../../../core/drain/blockers/blocker.ts';
+import type { BlockerSummary } from '../../../core/drain/blockers/blocker-groups.ts';
+import { type Budget, neverAllows } from '../../../core/drain/budgets/budget.ts';
 import { conditionOf, type Node, taintId } from '../../../core/hold/node.ts';
 import { instanceOf } from '../../../core/machine/machine.ts';
 import { storedVms } from '../../../core/maintenance/vms-now.ts';
@@ -8,7 +8,7 @@ import { isDaemonSetPod, isFinished, isTerminating, type Pod } from '../../../co
 import { endsOf, isDraining, messageOf, phaseOf } from '../../../core/request/display.ts';
 import type { MaintenanceRequest } from '../../../core/request/request.ts';
 import { timeText } from '../../../core/time.ts';
-import type { BlockerView, BudgetView, HoldView, NodeView, PodPhase, PodView } from '../scene.ts';
+import type { BlockerView, BudgetView, HoldView, NodeSummary, PodPhase, PodView } from '../scene.ts';
 
 /** What is shown of one thing, from what is known of it. Pure. */
 
@@ -41,14 +41,14 @@ const poolOf = (node: Node): string =>
   node.annotations[machineOwner] ??
   rolesOf(node).join(', ');
 
-const readiness: Readonly<Record<string, NodeView['ready']>> = { True: 'yes', False: 'no' };
+const readiness: Readonly<Record<string, NodeSummary['ready']>> = { True: 'yes', False: 'no' };
 
-const instanceView = (node: Node): Pick<NodeView, 'instance'> => {
+const instanceView = (node: Node): Pick<NodeSummary, 'instance'> => {
   const instance = instanceOf(node.providerId);
   return instance === undefined ? {} : { instance };
 };
 
-export const nodeView = (node: Node, holds: readonly HoldView[], plan: string | undefined): NodeView => ({
+export const nodeView = (node: Node, holds: readonly HoldView[], plan: string | undefined): NodeSummary => ({
   key: node.name,
   zone: zoneLabels.map(label => node.labels[label]).find(zone => zone !== undefined) ?? '',
   pool: poolOf(node),
@@ -62,7 +62,7 @@ export const nodeView = (node: Node, holds: readonly HoldView[], plan: string | 
 });
 
 /** A maintenance may name a node that has gone, or has never been. One that is being replaced stays where it was. */
-export const missingNodeView = (name: string, holds: readonly HoldView[], replaced: boolean, zone: string): NodeView => ({
+export const missingNodeView = (name: string, holds: readonly HoldView[], replaced: boolean, zone: string): NodeSummary => ({
   key: name,
   zone,
   pool: '',

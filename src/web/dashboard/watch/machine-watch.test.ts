@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { machineAdapter } from '../../../apis/machine-adapter.ts';
+import { machineAdapter } from '../../../apis/machines/machine-adapter.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { Api, ApiCall, ApiResponse, Watcher } from '../../../operator/ports.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';

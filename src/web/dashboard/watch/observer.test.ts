@@ -8,7 +8,7 @@ import type { Api, Watcher } from '../../../operator/ports.ts';
 import { silentLog } from '../../../support/log.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 import { maintain, release } from '../actions/maintenances.ts';
-import type { Delta, NodeView, Scene } from '../scene.ts';
+import type { Delta, NodeSummary, Scene } from '../scene.ts';
 import { budget, type DashboardHarness, deployment, place } from '../testing/place.ts';
 import { Observer } from './observer.ts';
 
@@ -45,7 +45,7 @@ const watching = async (at: DashboardHarness, clock: VirtualClock) => {
     await clock.advance(1000);
     await Promise.all([running, stopped]);
   };
-  const node = (name: string): NodeView => {
+  const node = (name: string): NodeSummary => {
     const view = observer.scene().nodes.find(({ key }) => key === name);
     assert.ok(view, name);
     return view;

@@ -1,4 +1,4 @@
-import { readBudget } from '../../../core/drain/budget.ts';
+import { readBudget } from '../../../core/drain/budgets/budget.ts';
 import { type Node, readNode } from '../../../core/hold/node.ts';
 import { blockersNow } from '../../../core/maintenance/blockers-now.ts';
 import { type Pod, readPod } from '../../../core/pod/pod.ts';
@@ -8,7 +8,7 @@ import type { CachedObject, Change, Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
 import type { Log } from '../../../support/log.ts';
 import { makerAmong } from '../actions/maintenances.ts';
-import type { AccessKind, BudgetView, DashboardInfo, Delta, DrainPreview, NodeView, PodView, Scene } from '../scene.ts';
+import type { AccessKind, BudgetView, DashboardInfo, Delta, DrainPreview, NodeSummary, PodView, Scene } from '../scene.ts';
 import { outlookOf } from '../views/drain-preview.ts';
 import { readMoment, type TimelineEvent } from '../views/timeline-event.ts';
 import { Moments } from '../views/timeline-events.ts';
@@ -51,7 +51,7 @@ const budgetsPath = '/apis/policy/v1/poddisruptionbudgets';
 export class Observer {
   readonly #options: ObserverOptions;
   readonly #objectIndex = new ObjectIndex();
-  readonly #nodes = new ViewStore<NodeView>();
+  readonly #nodes = new ViewStore<NodeSummary>();
   readonly #pods = new PodWatch(this.#objectIndex);
   readonly #budgets = new ViewStore<BudgetView>();
   readonly #moments = new Moments();

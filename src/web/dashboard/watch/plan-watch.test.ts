@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { planAdapter } from '../../../apis/plan-adapter.ts';
+import { planAdapter } from '../../../apis/maintenance-plan/plan-adapter.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { Watcher } from '../../../operator/ports.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';

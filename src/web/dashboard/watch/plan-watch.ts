@@ -5,7 +5,7 @@ import { matches } from '../../../core/pod/selector.ts';
 import { timeText } from '../../../core/time.ts';
 import type { Change } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
-import type { PlanView } from '../scene.ts';
+import type { PlanSummary } from '../scene.ts';
 import { planView } from '../views/plan-views.ts';
 import { ViewStore } from '../views/view-store.ts';
 import type { Collections } from './collections.ts';
@@ -16,7 +16,7 @@ export type PlanClient = Pick<PlanAdapter, 'readPlan'>;
 
 /** The plans of the cluster. */
 export class PlanWatch {
-  readonly plans = new ViewStore<PlanView>();
+  readonly plans = new ViewStore<PlanSummary>();
   readonly #plans = new Map<string, Plan>();
   readonly #histories = new RunHistories();
   readonly #clock: Pick<Clock, 'now'>;

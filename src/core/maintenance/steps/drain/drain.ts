@@ -1,5 +1,5 @@
-import type { BlockerInfo } from '../../../drain/blocker.ts';
-import { deadNodeOf } from '../../../drain/dead-node.ts';
+import type { BlockerInfo } from '../../../drain/blockers/blocker.ts';
+import { deadNodeOf } from '../../../drain/blockers/dead-node.ts';
 import { type EvictionPlan, type PlanContext, plan } from '../../../drain/plan.ts';
 import { byKey } from '../../../pod/pod.ts';
 import { leaseKey, leaseNames } from '../../../request/request.ts';

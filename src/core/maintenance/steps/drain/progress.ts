@@ -1,4 +1,4 @@
-import type { BlockerInfo } from '../../../drain/blocker.ts';
+import type { BlockerInfo } from '../../../drain/blockers/blocker.ts';
 import type { DrainBehavior } from '../../../drain/filters.ts';
 import { addTally, countOf, startTally } from '../../../drain/tally.ts';
 import type { Pod } from '../../../pod/pod.ts';

@@ -1,0 +1,50 @@
+import { type JsonObject, own } from '../../core/json.ts';
+import type { EventKind, MachineEvent } from '../../core/machine/event.ts';
+import { readTime, timeText } from '../../core/time.ts';
+import type { RawMachineEvent } from '../schema/machine-maintenance.ts';
+
+/** Announcements as the API has them. */
+
+/** Characters that the CRD allows. */
+const longestDescription = 4096;
+
+const times = ['notBefore', 'notAfter', 'deadline'] as const;
+
+/** Reads one; the API server has checked it. */
+export const readEvent = (raw: RawMachineEvent): MachineEvent => {
+  const { notBefore: _from, notAfter: _to, deadline: _by, ...rest } = raw;
+  const read = times.map(name => [name, readTime(raw[name])] as const).filter(([, at]) => at !== undefined);
+  return { ...(rest as Omit<MachineEvent, (typeof times)[number]>), ...Object.fromEntries(read) };
+};
+
+/** The same as JSON, always in the same order of keys. */
+export const eventJson = ({ notBefore, notAfter, deadline, ...event }: MachineEvent): JsonObject => ({
+  ...event,
+  ...(event.description !== undefined && { description: event.description.slice(0, longestDescription) }),
+  ...(notBefore && { notBefore: timeText(notBefore) }),
+  ...(notAfter && { notAfter: timeText(notAfter) }),
+  ...(deadline && { deadline: timeText(deadline) }),
+});
+
+const codes: Readonly<Record<string, EventKind>> = {
+  'instance-reboot': 'reboot',
+  'system-reboot': 'reboot',
+  'system-maintenance': 'maintenance',
+  'instance-retirement': 'retirement',
+  'instance-stop': 'stop',
+};
+
+/** The event of an object that the replaced operator made: code and id are all that it kept. Undefined when it kept none. */
+export const eventOfSeed = (code: string | undefined, id: string | undefined, instance: string): MachineEvent | undefined => {
+  const kind = own(codes, code ?? '');
+  if (code === undefined || kind === undefined) return undefined;
+  return {
+    provider: 'aws',
+    id: id === undefined || id === '' ? code : id,
+    kind,
+    code,
+    instance,
+    state: 'Scheduled',
+    source: 'machine-maintenance-operator',
+  };
+};

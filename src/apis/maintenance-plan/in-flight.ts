@@ -1,0 +1,43 @@
+import type { InFlight, Preparing } from '../../core/plan/in-flight.ts';
+import { mostAttempts } from '../../core/plan/plan.ts';
+import { readTime } from '../../core/time.ts';
+import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
+import { taskOf } from './gates-and-hooks.ts';
+
+/** The nodes in flight of a MaintenancePlan, and those that get ready, as its status keeps them. */
+
+const epoch = Temporal.Instant.fromEpochMilliseconds(0);
+
+type RawInFlight = NonNullable<MaintenancePlanStatus['inFlight']>[number];
+
+const timesOf = (one: RawInFlight): Pick<InFlight, 'workStartedAt' | 'rebootStartedAt' | 'workEndedAt'> => {
+  const [workStartedAt, rebootStartedAt, workEndedAt] = [one.workStartTime, one.rebootStartTime, one.workEndTime].map(readTime);
+  return { ...(workStartedAt && { workStartedAt }), ...(rebootStartedAt && { rebootStartedAt }), ...(workEndedAt && { workEndedAt }) };
+};
+
+export const inFlightOf = (one: RawInFlight): InFlight => {
+  const soakSince = readTime(one.soakSince);
+  return {
+    node: one.node,
+    uid: one.nodeUID,
+    stage: one.stage,
+    revision: one.revision,
+    work: one.work,
+    ...(one.domains && { domains: one.domains }),
+    state: one.state,
+    startedAt: readTime(one.startTime) ?? epoch,
+    since: readTime(one.since) ?? epoch,
+    attempt: Math.min(Math.max(0, one.attempt), mostAttempts),
+    ...(one.bootIDBefore !== undefined && { bootIdBefore: one.bootIDBefore }),
+    ...(one.podUID !== undefined && { podUid: one.podUID }),
+    ...timesOf(one),
+    ...(soakSince && { soakSince }),
+    ...(one.rebooted === true && { rebooted: true }),
+    ...(one.outcome && { outcome: one.outcome }),
+  };
+};
+
+export const preparingOf = ({ nodeUID, ...rest }: NonNullable<MaintenancePlanStatus['preparing']>[number]): Preparing => ({
+  ...taskOf(rest),
+  uid: nodeUID,
+});

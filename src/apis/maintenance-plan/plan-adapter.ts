@@ -1,0 +1,11 @@
+import type { PlanAdapter } from '../../core/plan/adapter.ts';
+import { readMaintenanceApproval, readMaintenancePlan, readPlanRecord } from './maintenance-plan.ts';
+import { maintenancePlanStatus } from './status.ts';
+
+/** The kinds about plans, as they are served. */
+export const planAdapter: PlanAdapter = {
+  readPlan: readMaintenancePlan,
+  readRecord: readPlanRecord,
+  readApproval: readMaintenanceApproval,
+  status: maintenancePlanStatus,
+};

@@ -1,0 +1,70 @@
+import type { JsonObject } from '../../core/json.ts';
+import type { Plan } from '../../core/plan/plan.ts';
+import type { Rehearse, RehearsedForecast } from '../../core/plan/rehearsal/rehearsal.ts';
+import { summaryIn, summaryJson } from '../../core/plan/rehearsal/summary.ts';
+import { short } from '../../core/plan/writes.ts';
+import { readTime, secondsBetween, timeText } from '../../core/time.ts';
+import { canonical } from '../canonical.ts';
+import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
+import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
+import { taskOf } from './gates-and-hooks.ts';
+
+/** What a MaintenancePlan says of its rehearsals, and what is stored of them. */
+
+/** What changes how a plan goes. Pauses, retries, skipped nodes, approvals and gates do not: no rehearsal plays them. */
+const specHashOf = (spec: MaintenancePlanSpec): string => {
+  const { nodeSelector, membership, due, done, concurrency, order, stages, controlPlane, pace, windows, template, work, onFailure } = spec;
+  const { workSeconds, rebootSeconds } = spec.rehearse ?? {};
+  const played = { nodeSelector, membership, due, done, concurrency, by: order?.by, expression: order?.expression, stages };
+  const rest = { controlPlane, pace, windows, template, work, onFailure, workSeconds, rebootSeconds };
+  return short(canonical({ ...played, ...rest } as unknown as JsonObject));
+};
+
+const rehearseOf = (spec: MaintenancePlanSpec): Rehearse | undefined => {
+  if (spec.rehearse === undefined) return undefined;
+  const { before = 'Required', everySeconds, refuse = [], timeoutSeconds = 900, image, workSeconds, rebootSeconds } = spec.rehearse;
+  return {
+    required: before === 'Required',
+    refuse,
+    timeoutSeconds,
+    specHash: specHashOf(spec),
+    ...(everySeconds !== undefined && { everySeconds }),
+    ...(image !== undefined && { image }),
+    ...(workSeconds !== undefined && { workSeconds }),
+    ...(rebootSeconds !== undefined && { rebootSeconds }),
+  };
+};
+
+const forecastOf = (raw: NonNullable<MaintenancePlanStatus['forecast']>): RehearsedForecast | undefined => {
+  const summary = summaryIn(raw);
+  const [rehearsedAt, firstEnd] = [readTime(raw.rehearsedAt), readTime(raw.firstEndTime)];
+  if (summary === undefined || rehearsedAt === undefined) return undefined;
+  return { ...summary, rehearsedAt, runId: raw.runID, specHash: raw.specHash, ...(firstEnd && { firstEnd }) };
+};
+
+/** Reads them, with the defaults of the CRD. */
+export const rehearsalOf = (
+  spec: MaintenancePlanSpec,
+  status: MaintenancePlanStatus,
+): Pick<Plan, 'rehearse' | 'rehearsal' | 'forecast'> => {
+  const rehearse = rehearseOf(spec);
+  const forecast = status.forecast && forecastOf(status.forecast);
+  const { rehearsal: raw } = status;
+  if (raw === undefined) return { ...(rehearse && { rehearse }), ...(forecast && { forecast }) };
+  const { runID: runId, ...task } = taskOf(raw);
+  return { ...(rehearse && { rehearse }), ...(forecast && { forecast }), rehearsal: { ...task, runId } };
+};
+
+/** The forecast as status.forecast has it. */
+export const forecastJson = (forecast: RehearsedForecast): JsonObject => {
+  const { rehearsedAt, runId, specHash, end, firstEnd } = forecast;
+  const drift = end && firstEnd && Math.round(secondsBetween(firstEnd, end));
+  return {
+    ...summaryJson(forecast),
+    rehearsedAt: timeText(rehearsedAt),
+    runID: runId,
+    specHash,
+    ...(firstEnd && { firstEndTime: timeText(firstEnd) }),
+    ...(drift !== undefined && { driftSeconds: drift }),
+  };
+};

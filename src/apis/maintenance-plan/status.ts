@@ -1,0 +1,170 @@
+import type { JsonObject } from '../../core/json.ts';
+import type { InFlight, NodeVerdict, Preparing } from '../../core/plan/in-flight.ts';
+import type { Plan, Run } from '../../core/plan/plan.ts';
+import type { PodTask } from '../../core/plan/pods/hook.ts';
+import type { RehearsalTask } from '../../core/plan/rehearsal/rehearsal.ts';
+import type { PlanDecision, Waiting } from '../../core/plan/snapshot.ts';
+import { shortened } from '../../core/text.ts';
+import { instantAt, readTime, secondsBetween, timeText } from '../../core/time.ts';
+import { type SaidCondition, withTransitions } from '../conditions.ts';
+import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
+import { forecastJson } from './rehearsal.ts';
+
+/** The status of a MaintenancePlan: nodes in flight and the latest failures only, however many nodes it has. */
+
+const mostWaiting = 50;
+const longestText = 512;
+
+const cut = (text: string): string => shortened(text, longestText);
+
+const timesJson = ({ workStartedAt, rebootStartedAt, workEndedAt }: InFlight): JsonObject => ({
+  ...(workStartedAt && { workStartTime: timeText(workStartedAt) }),
+  ...(rebootStartedAt && { rebootStartTime: timeText(rebootStartedAt) }),
+  ...(workEndedAt && { workEndTime: timeText(workEndedAt) }),
+});
+
+const inFlightJson = (one: InFlight): JsonObject => {
+  const {
+    uid,
+    startedAt,
+    since,
+    bootIdBefore,
+    podUid,
+    soakSince,
+    outcome,
+    workStartedAt: _work,
+    rebootStartedAt: _reboot,
+    workEndedAt: _end,
+    ...rest
+  } = one;
+  return {
+    ...rest,
+    nodeUID: uid,
+    startTime: timeText(startedAt),
+    since: timeText(since),
+    ...(bootIdBefore !== undefined && { bootIDBefore: bootIdBefore }),
+    ...(podUid !== undefined && { podUID: podUid }),
+    ...(soakSince && { soakSince: timeText(soakSince) }),
+    ...timesJson(one),
+    ...(outcome && { outcome: { ...outcome, message: cut(outcome.message) } }),
+  };
+};
+
+/** With what is stored beside it. */
+const taskJson = ({ podUid, since, message, ...rest }: PodTask): JsonObject => ({
+  ...rest,
+  since: timeText(since),
+  ...(podUid !== undefined && { podUID: podUid }),
+  message: cut(message),
+});
+
+const rehearsalJson = ({ runId, ...rest }: RehearsalTask): JsonObject => ({ ...taskJson(rest), runID: runId });
+
+const preparingJson = ({ uid, ...rest }: Preparing): JsonObject => ({ ...taskJson(rest), nodeUID: uid });
+
+const waitingJson = (waiting: readonly Waiting[], stored: MaintenancePlanStatus, now: Temporal.Instant): readonly JsonObject[] =>
+  waiting.slice(0, mostWaiting).map(({ word, who, node, ends }) => {
+    const before = (stored.waiting ?? []).find(one => one.word === word && one.node === node);
+    return {
+      word,
+      who: cut(who),
+      since: before?.since ?? timeText(now),
+      ...(node !== undefined && { node }),
+      ...(ends && { ends: timeText(ends) }),
+    };
+  });
+
+const conditionsOf = (decision: PlanDecision, plan: Plan): readonly SaidCondition[] => {
+  const { phase, message, forecast } = decision;
+  const { deadline } = forecast;
+  const is = (type: string, yes: boolean, reason: string, text = ''): SaidCondition => ({
+    type,
+    status: yes ? 'True' : 'False',
+    reason,
+    message: yes ? text : '',
+  });
+  const asked = decision.waiting.some(({ word }) => word === 'Approval');
+  return [
+    {
+      ...is('Valid', plan.problem === undefined, plan.problem === undefined ? 'Valid' : 'NotReadable'),
+      message: plan.problem ?? '',
+    },
+    is('Progressing', decision.inFlight.length > 0, decision.inFlight.length > 0 ? 'NodesInFlight' : 'NothingInFlight'),
+    is('Paused', plan.paused, plan.paused ? 'Paused' : 'NotPaused'),
+    is('AwaitingApproval', asked, asked ? 'Approval' : 'NotAsked', message),
+    is('Halted', phase === 'Halted', phase === 'Halted' ? 'Failures' : 'NotHalted', message),
+    ...(deadline ? [{ ...is('Predicted', deadline.isMet, deadline.isMet ? 'OnTime' : 'MissesDeadline'), message: deadline.message }] : []),
+    is('Complete', phase === 'Complete', phase === 'Complete' ? 'Complete' : phase),
+  ];
+};
+
+/** What is expected may be off by so much of the time that is left before another time is told, and by a minute at least. */
+const slack = 0.05;
+
+/** Whole minutes, and as it is stored while that is near enough: else the status would change all the time. */
+const expectedEnd = ({ phase, forecast }: PlanDecision, stored: MaintenancePlanStatus, now: Temporal.Instant): string | undefined => {
+  if (phase !== 'Running' || forecast.end === undefined) return undefined;
+  const before = readTime(stored.expectedEndTime);
+  const left = secondsBetween(now, forecast.end);
+  const isNear = before !== undefined && Math.abs(secondsBetween(before, forecast.end)) <= Math.max(60, left * slack);
+  return isNear ? stored.expectedEndTime : timeText(instantAt(Math.ceil(forecast.end.epochMilliseconds / 60_000) * 60_000));
+};
+
+const runJson = ({ id, revision, startedAt, begun }: Run, stage: string | undefined): JsonObject => ({
+  id,
+  revision,
+  startTime: timeText(startedAt),
+  ...(stage !== undefined && { stage }),
+  ...(begun && { begun: Object.fromEntries([...begun].map(([of, at]) => [of, timeText(at)])) }),
+});
+
+const nodesJson = ({ counts, inFlight, stages }: PlanDecision): NonNullable<MaintenancePlanStatus['nodes']> => {
+  const { selected, due, blocked, done, failed, skipped, unavailable } = counts;
+  const all = stages.reduce((sum, stage) => sum + stage.selected, 0);
+  return { selected, due, blocked, inFlight: inFlight.length, done, failed, skipped, unavailable, progress: `${done}/${all}` };
+};
+
+const failureJson = ({ node, stage, step, message, completedAt, held }: NodeVerdict): JsonObject => ({
+  node,
+  stage,
+  step,
+  message: cut(message),
+  time: timeText(completedAt),
+  held,
+});
+
+/** The status that says this. Times are whole seconds, UTC. */
+export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: Temporal.Instant): JsonObject => {
+  const stored = plan.status as MaintenancePlanStatus;
+  const { phase, message, counts, stages, run, stage, failures, hooks, gates, gateHalt, passedOver, rehearsal, rehearsed } = decision;
+  const waiting = waitingJson(decision.waiting, stored, now);
+  const status = {
+    phase,
+    message: cut(message),
+    observedGeneration: plan.generation,
+    run: run && runJson(run, stage),
+    nodes: nodesJson(decision),
+    resolved: { maxInFlight: counts.maxInFlight, maxUnavailable: counts.maxUnavailable },
+    stages: stages.map(one => ({ ...one })),
+    inFlight: decision.inFlight.map(inFlightJson),
+    preparing: decision.preparing.length === 0 ? undefined : decision.preparing.map(preparingJson),
+    waiting,
+    passedOver:
+      passedOver.length === 0 ? undefined : passedOver.map(({ node, uid, since }) => ({ node, nodeUID: uid, since: timeText(since) })),
+    waitingFor: decision.waiting[0]?.word,
+    upNext: decision.upNext.length === 0 ? undefined : [...decision.upNext],
+    failures: failures.map(failureJson),
+    hooks: hooks.length === 0 ? undefined : hooks.map(taskJson),
+    gates:
+      gates.length === 0
+        ? undefined
+        : gates.map(({ name, value, since, message: text }) => ({ name, value, since: timeText(since), message: cut(text) })),
+    haltedBy: gateHalt && { gate: gateHalt.gate, message: cut(gateHalt.message), time: timeText(gateHalt.at) },
+    expectedEndTime: expectedEnd(decision, stored, now),
+    rehearsal: rehearsal && rehearsalJson(rehearsal),
+    forecast: rehearsed && forecastJson(rehearsed),
+    completionTime: phase === 'Complete' ? (stored.completionTime ?? timeText(now)) : undefined,
+    conditions: withTransitions(conditionsOf(decision, plan), stored.conditions, plan.generation, now),
+  } satisfies { readonly [Field in keyof MaintenancePlanStatus]: unknown };
+  return status;
+};

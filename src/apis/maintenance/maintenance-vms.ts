@@ -1,0 +1,49 @@
+import type { Report } from '../../core/maintenance/report.ts';
+import { readTime, timeText } from '../../core/time.ts';
+import { nothingTracked, type Tracked } from '../../core/vm/tracking.ts';
+import { countVms, type VmState, type VmStatus } from '../../core/vm/vm-status.ts';
+import type { MaintenanceStatus } from '../schema/maintenance.ts';
+
+/** The VMs in the status of a Maintenance. */
+
+type Stored = NonNullable<MaintenanceStatus['virtualMachines']>;
+type Item = NonNullable<Stored['items']>[number];
+
+/** VMs stored; the numbers of all stand beside them. */
+const mostItems = 20;
+
+/** In this order people want to read them. */
+const order: readonly VmState[] = ['Cannot', 'Migrating', 'Waiting', 'Left', 'Stopped', 'Moved'];
+
+const byNeed = (one: VmStatus, other: VmStatus): number =>
+  order.indexOf(one.state) - order.indexOf(other.state) || (one.name < other.name ? -1 : 1);
+
+const item = ({ since, progress, ...vm }: VmStatus): Item => ({
+  ...vm,
+  ...(progress !== undefined && { progress: Math.round(progress) }),
+  ...(since && { since: timeText(since) }),
+});
+
+/** The part of the status about VMs; undefined where there is none. */
+export const vmsStatus = ({ vms, vmsBefore = nothingTracked.before }: Report): Stored | undefined => {
+  if (vms === undefined) return undefined;
+  return {
+    ...countVms(vms, vmsBefore),
+    ...(vms.length > 0 && { items: vms.toSorted(byNeed).slice(0, mostItems).map(item) }),
+  };
+};
+
+/** What the stored status remembers of VMs of KubeVirt; OpenStack's are found in its own records. */
+export const readVms = ({ items = [], moved, stopped }: Stored): Tracked => {
+  const own = items
+    .filter(({ platform }) => platform === 'KubeVirt')
+    .map(({ since, ...vm }): VmStatus => {
+      const at = readTime(since);
+      return { ...vm, ...(at && { since: at }) } as VmStatus;
+    });
+  const known = (state: VmState): number => items.filter(vm => vm.state === state).length;
+  return {
+    vms: new Map(own.map(vm => [vm.id, vm] as const)),
+    before: { moved: Math.max(0, moved - known('Moved')), stopped: Math.max(0, stopped - known('Stopped')) },
+  };
+};

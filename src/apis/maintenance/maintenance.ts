@@ -1,0 +1,248 @@
+import { type Blocker, blockerId } from '../../core/drain/blockers/blocker.ts';
+import { percentOf } from '../../core/drain/tally.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { parentAnnotation } from '../../core/machine/writes.ts';
+import type { Report } from '../../core/maintenance/report.ts';
+import { planAnnotation } from '../../core/plan/plan.ts';
+import type { LabelSelector } from '../../core/pod/selector.ts';
+import type { DrainPolicy, PodPick, Rung } from '../../core/request/policy.ts';
+import {
+  type History,
+  type KindAdapter,
+  type MaintenanceRequest,
+  type Marks,
+  noHistory,
+  type RequestedStart,
+} from '../../core/request/request.ts';
+import type { MaintenanceStage } from '../../core/request/words.ts';
+import { fewOf } from '../../core/text.ts';
+import { readTime, secondsBetween, timeText } from '../../core/time.ts';
+import { plainVmPolicy } from '../../core/vm/policy.ts';
+import { defaultServerPolicy } from '../../core/vm/server-policy.ts';
+import { sharedLease } from '../leases.ts';
+import { readCommon } from '../read.ts';
+import type { MaintenanceSpec, MaintenanceStatus } from '../schema/maintenance.ts';
+import { maintenanceConditions } from './maintenance-conditions.ts';
+import { readVms, vmsStatus } from './maintenance-vms.ts';
+
+/** drydock.dev/v1alpha1 Maintenance: the full policy and the full status; the model that all other kinds are read into. */
+
+/** Blockers stored; the number of all stands beside them. */
+const mostBlockers = 20;
+
+/** A new estimate is worth a write when it differs by more than this many seconds. */
+const estimateStep = 3;
+
+const marks = (stage: MaintenanceStage): Marks => {
+  const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
+  const draining = { key: 'drydock.dev/drain', effect: 'NoSchedule' };
+  return {
+    unschedulable: stage !== 'Announce',
+    taints: stage === 'Announce' ? [] : stage === 'Cordon' ? [unschedulable] : [unschedulable, draining],
+    labels: stage === 'Announce' ? {} : { 'remediation.medik8s.io/exclude-from-remediation': 'true' },
+  };
+};
+
+type RawDrain = NonNullable<MaintenanceSpec['drain']>;
+
+const ladderOf = ({ ladder, timeoutSeconds = 0 }: RawDrain): readonly Rung[] => {
+  const rungs = (ladder ?? []) as readonly Rung[];
+  const timeout: readonly Rung[] = timeoutSeconds > 0 ? [{ afterSeconds: timeoutSeconds, action: 'Fail' }] : [];
+  return [...rungs, ...timeout].toSorted((one, other) => one.afterSeconds - other.afterSeconds);
+};
+
+/** What is given, over what is so when it is left out. */
+const definedOver = <T extends object>(defaults: T, given: { readonly [Field in keyof T]?: T[Field] | undefined } | undefined): T => ({
+  ...defaults,
+  ...(Object.fromEntries(Object.entries(given ?? {}).filter(([, value]) => value !== undefined)) as Partial<T>),
+});
+
+/** The defaults are those of the CRD: objects stored before a field existed have them as well. */
+export const drainPolicy = (drain: RawDrain): DrainPolicy => ({
+  ...(drain.podSelector && { podSelector: drain.podSelector as LabelSelector }),
+  // 0 would forget pods while their containers still run; the CRD refuses it.
+  gracePeriodSeconds: drain.gracePeriodSeconds === 0 ? 1 : (drain.gracePeriodSeconds ?? -1),
+  ...(drain.maxGracePeriodSeconds !== undefined && { maxGracePeriodSeconds: drain.maxGracePeriodSeconds }),
+  deleteEmptyDirData: drain.deleteEmptyDirData ?? false,
+  force: drain.force ?? false,
+  ignoreDaemonSets: drain.ignoreDaemonSets ?? true,
+  disableEviction: drain.disableEviction ?? false,
+  skipWaitForDeleteTimeoutSeconds: drain.skipWaitForDeleteTimeoutSeconds ?? 0,
+  waves: (drain.waves ?? []) as readonly PodPick[],
+  ignorePods: (drain.ignorePods ?? []) as readonly PodPick[],
+  awaitPods: (drain.awaitPods ?? []) as readonly PodPick[],
+  ladder: ladderOf(drain),
+  waitForVolumeDetach: drain.waitForVolumeDetach ?? true,
+  virtualMachines: definedOver(plainVmPolicy, drain.virtualMachines),
+  servers: definedOver(defaultServerPolicy, drain.servers),
+});
+
+const partOf = (raw: unknown, drain: RawDrain): Pick<MaintenanceRequest, 'part'> => {
+  const { metadata } = raw as { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
+  const of = metadata.annotations?.[parentAnnotation];
+  return of === undefined ? {} : { part: { of, drain } };
+};
+
+const planOf = (raw: unknown): Pick<MaintenanceRequest, 'plan'> => {
+  const { metadata } = raw as { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
+  const plan = metadata.annotations?.[planAnnotation];
+  return plan === undefined ? {} : { plan };
+};
+
+const startOf = ({ notBefore, deadline, windows = 'Respect', expectedSeconds }: NonNullable<MaintenanceSpec['start']>): RequestedStart => {
+  const [from, by] = [readTime(notBefore), readTime(deadline)];
+  return {
+    windows,
+    ...(from && { notBefore: from }),
+    ...(by && { deadline: by }),
+    ...(expectedSeconds !== undefined && { expectedSeconds }),
+  };
+};
+
+const historyOf = (status: MaintenanceStatus): History => {
+  const drainStartedAt = readTime(status.startTime);
+  const drainedAt = readTime(status.completionTime);
+  const since = (status.blockers ?? []).flatMap(blocker => {
+    const at = readTime(blocker.since);
+    return at ? [[blockerId(blocker as Parameters<typeof blockerId>[0]), at] as const] : [];
+  });
+  return {
+    ...noHistory,
+    toEvict: status.pods?.toEvict ?? 0,
+    gone: status.pods?.gone ?? 0,
+    leaseErrors: status.leaseErrors ?? 0,
+    blockedSince: new Map(since),
+    ...(status.phase && { state: status.phase }),
+    ...(drainStartedAt && { drainStartedAt }),
+    ...(drainedAt && { drainedAt }),
+    ...(status.failure && { failure: status.failure }),
+    ...(status.virtualMachines && { vms: readVms(status.virtualMachines) }),
+  };
+};
+
+const read = (raw: unknown, adapter: KindAdapter): MaintenanceRequest | string => {
+  const { common, spec, status = {} } = readCommon<MaintenanceSpec, MaintenanceStatus>(raw, adapter);
+  if (spec === undefined || spec.nodeName === '') return 'spec.nodeName is empty: name the node to maintain';
+  return {
+    ...common,
+    nodeName: spec.nodeName,
+    ...(spec.reason !== undefined && { reason: spec.reason }),
+    ...(spec.requester !== undefined && { requester: spec.requester }),
+    stage: spec.stage ?? 'Drain',
+    start: startOf(spec.start ?? {}),
+    ...partOf(raw, spec.drain ?? {}),
+    ...planOf(raw),
+    policy: drainPolicy(spec.drain ?? {}),
+    history: historyOf(status),
+  };
+};
+
+const goesBySelf: readonly Blocker['cause'][] = ['Terminating', 'EarlierWave'];
+const moves: readonly Blocker['cause'][] = ['Evacuating', 'MigrationQueued', 'ServerMoving'];
+
+/** What is still to go, in numbers: VMs that are moved, and all else that something keeps. */
+const waiting = (blockers: readonly Blocker[]): string => {
+  const moving = blockers.filter(({ cause }) => moves.includes(cause)).length;
+  const stuck = blockers.filter(({ cause }) => !moves.includes(cause) && !goesBySelf.includes(cause)).length;
+  const vms = moving === 0 ? '' : `, ${moving} VM${moving === 1 ? '' : 's'} to be moved`;
+  return `${vms}${stuck > 0 ? `, ${stuck} cannot go yet` : ''}`;
+};
+
+const sentence = (report: Report): string => {
+  const { state, problem, pods, blockers } = report;
+  if (problem !== undefined) return problem.message;
+  switch (state) {
+    case 'Pending':
+      return 'Waits to begin';
+    case 'Announced':
+      return 'Announced on the node; nothing else is done at this stage';
+    case 'Cordoned':
+      return 'The node is cordoned';
+    case 'Draining':
+      return `${pods?.gone ?? 0} of ${pods?.toEvict ?? 0} pods gone${waiting(blockers)}`;
+    case 'Detaching':
+      return `All pods gone; still attached: ${fewOf(blockers.flatMap(({ volume }) => volume ?? []))}`;
+    case 'Drained':
+      return 'The node is drained and held';
+    case 'Releasing':
+      return 'The node is being released';
+    case 'Failed':
+      return 'The maintenance has failed';
+    default:
+      return state satisfies never;
+  }
+};
+
+/** The stored estimate stays as long as the new one says about the same: a status is not rewritten for a second. */
+const estimateOf = ({ estimatedEnd }: Report, stored: MaintenanceStatus): string | undefined => {
+  if (estimatedEnd === undefined) return undefined;
+  const before = readTime(stored.estimatedCompletionTime);
+  const same = before !== undefined && Math.abs(secondsBetween(before, estimatedEnd)) < estimateStep;
+  return same ? stored.estimatedCompletionTime : timeText(estimatedEnd);
+};
+
+/** Bytes of all blockers together: an object with a status of a mebibyte cannot be stored, and long before that nobody can read it. */
+const mostBytes = 98_304;
+
+/** As many as fit: the number of all stands beside them. */
+const storable = <T>(blockers: readonly T[]): readonly T[] => {
+  let left = mostBytes;
+  return blockers.filter(blocker => (left -= Buffer.byteLength(JSON.stringify(blocker))) > 0);
+};
+
+const statusOf = (report: Report, request: MaintenanceRequest, now: Temporal.Instant): JsonObject => {
+  const stored = request.status as MaintenanceStatus;
+  const pods = report.pods ?? stored.pods;
+  const known = report.pods !== undefined;
+  // What kept a drain from going on keeps nothing any more when there is none: it is not asked for any more, waits for its time, or has failed.
+  const kept = report.state === 'Draining' || report.state === 'Detaching' ? stored : {};
+  const blockers = storable(
+    report.blockers.slice(0, mostBlockers).map(({ since, ...blocker }) => ({ ...blocker, since: timeText(since) })),
+  );
+  const status = {
+    phase: report.state,
+    message: sentence(report),
+    observedGeneration: request.generation,
+    scheduledTime: report.startsAt && timeText(report.startsAt),
+    startTime: report.drainStartedAt && timeText(report.drainStartedAt),
+    completionTime: report.drainedAt && timeText(report.drainedAt),
+    estimatedCompletionTime: estimateOf(report, stored),
+    pods: pods && { ...pods },
+    virtualMachines: known ? vmsStatus(report) : stored.virtualMachines,
+    progress: report.state === 'Drained' ? 100 : known ? percentOf(report.pods) : stored.progress,
+    blockers: known ? (blockers.length > 0 ? blockers : undefined) : kept.blockers,
+    blockerCount: known ? report.blockers.length || undefined : kept.blockerCount,
+    failure: report.failure,
+    leaseErrors: report.leaseErrors || undefined,
+    conditions: maintenanceConditions(report, stored, request.generation, now),
+  } satisfies { readonly [Field in keyof MaintenanceStatus]: unknown };
+  return status;
+};
+
+/** The served kind. Its leases are the ones that medik8s' operators agree on: whoever works on a node asks for the same one. */
+export const maintenance = (leaseNamespace: string): KindAdapter => {
+  const adapter: KindAdapter = {
+    name: 'maintenances.drydock.dev',
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'Maintenance',
+    path: '/apis/drydock.dev/v1alpha1/maintenances',
+    finalizer: 'drydock.dev/maintenance',
+    statusSubresource: true,
+    quorum: 'everywhere',
+    namesBlockers: true,
+    marks,
+    lease: sharedLease(leaseNamespace),
+    component: 'drydock',
+    events: {
+      begun: { reason: 'MaintenanceBegun', message: 'The maintenance has begun' },
+      succeeded: { reason: 'NodeDrained', message: 'The node is drained and stays held until this object is deleted' },
+      failed: { reason: 'MaintenanceFailed', message: 'The maintenance has failed: see its status' },
+      removed: { reason: 'MaintenanceEnded', message: 'The node has been released' },
+      uncordoned: { reason: 'UncordonNode', message: 'Uncordon a node' },
+    },
+    status: statusOf,
+    readsDifferentlyAt: () => undefined,
+    read: raw => read(raw, adapter),
+  };
+  return adapter;
+};

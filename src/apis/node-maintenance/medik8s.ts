@@ -1,0 +1,28 @@
+import type { KindAdapter } from '../../core/request/request.ts';
+import { sharedLease } from '../leases.ts';
+import { nodeMaintenance } from './node-maintenance.ts';
+
+/** nodemaintenance.medik8s.io/v1beta1: the operator of medik8s, taken over byte for byte (seed contract, chapters 0 to 9). */
+export const medik8s = (leaseNamespace: string): KindAdapter =>
+  nodeMaintenance({
+    name: 'nodemaintenances.nodemaintenance.medik8s.io',
+    apiVersion: 'nodemaintenance.medik8s.io/v1beta1',
+    finalizer: 'foregroundDeleteNodeMaintenance',
+    statusSubresource: true,
+    statusFields: [
+      'phase',
+      'drainProgress',
+      'lastUpdate',
+      'lastError',
+      'pendingPods',
+      'pendingPodsRefs',
+      'totalpods',
+      'evictionPods',
+      'errorOnLeaseCount',
+    ],
+    failedPhase: 'Failed',
+    drainTaint: 'medik8s.io/drain',
+    labels: { 'remediation.medik8s.io/exclude-from-remediation': 'true' },
+    lease: sharedLease(leaseNamespace),
+    nameIsNode: false,
+  });

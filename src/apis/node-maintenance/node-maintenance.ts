@@ -1,0 +1,160 @@
+import { percentOf } from '../../core/drain/tally.ts';
+import { type JsonObject, own, sameJson } from '../../core/json.ts';
+import type { Report } from '../../core/maintenance/report.ts';
+import { type KindAdapter, type LeaseName, type MaintenanceRequest, type Marks, noHistory } from '../../core/request/request.ts';
+import type { MaintenanceFailure, MaintenanceState } from '../../core/request/words.ts';
+import { fewOf } from '../../core/text.ts';
+import { earliest, isBefore, secondsAfter, secondsBetween, timeText } from '../../core/time.ts';
+import { readCommon } from '../read.ts';
+import type { NodeMaintenanceSpec, NodeMaintenanceStatus } from '../schema/node-maintenance.ts';
+
+/** What all generations of NodeMaintenance have in common; each one is a small file that says what it has and what it has not. */
+
+const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
+
+/** One generation of the kind. */
+export type Generation = {
+  /** `plural.group`. */
+  readonly name: string;
+  readonly apiVersion: string;
+  readonly finalizer?: string;
+  readonly statusSubresource: boolean;
+  readonly statusFields: readonly (keyof NodeMaintenanceStatus)[];
+  /** What a failed maintenance says: the first generations had no word for it. */
+  readonly failedPhase: 'Failed' | 'Running';
+  /** The taint that says that the node is drained, beside the one of every cordon. */
+  readonly drainTaint: string;
+  readonly labels: Marks['labels'];
+  readonly lease: (nodeName: string) => LeaseName | undefined;
+  /** An object without spec.nodeName is named like its node. */
+  readonly nameIsNode: boolean;
+};
+
+/** A pod that has not moved for as long as one attempt of the replaced operator took is an error to it, in seconds. */
+const attemptSeconds = 30;
+
+const phases: Readonly<Record<Exclude<MaintenanceState, 'Failed'>, string>> = {
+  Pending: 'Running',
+  Announced: 'Running',
+  Cordoned: 'Running',
+  Draining: 'Running',
+  Detaching: 'Running',
+  Releasing: 'Running',
+  Drained: 'Succeeded',
+};
+
+const states: Readonly<Record<string, MaintenanceState>> = { Running: 'Draining', Succeeded: 'Drained', Failed: 'Failed' };
+
+/** What the API server says of a pod in several budgets, whenever it is asked: it need not be. */
+const severalBudgets = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
+
+const blockerErrors = ({ blockers }: Report, now: Temporal.Instant): string | undefined => {
+  const told = blockers.filter(({ since, cause }) => cause === 'MultipleBudgets' || secondsBetween(since, now) >= attemptSeconds);
+  const texts = told.map(({ pod, cause, message }) =>
+    pod
+      ? `error when evicting pods/"${pod.name}" -n "${pod.namespace}": ${cause === 'MultipleBudgets' ? severalBudgets : message}`
+      : message,
+  );
+  const unique = [...new Set(texts)];
+  if (unique.length === 0) return undefined;
+  return unique.length === 1 ? unique[0] : `[${fewOf(unique)}]`;
+};
+
+const counts = (report: Report, stored: NodeMaintenanceStatus): NodeMaintenanceStatus => {
+  const { pods, waiting, state } = report;
+  if (pods === undefined) {
+    const { drainProgress, pendingPods, pendingPodsRefs, totalpods, evictionPods } = stored;
+    return { drainProgress, pendingPods, pendingPodsRefs, totalpods, evictionPods };
+  }
+  return {
+    drainProgress: state === 'Drained' ? 100 : percentOf(pods) || undefined,
+    pendingPods: waiting.length === 0 ? undefined : waiting.map(({ name }) => name),
+    pendingPodsRefs: waiting.length === 0 ? undefined : [...waiting],
+    totalpods: pods.total || undefined,
+    evictionPods: pods.toEvict || undefined,
+  };
+};
+
+/** Only the fields that the generation has. */
+const limitedTo = (fields: readonly (keyof NodeMaintenanceStatus)[], status: NodeMaintenanceStatus): NodeMaintenanceStatus =>
+  Object.fromEntries(Object.entries(status).filter(([field]) => (fields as readonly string[]).includes(field)));
+
+const statusOf = (generation: Generation, report: Report, request: MaintenanceRequest, now: Temporal.Instant): JsonObject => {
+  const stored = request.status as NodeMaintenanceStatus;
+  const lastError = report.problem?.message ?? (report.state === 'Drained' ? undefined : blockerErrors(report, now));
+  const status = limitedTo(generation.statusFields, {
+    phase: report.state === 'Failed' ? generation.failedPhase : phases[report.state],
+    ...counts(report, stored),
+    lastError,
+    errorOnLeaseCount: report.leaseErrors || undefined,
+  });
+  if (!generation.statusFields.includes('lastUpdate')) return { ...status };
+  const { lastUpdate, ...before } = stored;
+  const unchanged = lastUpdate !== undefined && sameJson(status, before);
+  return { ...status, lastUpdate: unchanged ? lastUpdate : timeText(now) };
+};
+
+/** The kind stores no cause; its texts are the contract. */
+const failureOf = ({ phase, lastError = '' }: NodeMaintenanceStatus): MaintenanceFailure | undefined => {
+  if (phase !== 'Failed') return undefined;
+  return /^nodes ".*" not found$/.test(lastError) ? 'NodeNotFound' : 'LeaseLost';
+};
+
+const nodeNameOf = ({ nameIsNode }: Generation, name: string, spec: NodeMaintenanceSpec | undefined): string | undefined => {
+  const { nodeName = '' } = spec ?? {};
+  if (nodeName !== '') return nodeName;
+  return nameIsNode ? name : undefined;
+};
+
+const read = (raw: unknown, adapter: KindAdapter, generation: Generation): MaintenanceRequest | string => {
+  const { common, spec, status = {} } = readCommon<NodeMaintenanceSpec, NodeMaintenanceStatus>(raw, adapter);
+  const nodeName = nodeNameOf(generation, common.name, spec);
+  if (nodeName === undefined) return 'spec.nodeName is empty: name the node to maintain';
+  const waiting = status.pendingPods?.length ?? 0;
+  const toEvict = status.evictionPods ?? 0;
+  const failure = failureOf(status);
+  const state = own(states, status.phase ?? '');
+  return {
+    ...common,
+    nodeName,
+    ...(spec?.reason !== undefined && { reason: spec.reason }),
+    history: {
+      ...noHistory,
+      toEvict,
+      gone: Math.max(0, toEvict - waiting),
+      leaseErrors: status.errorOnLeaseCount ?? 0,
+      ...(state && { state }),
+      ...(failure && { failure }),
+    },
+  };
+};
+
+/** The kind adapter of one generation. */
+export const nodeMaintenance = (generation: Generation): KindAdapter => {
+  const { name, apiVersion, finalizer, statusSubresource, drainTaint, labels, lease } = generation;
+  const marks = { unschedulable: true, taints: [unschedulable, { key: drainTaint, effect: 'NoSchedule' }], labels };
+  const adapter: KindAdapter = {
+    name,
+    apiVersion,
+    kind: 'NodeMaintenance',
+    path: `/apis/${apiVersion}/nodemaintenances`,
+    ...(finalizer !== undefined && { finalizer }),
+    statusSubresource,
+    quorum: 'on OpenShift',
+    marks: () => marks,
+    lease,
+    component: 'NodeMaintenance',
+    events: {
+      begun: { reason: 'BeginMaintenance', message: 'Begin a node maintenance' },
+      succeeded: { reason: 'SucceedMaintenance', message: 'Node maintenance was succeeded' },
+      failed: { reason: 'FailedMaintenance', message: 'Failed a node maintenance' },
+      removed: { reason: 'RemovedMaintenance', message: 'Removed a node maintenance' },
+      uncordoned: { reason: 'UncordonNode', message: 'Uncordon a node' },
+    },
+    status: (report, request, now) => statusOf(generation, report, request, now),
+    readsDifferentlyAt: ({ blockers }, now) =>
+      earliest(blockers.map(({ since }) => secondsAfter(since, attemptSeconds)).filter(at => isBefore(now, at))),
+    read: raw => read(raw, adapter, generation),
+  };
+  return adapter;
+};

@@ -1,0 +1,47 @@
+import { type CostMeter, Failed, overload } from '../failure.ts';
+import type { Expression } from '../parse/syntax.ts';
+import type { Value } from '../values/values.ts';
+import type { Bound } from './plain.ts';
+
+/** What is asked of `authorizer`, by the names of the functions that say it: group, resource, subresource, namespace, name, check. */
+export type AuthorizerQuery = Readonly<Record<string, string | undefined>>;
+
+/** Under this key bindings have whoever answers for `authorizer`: no expression can name it. */
+export const authorizer = Symbol('authorizer');
+
+/** What names stand for. */
+export type Bindings = Readonly<Record<string, Bound | undefined>> & { readonly [authorizer]?: (question: AuthorizerQuery) => boolean };
+
+/** The bindings, the variables of the macros around, and the budget. */
+export type EvaluationScope = {
+  readonly bindings: Bindings;
+  readonly meter: CostMeter;
+  readonly locals: Local | undefined;
+  /** Computes a part of the expression. */
+  readonly valueOf: (expression: Expression, scope: EvaluationScope) => Value;
+};
+
+type Local = { readonly name: string; readonly value: Value; readonly outer: Local | undefined };
+
+export const within = (scope: EvaluationScope, name: string, value: Value): EvaluationScope => ({
+  ...scope,
+  locals: { name, value, outer: scope.locals },
+});
+
+export const truth = (value: Value): boolean => (typeof value === 'boolean' ? value : overload());
+
+/** The value of an expression, or why there is none. */
+export const attempt = (expression: Expression, scope: EvaluationScope): Value | Failed => {
+  try {
+    return scope.valueOf(expression, scope);
+  } catch (error) {
+    if (!(error instanceof Failed)) throw error;
+    // Throwing takes as long as some forty steps.
+    scope.meter.charge(40);
+    return error;
+  }
+};
+
+export const raised = (error: Failed): never => {
+  throw error;
+};

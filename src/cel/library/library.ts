@@ -1,0 +1,143 @@
+import { type CostMeter, fail, overload } from '../failure.ts';
+import { matches } from '../regexp/regexp.ts';
+import { compared } from '../values/compare.ts';
+import { conversions } from '../values/convert.ts';
+import { Quantity } from '../values/quantity.ts';
+import { Version } from '../values/semver.ts';
+import { durationParts, inZone, timestampParts } from '../values/times.ts';
+import { Duration, List, Mapping, none, Optional, Uint, type Value } from '../values/values.ts';
+import { listMethods, sets } from './lists.ts';
+import { quoted, stringMethods, stringSize, textOf } from './strings.ts';
+
+/** A function: with how many arguments it can be called, without what it is called on, and what it computes. */
+export type Fn = {
+  readonly least: number;
+  readonly most: number;
+  /** What it is called on is the first argument. */
+  readonly call: (args: readonly Value[], meter: CostMeter) => Value;
+};
+
+const fn = (least: number, most: number, call: Fn['call']): Fn => ({ least, most, call });
+
+const sizeOf = (value: Value | undefined, meter: CostMeter): bigint => {
+  if (typeof value === 'string') {
+    meter.chargeText(value.length);
+    return BigInt(stringSize(value));
+  }
+  if (value instanceof Uint8Array) return BigInt(value.length);
+  if (value instanceof List) return BigInt(value.size);
+  if (!(value instanceof Mapping)) return overload();
+  const { size } = value;
+  // The keys of JSON are counted.
+  meter.charge(size / 2);
+  return BigInt(size);
+};
+
+const isZero = (value: Value): boolean => {
+  if (value === null || value === false || value === '' || value === 0 || value === 0n) return true;
+  if (value instanceof Uint) return value.value === 0n;
+  if (value instanceof Duration) return value.nanoseconds === 0n;
+  if (value instanceof Uint8Array) return value.length === 0;
+  if (value instanceof Mapping) return Iterator.from(value.keys()).next().done === true;
+  return value instanceof List && value.size === 0;
+};
+
+const optionalOf = (value: Value | undefined): Optional => (value instanceof Optional ? value : overload());
+
+const quantityOf = (value: Value | undefined): Quantity => {
+  const read = typeof value === 'string' ? Quantity.parse(value) : overload();
+  return read ?? fail(`quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`);
+};
+
+const versionOf = (value: Value | undefined, normalize: Value | undefined): Version =>
+  Version.parse(textOf(value), normalize === true) ??
+  fail(textOf(value).split('.').length < 3 ? 'No Major.Minor.Patch elements found' : `invalid semantic version: ${textOf(value)}`);
+
+/** Functions that are called on nothing. */
+export const globals: ReadonlyMap<string, Fn> = new Map<string, Fn>([
+  ...Object.entries(conversions).map(([name, convert]) => [name, fn(1, 1, ([value = null], meter) => convert(value, meter))] as const),
+  ...Object.entries(sets).map(([name, call]) => [name, fn(2, 2, call)] as const),
+  ['size', fn(1, 1, ([value], meter) => sizeOf(value, meter))],
+  ['matches', fn(2, 2, ([text, pattern], meter) => matches(textOf(text), textOf(pattern), meter))],
+  ['strings.quote', fn(1, 1, ([text]) => quoted(textOf(text)))],
+  ['optional.none', fn(0, 0, () => none)],
+  ['optional.of', fn(1, 1, ([value]) => new Optional(value))],
+  ['optional.ofNonZeroValue', fn(1, 1, ([value = null]) => (isZero(value) ? none : new Optional(value)))],
+  ['quantity', fn(1, 1, ([text]) => quantityOf(text))],
+  ['isQuantity', fn(1, 1, ([text]) => Quantity.parse(textOf(text)) !== undefined)],
+  ['semver', fn(1, 2, ([text, normalize]) => versionOf(text, normalize))],
+  ['isSemver', fn(1, 2, ([text, normalize]) => Version.parse(textOf(text), normalize === true) !== undefined)],
+]);
+
+/** Quantities and versions are compared by the same functions. */
+const order = ([one, other]: readonly Value[]): number => {
+  if (one instanceof Quantity && other instanceof Quantity) return one.compare(other);
+  return one instanceof Version && other instanceof Version ? one.compare(other) : overload();
+};
+
+const asQuantity = (value: Value | undefined): Quantity => (value instanceof Quantity ? value : overload());
+const asVersion = (value: Value | undefined): Version => (value instanceof Version ? value : overload());
+
+const addend = (value: Value | undefined): bigint => (typeof value === 'bigint' ? value * 10n ** 9n : asQuantity(value).nano);
+
+const objects: readonly (readonly [string, Fn])[] = [
+  ['isLessThan', fn(1, 1, args => order(args) < 0)],
+  ['isGreaterThan', fn(1, 1, args => order(args) > 0)],
+  ['compareTo', fn(1, 1, args => BigInt(order(args)))],
+  ['sign', fn(0, 0, ([value]) => BigInt(asQuantity(value).compare(new Quantity(0n))))],
+  ['isInteger', fn(0, 0, ([value]) => asQuantity(value).isInteger)],
+  ['asInteger', fn(0, 0, ([value]) => asQuantity(value).toInteger())],
+  ['asApproximateFloat', fn(0, 0, ([value]) => asQuantity(value).toNumber())],
+  ['add', fn(1, 1, ([value, other]) => new Quantity(asQuantity(value).nano + addend(other)))],
+  ['sub', fn(1, 1, ([value, other]) => new Quantity(asQuantity(value).nano - addend(other)))],
+  ['major', fn(0, 0, ([value]) => asVersion(value).numbers[0])],
+  ['minor', fn(0, 0, ([value]) => asVersion(value).numbers[1])],
+  ['patch', fn(0, 0, ([value]) => asVersion(value).numbers[2])],
+];
+
+const timePart = (name: string): Fn =>
+  fn(0, 1, ([value, zone]) => {
+    if (value instanceof Duration && zone === undefined) return (durationParts[name] ?? overload)(value);
+    if (!(value instanceof Temporal.Instant)) return overload();
+    return BigInt((timestampParts[name] ?? overload)(inZone(value, zone === undefined ? 'UTC' : textOf(zone))));
+  });
+
+const optionals: readonly (readonly [string, Fn])[] = [
+  ['hasValue', fn(0, 0, ([value]) => optionalOf(value).value !== undefined)],
+  ['value', fn(0, 0, ([value]) => optionalOf(value).value ?? fail('optional.none() dereference'))],
+];
+
+/** `indexOf` and its kin are functions of strings and of lists. */
+const sequence = (name: string): readonly [string, Fn] => {
+  const [text, list] = [stringMethods[name], listMethods[name]];
+  const call: Fn['call'] = ([on = null, ...args], meter) => {
+    const takes = (method: typeof text | typeof list): boolean =>
+      method !== undefined && args.length >= method[0] && args.length <= method[1];
+    if (on instanceof List && list !== undefined && takes(list)) return list[2](on, args, meter);
+    if (typeof on !== 'string' || text === undefined || !takes(text)) return overload();
+    const [part] = args;
+    // As in cel-go: a search may look at every character of the one for each of the other.
+    meter.charge((on.length / 10) * (1 + (typeof part === 'string' ? part.length : 0) / 10));
+    return text[2](on, args, meter);
+  };
+  const arities = [text, list].flatMap(method => (method === undefined ? [] : [method[0], method[1]]));
+  return [name, fn(Math.min(...arities), Math.max(...arities), call)];
+};
+
+/** Functions that are called on a value. */
+export const methods: ReadonlyMap<string, Fn> = new Map<string, Fn>([
+  ...[...new Set([...Object.keys(stringMethods), ...Object.keys(listMethods)])].map(sequence),
+  ...Object.keys(timestampParts).map(name => [name, timePart(name)] as const),
+  ...objects,
+  ...optionals,
+  ['size', fn(0, 0, ([value], meter) => sizeOf(value, meter))],
+  ['matches', fn(1, 1, ([text, pattern], meter) => matches(textOf(text), textOf(pattern), meter))],
+]);
+
+/** The order of two values as `<` and its kin see it; NaN is in none. */
+export const isInOrder = (operator: '<' | '<=' | '>' | '>=', left: Value, right: Value, meter: CostMeter): boolean => {
+  const order = compared(left, right, meter);
+  if (operator === '<') return order < 0;
+  if (operator === '<=') return order <= 0;
+  return operator === '>' ? order > 0 : order >= 0;
+};

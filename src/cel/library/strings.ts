@@ -1,0 +1,134 @@
+import { type CostMeter, fail, overload } from '../failure.ts';
+import { List, type Value } from '../values/values.ts';
+import { format } from './format.ts';
+
+/** The functions of strings. They count code points. Upstream: cel-go, ext/strings.go. */
+
+/** A string that can be asked for its code points: one without surrogates, as nearly all are, is taken as it is. */
+const characters = (text: string): readonly string[] | string => (/[\ud800-\udfff]/.test(text) ? Array.from(text) : text);
+
+export const stringSize = (text: string): number => characters(text).length;
+
+const joined = (part: readonly string[] | string): string => (typeof part === 'string' ? part : part.join(''));
+
+export const textOf = (value: Value | undefined): string => (typeof value === 'string' ? value : overload());
+const place = (value: Value | undefined): number => (typeof value === 'bigint' ? Number(value) : overload());
+
+const charAt = (text: string, index: Value | undefined): string => {
+  const [all, at] = [characters(text), place(index)];
+  return at < 0 || at > all.length ? fail(`index out of range: ${at}`) : (all[at] ?? '');
+};
+
+const indexOf = (text: string, part: Value | undefined, from: Value | undefined): bigint => {
+  const [all, start] = [characters(text), from === undefined ? 0 : place(from)];
+  if (start < 0 || start > all.length) return fail(`index out of range: ${start}`);
+  const before = joined(all.slice(0, start));
+  const found = text.indexOf(textOf(part), before.length);
+  return found === -1 ? -1n : BigInt(stringSize(text.slice(0, found)));
+};
+
+const lastIndexOf = (text: string, part: Value | undefined, from: Value | undefined): bigint => {
+  const [all, wanted] = [characters(text), textOf(part)];
+  if (from === undefined && wanted === '') return BigInt(all.length);
+  const start = from === undefined ? all.length : place(from);
+  if (start < 0 || (from !== undefined && start > all.length)) return fail(`index out of range: ${start}`);
+  const found = text.lastIndexOf(wanted, joined(all.slice(0, start)).length);
+  return found === -1 ? -1n : BigInt(stringSize(text.slice(0, found)));
+};
+
+const substring = (text: string, from: Value | undefined, to: Value | undefined): string => {
+  const all = characters(text);
+  const [start, end] = [place(from), to === undefined ? all.length : place(to)];
+  if (start < 0 || start > all.length) return fail(`index out of range: ${start}`);
+  if (end < 0 || end > all.length) return fail(`index out of range: ${end}`);
+  if (start > end) return fail(`invalid substring range. start: ${start}, end: ${end}`);
+  return joined(all.slice(start, end));
+};
+
+const limitOf = (limit: Value | undefined): number => {
+  const given = limit === undefined ? -1 : place(limit);
+  return given < 0 ? Infinity : given;
+};
+
+/** As many parts as the limit at most; the last one is the rest. */
+const split = (text: string, separator: string, limit: number, meter: CostMeter): readonly string[] => {
+  if (limit === 0) return [];
+  const parts = separator === '' ? Array.from(text) : text.split(separator);
+  meter.charge(parts.length);
+  return parts.length <= limit ? parts : [...parts.slice(0, limit - 1), parts.slice(limit - 1).join(separator)];
+};
+
+const replace = (text: string, from: Value | undefined, to: Value | undefined, limit: Value | undefined, meter: CostMeter): string => {
+  const parts = split(text, textOf(from), Infinity, meter);
+  const isBetween = textOf(from) === '';
+  // Go also replaces the nothing before the first and behind the last character.
+  const all = isBetween ? ['', ...parts, ''] : parts;
+  const count = Math.min(limitOf(limit), all.length - 1);
+  meter.chargeText(text.length + count * textOf(to).length);
+  const rest = all.slice(count).join(textOf(from));
+  return count === 0 ? text : [...all.slice(0, count), rest].join(textOf(to));
+};
+
+/** ASCII letters only. */
+const cased = (text: string, pattern: RegExp, change: (letter: string) => string): string => text.replaceAll(pattern, change);
+
+/** What Unicode calls White_Space. */
+const spaces = '[\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]';
+const leading = new RegExp(`^${spaces}+`, 'u');
+const space = new RegExp(spaces, 'u');
+
+const trimmed = (text: string): string => {
+  const rest = text.replace(leading, '');
+  let end = rest.length;
+  while (end > 0 && space.test(rest.charAt(end - 1))) end -= 1;
+  return rest.slice(0, end);
+};
+
+const join = (list: Value, separator: Value | undefined, meter: CostMeter): string => {
+  if (!(list instanceof List)) return overload();
+  const [parts, between] = [Array.from(list, textOf), separator === undefined ? '' : textOf(separator)];
+  meter.chargeText(parts.reduce((sum, part) => sum + part.length + between.length, 10 * parts.length));
+  return parts.join(between);
+};
+
+const escapes: Readonly<Record<string, string>> = {
+  '\x07': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+  '\\': '\\\\',
+  '"': '\\"',
+};
+
+/** `strings.quote`. */
+export const quoted = (text: string): string => {
+  let result = '"';
+  for (const character of text.toWellFormed()) result += escapes[character] ?? character;
+  return `${result}"`;
+};
+
+type Method = readonly [least: number, most: number, call: (text: string, args: readonly Value[], meter: CostMeter) => Value];
+
+/** With how many arguments each can be called. */
+export const stringMethods: Readonly<Record<string, Method>> = {
+  startsWith: [1, 1, (text, [part]) => text.startsWith(textOf(part))],
+  endsWith: [1, 1, (text, [part]) => text.endsWith(textOf(part))],
+  contains: [1, 1, (text, [part]) => text.includes(textOf(part))],
+  charAt: [1, 1, (text, [at]) => charAt(text, at)],
+  indexOf: [1, 2, (text, [part, from]) => indexOf(text, part, from)],
+  lastIndexOf: [1, 2, (text, [part, from]) => lastIndexOf(text, part, from)],
+  substring: [1, 2, (text, [from, to]) => substring(text, from, to)],
+  replace: [2, 3, (text, [from, to, limit], meter) => replace(text, from, to, limit, meter)],
+  split: [1, 2, (text, [separator, limit], meter) => List.of(split(text, textOf(separator), limitOf(limit), meter))],
+  lowerAscii: [0, 0, text => cased(text, /[A-Z]+/g, letters => letters.toLowerCase())],
+  upperAscii: [0, 0, text => cased(text, /[a-z]+/g, letters => letters.toUpperCase())],
+  trim: [0, 0, trimmed],
+  reverse: [0, 0, text => Array.from(text).reverse().join('')],
+  format: [1, 1, (text, [args], meter) => format(text, args, meter)],
+};
+
+/** `list.join(…)`. */
+export const joinMethod = (list: Value, [separator]: readonly Value[], meter: CostMeter): Value => join(list, separator, meter);

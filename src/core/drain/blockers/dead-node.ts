@@ -1,0 +1,59 @@
+import { conditionOf, type Node } from '../../hold/node.ts';
+import { isTerminating, type Pod } from '../../pod/pod.ts';
+import { shortened } from '../../text.ts';
+import type { BlockerInfo } from './blocker.ts';
+
+/** Kubernetes' own taint: it deletes the pods of a node whose machine is off (KEP-2268, non-graceful node shutdown). */
+const outOfService = 'node.kubernetes.io/out-of-service';
+
+/** A node that is not Ready: nobody may be there to end its pods. */
+export type DeadNode = {
+  readonly name: string;
+  /** The kubelet has said nothing for the node monitor's grace period; else it says itself that it is not Ready, and may still end pods. */
+  readonly silent: boolean;
+  /** The reason and the message of its condition, since when. */
+  readonly why: string;
+  readonly outOfService: boolean;
+};
+
+/** Undefined while the node is Ready, and while nobody has said whether it is. */
+export const deadNodeOf = (node: Node): DeadNode | undefined => {
+  const ready = conditionOf(node, 'Ready');
+  if (ready === undefined || ready.status === 'True') return undefined;
+  const { reason, message, lastTransitionTime } = ready;
+  const since = lastTransitionTime === undefined ? '' : ` since ${lastTransitionTime.toString({ smallestUnit: 'second' })}`;
+  const words = [reason, message].filter(word => word !== '').join(': ');
+  return {
+    name: node.name,
+    silent: ready.status === 'Unknown',
+    why: shortened(`node ${node.name} is not Ready${since}${words === '' ? '' : ` (${words})`}`),
+    outOfService: node.taints.some(({ key }) => key === outOfService),
+  };
+};
+
+const remedyFor = ({ name, outOfService: marked }: DeadNode): Pick<BlockerInfo, 'remedy'> =>
+  marked
+    ? {}
+    : {
+        remedy: `bring the node back; or, once its machine is known to be off, have Kubernetes remove its pods: kubectl taint nodes ${name} ${outOfService}=nodeshutdown:NoExecute, or replace the machine`,
+      };
+
+const waitsForKubelet = ({ cause }: BlockerInfo, pod: Pod, dead: DeadNode): boolean => {
+  if (cause === 'StuckTerminating') return pod.finalizers.length === 0;
+  return cause === 'Terminating' && dead.silent;
+};
+
+/** The budget is short of the very pod, which nobody can say is Ready. */
+const isMissedByBudget = ({ cause }: BlockerInfo, pod: Pod): boolean => cause === 'DisruptionBudget' && !pod.ready && !isTerminating(pod);
+
+/** The same blocker as the node's fault, where it is: a pod that nobody ends, or one that its own budget counts as lost. */
+export const blamedOnNode = (blockerInfo: BlockerInfo, pod: Pod, dead: DeadNode | undefined): BlockerInfo => {
+  if (dead === undefined) return blockerInfo;
+  if (waitsForKubelet(blockerInfo, pod, dead)) {
+    const wait = dead.outOfService ? 'Kubernetes removes its pods, because it is marked as out of service' : 'nobody ends its pods';
+    const { remedy: _remedy, ...rest } = blockerInfo;
+    return { ...rest, cause: 'NodeNotReady', message: `${dead.why}: ${wait}`, ...remedyFor(dead) };
+  }
+  if (!isMissedByBudget(blockerInfo, pod)) return blockerInfo;
+  return { ...blockerInfo, cause: 'NodeNotReady', message: `${dead.why}, and so is the pod; ${blockerInfo.message}`, ...remedyFor(dead) };
+};

@@ -1,0 +1,119 @@
+import { isObject } from '../../json.ts';
+
+/** What the API server said to an eviction or a deletion. */
+export type EvictionResponse = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: unknown;
+};
+
+/** What a reply means for the pod: one name for each reaction. */
+export type EvictionOutcome =
+  /** Its deletion has begun. */
+  | { readonly kind: 'accepted' }
+  /** It is gone, or another pod has its name by now. */
+  | { readonly kind: 'gone' }
+  /** The server lost a race on the budget or the pod; the pod is still there. */
+  | { readonly kind: 'conflict'; readonly message: string }
+  /** The budget does not allow it now. */
+  | { readonly kind: 'budget'; readonly message: string; readonly retryAfterSeconds?: number }
+  /** The disruption controller is behind: its status cannot be used. */
+  | { readonly kind: 'budgetBehind'; readonly message: string }
+  /** More than one budget selects the pod: it cannot be evicted until that changes. */
+  | { readonly kind: 'multipleBudgets'; readonly message: string }
+  /** KubeVirt has started, or is at, the evacuation of the VM. */
+  | { readonly kind: 'evacuating'; readonly message: string }
+  /** The VM behind the pod cannot be migrated, and its strategy forbids to kill it. */
+  | { readonly kind: 'notMigratable'; readonly message: string }
+  /** The pod is the target, or what is left over, of a migration. */
+  | { readonly kind: 'migrationTarget'; readonly message: string }
+  /** Another admission webhook or policy said no. */
+  | { readonly kind: 'denied'; readonly message: string }
+  /** The server is busy: the whole client slows down. */
+  | { readonly kind: 'throttled'; readonly message: string; readonly retryAfterSeconds?: number }
+  /** The namespace is being deleted, and its pods with it. */
+  | { readonly kind: 'namespaceTerminating'; readonly message: string }
+  /** The operator has no right to do this. */
+  | { readonly kind: 'forbidden'; readonly message: string }
+  /** The request itself was wrong. */
+  | { readonly kind: 'invalid'; readonly message: string }
+  /** The server failed, or nothing came back. It may have happened. */
+  | { readonly kind: 'failed'; readonly message: string; readonly retryAfterSeconds?: number };
+
+type Status = {
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: {
+    readonly kind?: string;
+    readonly retryAfterSeconds?: number;
+    readonly causes?: readonly { readonly reason?: string; readonly type?: string; readonly message?: string }[];
+  };
+};
+
+/** A few KiB at most: these texts end in status fields and events. */
+const textOf = (reply: EvictionResponse, status: Status): string => {
+  const text = status.message ?? (typeof reply.body === 'string' && reply.body !== '' ? reply.body : `HTTP status ${reply.status}`);
+  return text.trim().slice(0, 1000);
+};
+
+const hasCause = ({ details }: Status, name: string): boolean =>
+  details?.causes?.some(({ reason, type }) => reason === name || type === name) ?? false;
+
+const causeText = ({ details }: Status, name: string): string | undefined =>
+  details?.causes?.find(({ reason, type }) => reason === name || type === name)?.message;
+
+const retryAfter = (reply: EvictionResponse, { details }: Status): { readonly retryAfterSeconds?: number } => {
+  const seconds = Number(reply.headers['retry-after'] ?? details?.retryAfterSeconds ?? Number.NaN);
+  return Number.isFinite(seconds) && seconds > 0 ? { retryAfterSeconds: Math.min(seconds, 300) } : {};
+};
+
+const isWebhookDenial = (message: string): boolean => /^admission webhook ".*" denied the request/.test(message);
+
+/** KubeVirt's virt-launcher-eviction-interceptor says everything with one code; its texts are the contract (kubevirt v1.9, pod-eviction-admitter). */
+const webhookOutcome = (message: string): EvictionOutcome => {
+  if (/Eviction triggered evacuation|Evacuation in progress/.test(message)) return { kind: 'evacuating', message };
+  if (/not live-migratable/.test(message)) return { kind: 'notMigratable', message };
+  if (/Eviction request for target Pod/.test(message)) return { kind: 'migrationTarget', message };
+  return { kind: 'denied', message };
+};
+
+const tooMany = (reply: EvictionResponse, status: Status, message: string): EvictionOutcome => {
+  if (hasCause(status, 'DisruptionBudget')) {
+    return { kind: 'budget', message: causeText(status, 'DisruptionBudget') ?? message, ...retryAfter(reply, status) };
+  }
+  if (isWebhookDenial(message)) return webhookOutcome(message);
+  return { kind: 'throttled', message, ...retryAfter(reply, status) };
+};
+
+const forbidden = (status: Status, message: string): EvictionOutcome => {
+  if (hasCause(status, 'NamespaceTerminating')) return { kind: 'namespaceTerminating', message };
+  // Newer servers name the cause; older ones only blame the budget's kind (kubernetes#138003).
+  if (hasCause(status, 'DisruptionBudget') || status.details?.kind === 'poddisruptionbudget') return { kind: 'budgetBehind', message };
+  if (isWebhookDenial(message)) return webhookOutcome(message);
+  if (message.startsWith('ValidatingAdmissionPolicy') || message.includes('denied request:')) return { kind: 'denied', message };
+  return { kind: 'forbidden', message };
+};
+
+const conflict = (status: Status, message: string): EvictionOutcome => {
+  // Budgets and pods both answer 409. Only a failed UID precondition says that this pod is no more; a lost race says nothing of the kind.
+  if (/the UID in the precondition .* does not match the UID in record/i.test(message)) return { kind: 'gone' };
+  return { kind: 'conflict', message };
+};
+
+/** Sorts a reply by cause first, text second, code last (the table of the eviction API, kube-apiserver's eviction.go). */
+export const classify = (reply: EvictionResponse): EvictionOutcome => {
+  const status: Status = isObject(reply.body) ? reply.body : {};
+  const message = textOf(reply, status);
+  const { status: code } = reply;
+  if (code >= 200 && code < 300) return { kind: 'accepted' };
+  // Anything else that is not found says nothing of the pod: a path that is not served, a proxy on the way.
+  if (code === 404) return status.details?.kind === 'pods' ? { kind: 'gone' } : { kind: 'invalid', message };
+  if (code === 409) return conflict(status, message);
+  if (code === 429) return tooMany(reply, status, message);
+  if (code === 401 || code === 403) return forbidden(status, message);
+  if (/more than one PodDisruptionBudget/i.test(message)) return { kind: 'multipleBudgets', message };
+  if (isWebhookDenial(message)) return webhookOutcome(message);
+  if (code === 503) return { kind: 'throttled', message, ...retryAfter(reply, status) };
+  if (code >= 500) return { kind: 'failed', message, ...retryAfter(reply, status) };
+  return { kind: 'invalid', message };
+};

@@ -1,0 +1,68 @@
+import { isDaemonSetPod, type Pod } from '../../pod/pod.ts';
+import { isBefore, timeText } from '../../time.ts';
+import { about } from '../blockers/blocker.ts';
+import type { Attempt } from '../outcome/retry.ts';
+import type { PodDecision } from '../pod-decision.ts';
+import { answerDue, type EvictionRequest, type EvictionRequestsKnown, evictionRequestKey, withdrawnUntil } from './eviction-request.ts';
+import type { ActiveResponder } from './lifecycle-eviction.ts';
+
+/** A pod that has to go, and how. */
+type Candidate = { readonly pod: Pod; readonly method: 'evict' | 'delete'; readonly gracePeriodSeconds?: number };
+
+/** What is known beside the pods, by their uids. */
+type RequestContext = {
+  readonly evictionRequests?: EvictionRequestsKnown;
+  readonly responders?: ReadonlyMap<string, ActiveResponder>;
+  readonly attempts: ReadonlyMap<string, Attempt>;
+  readonly vmPods: ReadonlyMap<string, unknown>;
+  readonly now: Temporal.Instant;
+};
+
+/** A request has no grace period and no deadline of ours, and what is not running has nothing to move. DaemonSet pods and VMs have ways of their own. */
+const mayBeRequested = ({ pod, method, gracePeriodSeconds }: Candidate, { vmPods }: RequestContext): boolean =>
+  pod.hasResponders === true &&
+  method === 'evict' &&
+  gracePeriodSeconds === undefined &&
+  pod.phase === 'Running' &&
+  !pod.mirror &&
+  !isDaemonSetPod(pod) &&
+  !vmPods.has(pod.uid);
+
+const waits = (pod: Pod, again: Temporal.Instant): PodDecision => ({
+  verdict: 'wait',
+  again,
+  blockerInfo: {
+    cause: 'EvictionRequested',
+    pod: about(pod),
+    message: `its eviction has been requested of its responders; if none has its turn by ${timeText(again)}, it is evicted`,
+  },
+});
+
+/** Since when the pod is requested, and from when on nobody waits for an answer; undefined when it is not, or when that is over. */
+const waitsUntil = (
+  { pod }: Candidate,
+  { attempts }: RequestContext,
+  request: EvictionRequest | undefined,
+): Temporal.Instant | undefined => {
+  if (request !== undefined) return request.isOver ? undefined : answerDue(request);
+  const attempt = attempts.get(pod.uid);
+  return attempt?.method === 'request' && attempt.outcome.kind === 'accepted' ? answerDue({ createdAt: attempt.at }) : undefined;
+};
+
+/**
+ * Asks the responders of a pod that names some, and waits until one has its turn. Undefined: the pod is evicted by pods/eviction, because it names none, because it is the default
+ * responder's turn, or because nothing has come, or will come, of the request. A refused request is not repeated.
+ */
+export const askResponders = (candidate: Candidate, context: RequestContext): PodDecision | undefined => {
+  const { evictionRequests: known, responders, attempts, now } = context;
+  const { uid } = candidate.pod;
+  if (known?.mode !== 'Auto' || !mayBeRequested(candidate, context) || responders?.get(uid)?.isDefault === true) return undefined;
+  const request = known.own.get(evictionRequestKey(candidate.pod));
+  if (request?.withdrawnAt !== undefined) return waits(candidate.pod, withdrawnUntil(request) ?? now);
+  if (request === undefined && !attempts.has(uid))
+    return known.areAnswered && known.node ? { verdict: 'call', requestFor: known.node } : undefined;
+  const until = waitsUntil(candidate, context, request);
+  return until !== undefined && isBefore(now, until) && (known.areAnswered || request?.isObserved === true)
+    ? waits(candidate.pod, until)
+    : undefined;
+};

@@ -1,0 +1,17 @@
+import { kindsOf, strategyOf } from '../../model/machine-words.ts';
+import { approve } from '../../orders.ts';
+import type { OpenDialog } from '../../page.ts';
+import { OrderForm } from './order-form.tsx';
+
+type Form = { readonly asked: Extract<OpenDialog, { kind: 'approve' }>; readonly shut: () => void };
+
+/** Asks whether something is really to be done about an announcement. */
+export const ApproveForm = ({ asked: { machine }, shut }: Form) => (
+  <OrderForm label={`Approve ${machine.machine}`} send={() => approve(machine)} shut={shut}>
+    <p>
+      Drydock then responds to the announcement (<strong>{kindsOf(machine)}</strong>) of machine <strong>{machine.machine}</strong>, as soon
+      as windows and limits allow it{strategyOf(machine) === '' ? '.' : `: ${strategyOf(machine)}.`} This cannot be undone once it has
+      begun.
+    </p>
+  </OrderForm>
+);

@@ -1,0 +1,52 @@
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import type { OrderResult } from '../../orders.ts';
+import { say } from '../../page.ts';
+
+type OrderFormProps = {
+  /** What the button says that sends the order; there is none where nothing can be ordered. */
+  readonly label: string | undefined;
+  readonly send: () => Promise<OrderResult>;
+  readonly shut: () => void;
+  readonly children: ComponentChildren;
+};
+
+/** A question with one order as its answer: it stays open, and says why, when the order is refused. */
+export const OrderForm = ({ label, send, shut, children }: OrderFormProps) => {
+  const failure = useSignal<string | undefined>(undefined);
+  const busy = useSignal(false);
+  const submit = async (): Promise<void> => {
+    busy.value = true;
+    const said = await send();
+    busy.value = false;
+    failure.value = said.done ? undefined : said.message;
+    if (!said.done) return;
+    say(said);
+    shut();
+  };
+  return (
+    <form
+      onSubmit={event => {
+        event.preventDefault();
+        if (label !== undefined && !busy.value) void submit();
+      }}
+    >
+      {children}
+      {failure.value !== undefined && (
+        <p class="failure" role="alert">
+          {failure.value}
+        </p>
+      )}
+      <div class="buttons">
+        <button type="button" class="button" onClick={shut}>
+          {label === undefined ? 'Close' : 'Cancel'}
+        </button>
+        {label !== undefined && (
+          <button type="submit" class="button main" aria-disabled={busy.value}>
+            {label}
+          </button>
+        )}
+      </div>
+    </form>
+  );
+};

@@ -1,0 +1,88 @@
+import { useLayoutEffect, useMemo } from 'preact/hooks';
+import { view, zoomInto } from '../../fleet-view.ts';
+import { type CellGroup, countsOf, type FleetState, fleetWords, type Grouping } from '../../model/fleet.ts';
+import { plural } from '../../model/words.ts';
+import { NodeBox } from './node-box.tsx';
+
+/** A group of up to so many nodes that fills the view has room for boxes. */
+const mostBoxes = 150;
+
+/** How many nodes are in which state: what the marks mean, too. */
+const States = ({ counts }: { readonly counts: readonly (readonly [FleetState, number])[] }) => (
+  <ul class="fleet-states">
+    {counts.map(([state, count]) => (
+      <li key={state}>
+        <span class={`cell sample ${state}`} aria-hidden="true" /> {count.toLocaleString('en')} {fleetWords[state]}
+      </li>
+    ))}
+  </ul>
+);
+
+/** What a group is called. */
+const titleOf = (name: string, grouping: Grouping): string => (name === '' ? `no ${grouping}` : name);
+
+/** A cell that has the focus keeps it when its place changes. */
+const useSteadyFocus = (): void => {
+  const { activeElement } = document;
+  const id = activeElement?.matches('.cell') === true ? activeElement.id : undefined;
+  useLayoutEffect(() => {
+    if (id !== undefined && document.activeElement === document.body) document.getElementById(id)?.focus({ preventScroll: true });
+  });
+};
+
+const Cells = ({ group, title }: { readonly group: CellGroup; readonly title: string }) => {
+  useSteadyFocus();
+  const cells = useMemo(
+    () =>
+      group.cells.map(({ key, state }) => (
+        <button
+          key={key}
+          type="button"
+          id={`node-${key}`}
+          class={`cell ${state}`}
+          tabIndex={-1}
+          aria-label={`${key}, ${fleetWords[state]}`}
+          data-node={key}
+        />
+      )),
+    [group],
+  );
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for a form
+    <div class="cells" role="group" aria-label={`Nodes of ${title}`}>
+      {cells}
+    </div>
+  );
+};
+
+/** Nodes that belong together, as cells; as boxes where they fill the view and are few. */
+export const FleetGroup = ({ group }: { readonly group: CellGroup }) => {
+  const { grouping, zoom } = view.value;
+  const title = titleOf(group.name, grouping);
+  const isZoomed = zoom !== undefined;
+  const counts = useMemo(() => countsOf(group.cells), [group]);
+  return (
+    <section class={`fleet-group ${isZoomed ? 'zoomed' : ''}`} data-group={group.name} aria-label={`${grouping} ${title}`}>
+      <div class="fleet-head">
+        <h3>
+          {title} <span class="count">{plural(group.cells.length, 'node')}</span>
+        </h3>
+        <States counts={counts} />
+        {!isZoomed && (
+          <button type="button" class="link" onClick={() => zoomInto(group.name)}>
+            Zoom<span class="hidden"> into {title}</span>
+          </button>
+        )}
+      </div>
+      {isZoomed && group.cells.length <= mostBoxes ? (
+        <ul class="nodes">
+          {group.cells.map(({ key }) => (
+            <NodeBox key={key} name={key} />
+          ))}
+        </ul>
+      ) : (
+        <Cells group={group} title={title} />
+      )}
+    </section>
+  );
+};

@@ -1,0 +1,71 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sweep } from '../folder.ts';
+
+/** Something that tests need, that takes long to make and does not change. */
+export type Wanted = {
+  /** Of the folder in the user's cache. */
+  readonly name: string;
+  /** Everything the result depends on, so that a changed pin or source is a new folder and an old checkout still finds its own. */
+  readonly key: string;
+  /** Said before making it: what, and how long it takes. */
+  readonly announcement: string;
+  /** Makes it in a folder, which is moved to its place afterwards. */
+  readonly make: (folder: string) => Promise<void>;
+};
+
+/** Where all of it is kept. */
+export const cacheFolder = (): string => {
+  const given = process.env['XDG_CACHE_HOME'];
+  if (given !== undefined && given !== '') return join(given, 'drydock');
+  return process.platform === 'darwin' ? join(homedir(), 'Library', 'Caches', 'drydock') : join(homedir(), '.cache', 'drydock');
+};
+
+/** The rename is what makes two builders at once harmless, of which one does not wait, as those of an older clone: the second finds the folder there and throws its own away. */
+const publish = (made: string, folder: string): void => {
+  try {
+    renameSync(made, folder);
+  } catch (error) {
+    if (!existsSync(folder)) throw error;
+    rmSync(made, { recursive: true, force: true });
+  }
+};
+
+const folderOf = ({ name, key }: Pick<Wanted, 'name' | 'key'>): string => join(cacheFolder(), name, key);
+
+/** Its folder, where it has been made before. */
+export const cached = (wanted: Pick<Wanted, 'name' | 'key'>): string | undefined => {
+  const folder = folderOf(wanted);
+  return existsSync(folder) ? folder : undefined;
+};
+
+const building = 'building-';
+
+/** Whether somebody else began earlier to make the same, and is still at it. */
+const isMadeElsewhere = (temporary: string, key: string): boolean => {
+  const parent = dirname(temporary);
+  sweep(parent, building);
+  const begun = (name: string): bigint => statSync(join(parent, name), { bigint: true, throwIfNoEntry: false })?.birthtimeNs ?? 0n;
+  const own = begun(basename(temporary));
+  return readdirSync(parent).some(name => name.startsWith(building) && name.includes(`-${key}-`) && begun(name) > 0n && begun(name) < own);
+};
+
+/** Makes it and answers its folder. Test files run side by side: one of them makes it, the others wait. */
+export const makeCached = async ({ name, key, announcement, make }: Wanted): Promise<string> => {
+  const folder = folderOf({ name, key });
+  const parent = join(cacheFolder(), name);
+  mkdirSync(parent, { recursive: true });
+  const temporary = mkdtempSync(join(parent, `${building}${process.pid}-${key}-`));
+  try {
+    while (isMadeElsewhere(temporary, key)) await sleep(1000);
+    if (existsSync(folder)) return folder;
+    process.stderr.write(`drydock: ${announcement} into ${folder} …\n`);
+    await make(temporary);
+    publish(temporary, folder);
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+  return folder;
+};

@@ -1,0 +1,290 @@
+import type { JsonObject } from '../../../src/core/json.ts';
+import { machineGroups } from '../../../src/embedded/machines/definitions.ts';
+import { at, objects, part, type Stored, text, without } from '../../../src/embedded/object.ts';
+import { makeOdd, removeOdd } from '../odd/odd-deed.ts';
+import { Dice } from '../story/dice.ts';
+import { type DeedKind, maintenanceResources, type Story } from '../story/story.ts';
+import { leaseNamespace, operatorNamespace } from './process.ts';
+import type { SimClock } from './sim-clock.ts';
+import { nodeDraft, readyCondition, type SimulatedCluster } from './simulated-cluster.ts';
+
+/** What people do: to nodes, maintenances, pods and leases, and always at the wrong time. */
+
+type Doing = { readonly stage: SimulatedCluster; readonly story: Story; readonly clock: SimClock; readonly dice: Dice };
+
+const label = 'remediation.medik8s.io/exclude-from-remediation';
+const parent = 'drydock.dev/machine-maintenance';
+const ours = ['drydock.dev/drain', 'medik8s.io/drain', 'kubevirt.io/drain', 'node.kubernetes.io/unschedulable'];
+
+const listOf = ({ stage }: Doing, resource: string): readonly Stored[] => stage.cluster.registry.store.list(resource);
+
+const oneOf = ({ dice }: Doing, all: readonly Stored[]): Stored | undefined => all[Math.floor(dice.share() * all.length)];
+
+/** Never the haven. */
+const nodesOf = (doing: Doing): readonly Stored[] => listOf(doing, 'nodes').filter(({ metadata }) => metadata.name !== 'n0');
+
+const allMaintenances = (doing: Doing): readonly { readonly resource: string; readonly object: Stored }[] =>
+  Object.values(maintenanceResources).flatMap(resource => listOf(doing, resource).map(object => ({ resource, object })));
+
+const changeNode = (doing: Doing, node: Stored | undefined, change: (node: Stored) => JsonObject): void => {
+  if (node !== undefined) doing.stage.writes.update('nodes', { ...node, ...change(node) });
+};
+
+const taintsOf = (node: Stored): readonly JsonObject[] => objects(at(node, 'spec', 'taints'));
+
+const setReady = (doing: Doing, name: string, status: 'True' | 'Unknown'): void => {
+  const node = doing.stage.cluster.registry.store.get('nodes', '', name);
+  if (node === undefined) return;
+  const others = objects(at(node, 'status', 'conditions')).filter(one => one['type'] !== 'Ready');
+  const conditions = [...others, readyCondition(status, doing.clock.now().toString())];
+  doing.stage.writes.update('nodes', { ...node, status: { ...part(node, 'status'), conditions } }, 'status');
+};
+
+/** It is silent for a while. */
+const nodeDies = (doing: Doing): void => {
+  const name = oneOf(doing, nodesOf(doing))?.metadata.name;
+  if (name === undefined) return;
+  doing.stage.silent.add(name);
+  setReady(doing, name, 'Unknown');
+  doing.clock.after(doing.dice.whole(5, 400) * 1000, () => revive(doing, name));
+};
+
+const revive = (doing: Doing, name: string): void => {
+  if (!doing.stage.silent.delete(name)) return;
+  setReady(doing, name, 'True');
+};
+
+const rejoin = (doing: Doing, name: string): void => {
+  const plan = doing.story.nodes.find(one => one.name === name);
+  if (plan !== undefined && doing.stage.cluster.registry.store.get('nodes', '', name) === undefined) {
+    doing.stage.make('nodes', nodeDraft(plan, doing.clock.now().toString()));
+  }
+};
+
+/** A node object that is deleted by hand; its kubelet makes it anew after some time. */
+const deleteNode = (doing: Doing): void => {
+  const name = oneOf(
+    doing,
+    nodesOf(doing).filter(one => doing.story.nodes.some(plan => plan.name === one.metadata.name)),
+  )?.metadata.name;
+  if (name === undefined) return;
+  doing.stage.writes.remove('nodes', '', name);
+  doing.clock.after(doing.dice.whole(1, 300) * 1000, () => rejoin(doing, name));
+};
+
+const leases = 'leases.coordination.k8s.io';
+
+const leasesOf = (doing: Doing): readonly Stored[] =>
+  listOf(doing, leases).filter(({ metadata }) => [leaseNamespace, operatorNamespace].includes(metadata.namespace ?? ''));
+
+const stealLease = (doing: Doing): void => {
+  const now = doing.clock.now().toString();
+  const spec = { holderIdentity: 'somebody-else', leaseDurationSeconds: 3600, acquireTime: now, renewTime: now };
+  const node = oneOf(doing, nodesOf(doing));
+  const found = oneOf(doing, leasesOf(doing));
+  if (found !== undefined && doing.dice.is(60)) doing.stage.writes.update(leases, { ...found, spec });
+  else if (node !== undefined)
+    doing.stage.make(leases, { metadata: { name: `node-${node.metadata.name}`, namespace: leaseNamespace }, spec });
+};
+
+/** Without those that belong to a machine: they are its machine's business, and nothing would ever set them right again. */
+const ownMaintenances = (doing: Doing): readonly Stored[] =>
+  listOf(doing, maintenanceResources.Maintenance).filter(one => one.metadata.annotations?.[parent] === undefined);
+
+const changePolicy = (doing: Doing): void => {
+  const found = oneOf(doing, ownMaintenances(doing));
+  if (found === undefined) return;
+  const { dice } = doing;
+  const drain = {
+    ...part(found, 'spec', 'drain'),
+    force: dice.is(50),
+    deleteEmptyDirData: dice.is(50),
+    ignorePods: dice.is(50) ? [] : [{ ownerKinds: ['StatefulSet'] }],
+  };
+  doing.stage.writes.update(maintenanceResources.Maintenance, { ...found, spec: { ...part(found, 'spec'), drain } });
+};
+
+const changeBudget = (doing: Doing): void => {
+  const found = oneOf(doing, listOf(doing, 'poddisruptionbudgets.policy'));
+  if (found === undefined) return;
+  const spec = without({ ...part(found, 'spec'), minAvailable: doing.dice.whole(0, 3) }, 'maxUnavailable');
+  doing.stage.writes.update('poddisruptionbudgets.policy', { ...found, spec });
+};
+
+const scale = (doing: Doing): void => {
+  const found = oneOf(doing, listOf(doing, 'deployments.apps'));
+  if (found !== undefined)
+    doing.stage.writes.update('deployments.apps', { ...found, spec: { ...part(found, 'spec'), replicas: doing.dice.whole(0, 7) } });
+};
+
+/** A finalizer taken off by hand: the object is gone, and nobody was asked. */
+const force = (doing: Doing): void => {
+  const { resource, object } = allMaintenances(doing)[Math.floor(doing.dice.share() * allMaintenances(doing).length)] ?? {};
+  if (resource === undefined || object === undefined) return;
+  const { namespace = '', name } = object.metadata;
+  doing.stage.writes.remove(resource, namespace, name);
+  const left = doing.stage.cluster.registry.store.get(resource, namespace, name);
+  if (left !== undefined) doing.stage.writes.update(resource, { ...left, metadata: { ...left.metadata, finalizers: [] } });
+};
+
+const removeTaint = (doing: Doing): void =>
+  changeNode(
+    doing,
+    oneOf(
+      doing,
+      nodesOf(doing).filter(one => taintsOf(one).length > 0),
+    ),
+    node => {
+      const key = doing.dice.of(ours as [string, ...string[]]);
+      return { spec: { ...part(node, 'spec'), taints: taintsOf(node).filter(taint => taint['key'] !== key) } };
+    },
+  );
+
+const removeLabel = (doing: Doing): void =>
+  changeNode(doing, oneOf(doing, nodesOf(doing)), ({ metadata }) => ({
+    metadata: { ...metadata, labels: without(metadata.labels ?? {}, label) as Record<string, string> },
+  }));
+
+const remove = (doing: Doing, resource: string, object: Stored | undefined): void => {
+  if (object !== undefined) doing.stage.writes.remove(resource, object.metadata.namespace ?? '', object.metadata.name);
+};
+
+const deeds: Readonly<Record<DeedKind, (doing: Doing) => void>> = {
+  uncordon: doing => changeNode(doing, oneOf(doing, nodesOf(doing)), node => ({ spec: without(part(node, 'spec'), 'unschedulable') })),
+  cordon: doing => changeNode(doing, oneOf(doing, nodesOf(doing)), node => ({ spec: { ...part(node, 'spec'), unschedulable: true } })),
+  removeTaint,
+  removeLabel,
+  foreignTaint: doing =>
+    changeNode(doing, oneOf(doing, nodesOf(doing)), node => ({
+      spec: {
+        ...part(node, 'spec'),
+        taints: [...taintsOf(node), { key: `people/${doing.dice.whole(0, 1e6)}`, effect: 'PreferNoSchedule' }],
+      },
+    })),
+  foreignLabel: doing =>
+    changeNode(doing, oneOf(doing, nodesOf(doing)), ({ metadata }) => ({
+      metadata: { ...metadata, labels: { ...metadata.labels, [`people/${doing.dice.whole(0, 1e6)}`]: 'x' } },
+    })),
+  deleteMaintenance: doing => {
+    const all = allMaintenances(doing);
+    const found = all[Math.floor(doing.dice.share() * all.length)];
+    if (found !== undefined) remove(doing, found.resource, found.object);
+  },
+  deletePod: doing => remove(doing, 'pods', oneOf(doing, listOf(doing, 'pods'))),
+  deleteLease: doing => remove(doing, leases, oneOf(doing, leasesOf(doing))),
+  stealLease,
+  deleteNode,
+  nodeDies,
+  force,
+  changePolicy,
+  changeStage: doing => {
+    const found = oneOf(doing, ownMaintenances(doing));
+    const stage = doing.dice.of(['Announce', 'Cordon', 'Drain']);
+    if (found !== undefined)
+      doing.stage.writes.update(maintenanceResources.Maintenance, { ...found, spec: { ...part(found, 'spec'), stage } });
+  },
+  changeBudget,
+  scale,
+  compact: ({ stage }) => stage.cluster.registry.store.compact(),
+  odd: ({ stage, dice }) => makeOdd(stage, dice.whole(0, 2 ** 31 - 1)),
+};
+
+/** Does it. Which of several is meant is drawn from `pick`. */
+export const act = (kind: DeedKind, pick: number, doing: Omit<Doing, 'dice'>): void =>
+  deeds[kind]({ ...doing, dice: new Dice(Math.floor(pick * 2 ** 31)) });
+
+const hinders = ({ metadata }: Stored, template: JsonObject): boolean => {
+  const said = { ...metadata.annotations, ...(part(template, 'metadata', 'annotations') as Record<string, string>) };
+  return said['drydock.test/migration'] !== undefined || said['drydock.test/migratable'] !== undefined;
+};
+
+/** Of VMs those that nothing would ever move. */
+const removeStrandedVms = (doing: Doing): void => {
+  for (const vm of listOf(doing, 'virtualmachines.kubevirt.io')) {
+    const isExternal = text(vm, 'spec', 'template', 'spec', 'evictionStrategy') === 'External';
+    if (!isExternal && !hinders(vm, part(vm, 'spec', 'template'))) continue;
+    remove(doing, 'virtualmachines.kubevirt.io', vm);
+    remove(
+      doing,
+      'virtualmachineinstances.kubevirt.io',
+      doing.stage.cluster.registry.store.get('virtualmachineinstances.kubevirt.io', 'shop', vm.metadata.name),
+    );
+  }
+};
+
+const relax = (doing: Doing): void => {
+  for (const found of listOf(doing, maintenanceResources.Maintenance)) {
+    if (found.metadata.annotations?.[parent] !== undefined) continue;
+    const virtualMachines = { notMigratable: 'Wait', notMigrated: 'Evict' };
+    const more = { force: true, deleteEmptyDirData: true, ignoreDaemonSets: true, awaitPods: [], virtualMachines };
+    const drain = { ...part(found, 'spec', 'drain'), ...more };
+    doing.stage.writes.update(maintenanceResources.Maintenance, { ...found, spec: { ...part(found, 'spec'), drain } });
+  }
+};
+
+/** Everything that would keep a maintenance from its end for ever is taken away, as people do in the end. */
+export const help = (given: Omit<Doing, 'dice'>): void => {
+  const doing = { ...given, dice: new Dice(1) };
+  const { stage, story } = doing;
+  for (const name of Array.from(stage.silent)) revive(doing, name);
+  for (const { name } of story.nodes) rejoin(doing, name);
+  for (const budget of listOf(doing, 'poddisruptionbudgets.policy')) {
+    const plan = story.budgets.find(one => one.name === budget.metadata.name && one.namespace === budget.metadata.namespace);
+    if (plan?.never === true || at(budget, 'spec', 'minAvailable') !== undefined) remove(doing, 'poddisruptionbudgets.policy', budget);
+  }
+  for (const lease of leasesOf(doing)) if (text(lease, 'spec', 'holderIdentity') === 'somebody-else') remove(doing, leases, lease);
+  for (const window of listOf(doing, 'maintenancewindows.drydock.dev')) remove(doing, 'maintenancewindows.drydock.dev', window);
+  removeStrandedVms(doing);
+  relax(doing);
+  removeOdd(stage);
+  stage.responders?.mend();
+};
+
+/** Milliseconds past its grace period after which somebody looks for a pod that does not go. */
+const stuckMs = 120_000;
+
+const machineMaintenances = 'machinemaintenances.machinemaintenance.managed.openshift.io';
+
+/** Says on a machine that a person has deleted it. */
+const givenUp = 'people/given-up';
+
+const over = ['Succeeded', 'Cancelled', 'Notified'];
+
+/**
+ * Machines that have stopped or vanished although their cloud had called that off are given up; so are those that were to be emptied only, and
+ * that the cloud then did not give back.
+ */
+const giveUpMachines = ({ stage, story }: Omit<Doing, 'dice'>): void => {
+  if (story.machines === undefined) return;
+  const resource = `machines.${machineGroups[story.machines.flavour].group}`;
+  const { store } = stage.cluster.registry;
+  for (const machine of store.list(resource)) {
+    const id = text(machine, 'spec', 'providerID').split('/').at(-1) ?? '';
+    if (id === '' || ['running', 'rebooting'].includes(stage.cloud?.instance(id)?.state ?? '')) continue;
+    const isCared = store
+      .list(machineMaintenances)
+      .some(
+        one =>
+          text(one, 'spec', 'machinelink') === machine.metadata.name &&
+          text(one, 'status', 'strategy') !== 'Drain' &&
+          !over.includes(text(one, 'status', 'phase')),
+      );
+    if (isCared || machine.metadata.deletionTimestamp !== undefined) continue;
+    stage.writes.update(resource, {
+      ...machine,
+      metadata: { ...machine.metadata, annotations: { ...machine.metadata.annotations, [givenUp]: 'x' } },
+    });
+    stage.writes.remove(resource, machine.metadata.namespace ?? '', machine.metadata.name);
+  }
+};
+
+/** Pods that no kubelet ends, because it does not want to or because its machine was stopped, are taken away by force, again and again. */
+export const sweep = (doing: Omit<Doing, 'dice'>): void => {
+  const { stage, clock } = doing;
+  giveUpMachines(doing);
+  for (const pod of stage.cluster.registry.store.list('pods')) {
+    const { namespace = '', name, deletionTimestamp } = pod.metadata;
+    if (deletionTimestamp !== undefined && clock.nowMs > Date.parse(deletionTimestamp) + stuckMs)
+      stage.writes.remove('pods', namespace, name, { gracePeriodSeconds: 0 });
+  }
+};

@@ -1,0 +1,120 @@
+import { served } from '../../../src/apis/served.ts';
+import { type ControllerManager, controllerManager } from '../../../src/cli/manager/controller-manager.ts';
+import { reflectorWatcher } from '../../../src/kube/watch/reflector.ts';
+import type { EventScanner } from '../../../src/operator/machines/event-source-reconciler.ts';
+import { noMeter } from '../../../src/operator/ports.ts';
+import type { Log } from '../../../src/support/log.ts';
+import type { SimulationContext } from '../simulation-context.ts';
+import type { Caller } from './caller.ts';
+import { Line } from './line.ts';
+import { MortalClock } from './mortal-clock.ts';
+
+export const leaseNamespace = 'medik8s-leases';
+export const operatorNamespace = 'drydock-system';
+
+const text = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : JSON.stringify(error));
+
+/** One process of the operator, from its start to its end: whatever it has begun dies with it. */
+export class Process {
+  readonly id: number;
+  readonly #world: SimulationContext;
+  readonly #clock: MortalClock;
+  readonly #stop = new AbortController();
+  readonly #line: Line;
+  #alive = true;
+  #leads = true;
+
+  constructor(world: SimulationContext, id: number) {
+    this.id = id;
+    this.#world = world;
+    this.#clock = new MortalClock(world.clock, () => this.#alive);
+    const caller: Caller = { id, isAlive: () => this.#alive, mayAct: () => this.#leads };
+    this.#line = new Line(world, caller, this.#clock);
+    this.#run(this.#controllerManager());
+  }
+
+  get isAlive(): boolean {
+    return this.#alive;
+  }
+
+  /** Nothing of it runs any more, from this very moment on. */
+  kill(): void {
+    this.#alive = false;
+    this.#line.hangUp();
+  }
+
+  /** It is told to come to its end. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  /** It has lost its lease, and knows. */
+  depose(): void {
+    this.#leads = false;
+  }
+
+  setClock(aheadMs: number): void {
+    this.#clock.set(aheadMs);
+  }
+
+  #run(controllerManager: ControllerManager): void {
+    controllerManager.run(this.#stop.signal).then(
+      () => {
+        this.#alive = false;
+      },
+      (error: unknown) => {
+        if (this.#alive) this.#world.audit.fail('no defects', `process ${this.id} ended with ${text(error)}`);
+      },
+    );
+  }
+
+  #log(): Log {
+    const { audit } = this.#world;
+    return {
+      debug: () => {},
+      info: () => {},
+      warn: () => {},
+      error: (message, fields = {}) => {
+        if (this.#alive) audit.fail('no defects', `process ${this.id} says: ${message} ${Object.values(fields).map(text).join(' ')}`);
+      },
+    };
+  }
+
+  #scanner(): EventScanner {
+    const { cloud, lies } = this.#world;
+    return {
+      scan: async (source, machines) => {
+        if (cloud === undefined) return { source: source.name, looked: new Set(), events: [], unknown: [] };
+        const seen = cloud.scan(source.name, [...machines.keys()]);
+        return { ...seen, events: seen.events.map(event => (lies.has(event.id) ? { ...event, state: 'Cancelled' as const } : event)) };
+      },
+    };
+  }
+
+  #controllerManager(): ControllerManager {
+    const world = this.#world;
+    const line = this.#line;
+    const log = this.#log();
+    const clock = this.#clock;
+    const chance = world.chance;
+    return controllerManager({
+      api: world.warp(line, world),
+      watcher: reflectorWatcher({ api: line, clock, log, random: chance }),
+      recorder: { record: () => {} },
+      meter: noMeter,
+      fence: { mayAct: () => this.#leads },
+      clock,
+      log,
+      evictionRequests: 'Auto',
+      adapters: served({ leaseNamespace, operatorNamespace }),
+      terms: { durationSeconds: 3600, renewEverySeconds: 900 },
+      haltLease: { namespace: 'drydock-system', name: 'drydock' },
+      machines: {
+        limits: { perSet: world.story.machines?.perSet ?? 1, perZone: 0 },
+        drainLeadSeconds: 300,
+        namespace: operatorNamespace,
+        scanner: this.#scanner(),
+      },
+    });
+  }
+}

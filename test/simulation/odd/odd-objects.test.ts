@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { machineAdapter } from '../../../src/apis/machines/machine-adapter.ts';
+import { planAdapter } from '../../../src/apis/maintenance-plan/plan-adapter.ts';
+import { served } from '../../../src/apis/served.ts';
+import { type ControllerManager, controllerManager } from '../../../src/cli/manager/controller-manager.ts';
+import { isObject } from '../../../src/core/json.ts';
+import { seeded } from '../../../src/embedded/seeded.ts';
+import { ReflectorStore } from '../../../src/kube/watch/reflector-store.ts';
+import type { Watcher } from '../../../src/operator/ports.ts';
+import { FakeCluster } from '../../../src/operator/testing/fake-cluster.ts';
+import { Lines, Notebook, response, settle, Tallies } from '../../../src/operator/testing/fakes.ts';
+import { VirtualClock } from '../../../src/support/virtual-clock.ts';
+import { Observer } from '../../../src/web/dashboard/watch/observer.ts';
+import { oddObject } from './odd-objects.ts';
+import { machineApis } from './odd-platforms.ts';
+
+/** So many objects; `DRYDOCK_ODD_OBJECTS=100000` for the whole of it. */
+const count = Number(process.env['DRYDOCK_ODD_OBJECTS'] ?? 6000);
+
+/** As the reflector does it: what a watch cannot read, or a handler throws at, is told, and the watch goes on. */
+const throughStore = (cluster: FakeCluster, told: (what: string) => void): Watcher => ({
+  watch: (collection, project, sink, signal) => {
+    const store = new ReflectorStore(collection.path, project, sink, {
+      log: new Lines(),
+      onDefect: (path, object, error) => told(`${path} ${object} ${String(error)}`),
+    });
+    const identify = (raw: unknown) =>
+      (raw as { readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string } }).metadata;
+    const seen = (raw: unknown) => ({ key: identify(raw).name, ...identify(raw), raw });
+    return cluster.watch(
+      collection,
+      seen,
+      {
+        changed: change => {
+          const { name, uid, resourceVersion, raw } = change.object;
+          if (change.type === 'removed') store.remove({ name, uid, resourceVersion }, raw);
+          else store.put({ name, uid, resourceVersion }, raw);
+        },
+        synced: () => sink.synced(),
+        failing: ({ message, status, retryInMs }) => store.failing(message, status, retryInMs),
+      },
+      signal,
+    );
+  },
+});
+
+/** The machine APIs that the small cluster does not know of itself. */
+const withMachineApis = (cluster: FakeCluster): void => {
+  cluster.intercept = ({ path }) => {
+    const plurals = machineApis[path];
+    return plurals === undefined ? undefined : response(200, { resources: plurals.map(name => ({ name })) });
+  };
+};
+
+type Fed = { readonly cluster: FakeCluster; readonly clock: VirtualClock; readonly log: Lines; readonly watcher: Watcher };
+
+const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
+
+/** The operator with all its rooms. */
+const operatorOf = ({ cluster, clock, log, watcher }: Fed, meter: Tallies): ControllerManager =>
+  controllerManager({
+    api: cluster,
+    watcher,
+    recorder: new Notebook(),
+    meter,
+    fence: { mayAct: () => true },
+    clock,
+    log,
+    adapters,
+    evictionRequests: 'Auto',
+    terms: { durationSeconds: 3600, renewEverySeconds: 900 },
+    haltLease: { namespace: 'drydock-system', name: 'drydock' },
+    machines: {
+      limits: { perSet: 1, perZone: 1 },
+      drainLeadSeconds: 1800,
+      namespace: 'drydock-system',
+      scanner: { scan: async source => ({ source: source.name, looked: new Set(), events: [], unknown: [] }) },
+    },
+  });
+
+/** What the dashboard makes of the same objects. */
+const observerOf = ({ clock, log, watcher }: Fed): Observer =>
+  new Observer({ watcher, adapters, machines: machineAdapter, plans: planAdapter, access: 'link', cluster: 'test', clock, log });
+
+const errorsOf = ({ log }: Fed): readonly string[] =>
+  log.lines
+    .filter(({ level }) => level === 'error')
+    .map(
+      ({ fields }) =>
+        `${String(fields['controller'])} ${String(fields['object'])}: ${String((fields['error'] as Error | undefined)?.stack)}`,
+    );
+
+/** The largest status of each kind that was written, by the plural of the kind. */
+const largestStatuses = ({ cluster }: Fed): ReadonlyMap<string, number> => {
+  const largest = new Map<string, number>();
+  for (const { path, body } of cluster.calls) {
+    if (!path.endsWith('/status')) continue;
+    const plural = path.split('/').at(-3) ?? '';
+    const size = JSON.stringify(isObject(body) ? body['status'] : null).length;
+    largest.set(plural, Math.max(size, largest.get(plural) ?? 0));
+  }
+  return largest;
+};
+
+/** Puts odd objects into the cluster, and gives everybody the time to work with them. */
+const feed = async ({ cluster, clock }: Fed, seed: number, objects: number, wrongTypes: number): Promise<void> => {
+  const chance = seeded(seed);
+  for (let index = 0; index < objects; index += 1) {
+    const [path, object] = oddObject(chance, index % 40, wrongTypes);
+    cluster.put(path, object);
+    if (index % 10 !== 9) continue;
+    for (let turn = 0; turn < 3; turn += 1) await settle();
+    await clock.advance(chance() < 0.2 ? 60_000 : 500);
+  }
+};
+
+/** Operator and dashboard, fed with odd objects; returns what was reported of throws, and the largest statuses that were written. */
+const fed = async (seed: number, objects: number, wrongTypes: number) => {
+  const [cluster, meter] = [new FakeCluster(), new Tallies()];
+  withMachineApis(cluster);
+  const unread: string[] = [];
+  const place = { cluster, clock: new VirtualClock(), log: new Lines(), watcher: throughStore(cluster, what => unread.push(what)) };
+  const stop = new AbortController();
+  const observer = observerOf(place);
+  const running = Promise.all([operatorOf(place, meter).run(stop.signal), observer.run(stop.signal)]);
+  await feed(place, seed, objects, wrongTypes);
+  const scene = observer.scene();
+  const largest = largestStatuses(place);
+  stop.abort();
+  const ended = { yes: false };
+  void running.finally(() => Object.assign(ended, { yes: true }));
+  for (let turn = 0; turn < 1000 && !ended.yes; turn += 1) await place.clock.advance(50);
+  assert.ok(ended.yes, 'it ends when it is told to');
+  return { unread, panics: meter.panics, errors: errorsOf(place), decisions: meter.decisions, largest, scene };
+};
+
+test('objects with the ends of every type in them are worked with, without a throw, and statuses stay small', async () => {
+  const { unread, panics, errors, decisions, largest, scene } = await fed(20_261_122, count, 0);
+  assert.deepEqual([unread.slice(0, 3), errors.slice(0, 3), panics.length], [[], [], 0]);
+  assert.ok(decisions > count / 40, `the operator has decided ${decisions} times`);
+  for (const kind of ['maintenances', 'machinemaintenances', 'maintenanceplans']) assert.ok(largest.has(kind), `a status of ${kind}`);
+  for (const [kind, size] of largest) assert.ok(size < 256 * 1024, `the largest status of ${kind} has ${size} characters`);
+  assert.ok(scene.nodes.length > 0 && scene.machines.length > 0 && scene.plans.length > 0, 'the dashboard shows nodes, machines and plans');
+});
+
+test('of objects with wrong types none ends a loop or a watch: what cannot be worked with is counted, and all else goes on', async () => {
+  const { unread, decisions, scene } = await fed(7, 6000, 0.3);
+  assert.ok(unread.length > 0, 'some could not be read');
+  assert.ok(decisions > 150, `the operator has decided ${decisions} times`);
+  assert.ok(scene.nodes.length > 0, 'the dashboard shows nodes');
+});

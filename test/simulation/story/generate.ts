@@ -1,0 +1,331 @@
+import type { JsonObject } from '../../../src/core/json.ts';
+import { timeText } from '../../../src/core/time.ts';
+import { mover } from '../cluster/responders.ts';
+import { Dice } from './dice.ts';
+import {
+  type Announcement,
+  type CallFaults,
+  type ClockStep,
+  type Deed,
+  deedKinds,
+  type End,
+  type Kind,
+  type MachinesPlan,
+  type NodePlan,
+  type RespondersPlan,
+  type Span,
+  type Story,
+  type StoryMaintenance,
+  type StoryPlan,
+  type WatchFaults,
+  type WhenInStory,
+  type WindowPlan,
+  type Workload,
+} from './story.ts';
+import { budgetsFor, vmsOf, workloadsOf } from './workloads.ts';
+
+/** Makes a story of a seed. */
+
+const minuteMs = 60_000;
+
+/** The operator is first started so long after the cluster; pods are up by then. */
+export const warmUpMs = 20_000;
+
+const epochMs = Date.parse('2026-01-01T00:00:00Z');
+
+const timeAt = (atMs: number): string => timeText(Temporal.Instant.fromEpochMilliseconds(epochMs + warmUpMs + Math.floor(atMs)));
+
+/** The first node is a haven: nothing is done to it, so that there is always a place to go to. */
+const nodesOf = (dice: Dice): readonly NodePlan[] =>
+  dice.times(dice.whole(3, 5), index => ({
+    name: `n${index}`,
+    zone: `zone-${index % 3}`,
+    spec: {
+      ...(index > 0 && dice.is(10) && { unschedulable: true }),
+      ...(index > 0 && dice.is(12) && { taints: [{ key: 'team', value: 'blue', effect: 'PreferNoSchedule' }] }),
+    },
+    labels: {
+      ...(dice.is(20) && { 'remediation.medik8s.io/exclude-from-remediation': dice.of(['true', 'false']) }),
+      ...(dice.is(30) && { team: 'blue' }),
+    },
+  }));
+
+const pick = (dice: Dice): JsonObject =>
+  dice.of<(dice: Dice) => JsonObject>([
+    dice => ({ podSelector: { matchLabels: { app: `w${dice.whole(0, 4)}` } } }),
+    dice => ({ namespaces: [dice.of(['shop', 'bank'])] }),
+    dice => ({ ownerKinds: [dice.of(['StatefulSet', 'ReplicaSet', 'Job'])] }),
+    () => ({ maxPriority: 0 }),
+  ])(dice);
+
+const ladderOf = (dice: Dice): JsonObject => {
+  const first = dice.whole(20, 240);
+  const action = dice.of(['Delete', 'Delete', 'Fail', 'Release', 'KeepTrying']);
+  const rung = { afterSeconds: first, action, ...(action === 'Delete' && dice.is(50) && { gracePeriodSeconds: dice.whole(1, 20) }) };
+  return {
+    ladder: [
+      rung,
+      ...(dice.is(30) ? [{ afterSeconds: first + dice.whole(30, 200), action: dice.of(['KeepTrying', 'Delete', 'Fail']) }] : []),
+    ],
+  };
+};
+
+const drainOf = (dice: Dice): JsonObject => ({
+  ...(dice.is(60) && { force: true }),
+  ...(dice.is(60) && { deleteEmptyDirData: true }),
+  ...(dice.is(5) && { disableEviction: true }),
+  ...(dice.is(4) && { ignoreDaemonSets: false }),
+  ...(dice.is(20) && { gracePeriodSeconds: dice.whole(0, 30) }),
+  ...(dice.is(10) && { maxGracePeriodSeconds: dice.whole(5, 60) }),
+  ...(dice.is(15) && { skipWaitForDeleteTimeoutSeconds: dice.whole(10, 120) }),
+  ...(dice.is(25) && { waves: dice.times(dice.whole(1, 3), () => pick(dice)) }),
+  ...(dice.is(20) && { ignorePods: [pick(dice)] }),
+  ...(dice.is(15) && { awaitPods: [pick(dice)] }),
+  ...(dice.is(6) && { podSelector: { matchLabels: { app: `w${dice.whole(0, 4)}` } } }),
+  ...(dice.is(25) && ladderOf(dice)),
+  ...(dice.is(40) && {
+    virtualMachines: {
+      notMigratable: dice.of(['Wait', 'ShutDown', 'Refuse']),
+      notMigrated: dice.of(['Evict', 'Wait', 'Refuse']),
+      ...(dice.is(50) && { shutDownAfterSeconds: dice.whole(0, 120) }),
+    },
+  }),
+});
+
+const startOf = (dice: Dice, faultyMs: number): JsonObject => ({
+  ...(dice.is(40) && { notBefore: timeAt(dice.share() * faultyMs) }),
+  ...(dice.is(30) && { deadline: timeAt(faultyMs * (0.5 + dice.share())) }),
+  ...(dice.is(30) && { windows: 'Ignore' }),
+  ...(dice.is(40) && { expectedSeconds: dice.whole(10, 200) }),
+});
+
+const specOf = (dice: Dice, kind: Kind, node: string, faultyMs: number): JsonObject =>
+  kind === 'Maintenance'
+    ? {
+        nodeName: node,
+        reason: 'simulated',
+        ...(dice.is(15) && { stage: dice.of(['Announce', 'Cordon']) }),
+        ...(dice.is(30) && { start: startOf(dice, faultyMs) }),
+        drain: drainOf(dice),
+      }
+    : { nodeName: node, reason: 'simulated' };
+
+const maintenancesOf = (dice: Dice, nodes: readonly NodePlan[], faultyMs: number): readonly StoryMaintenance[] =>
+  dice.times(dice.whole(4, 9), index => {
+    const kind = dice.of<Kind>(['Maintenance', 'Maintenance', 'Maintenance', 'medik8s', 'kubevirt', 'alpha']);
+    // Now and then one for a node that is not there.
+    const node = dice.is(4) ? 'nowhere' : `n${dice.whole(1, nodes.length - 1)}`;
+    const atMs = dice.is(50) ? dice.share() * 20_000 : dice.share() * faultyMs * 0.8;
+    return {
+      kind,
+      name: `m${index}`,
+      node,
+      atMs,
+      spec: specOf(dice, kind, node, faultyMs),
+      ...(dice.is(50) && { deleteAtMs: atMs + dice.share() * faultyMs }),
+    };
+  });
+
+const windowsOf = (dice: Dice, faultyMs: number): readonly WindowPlan[] =>
+  dice.is(25)
+    ? dice.times(dice.whole(1, 2), index => {
+        const from = dice.share() * faultyMs * 0.7;
+        const opening = { from: timeAt(from), to: timeAt(from + dice.whole(1, 6) * minuteMs) };
+        const freeze = { from: timeAt(dice.share() * faultyMs), to: timeAt(faultyMs) };
+        return {
+          name: `window-${index}`,
+          atMs: dice.is(70) ? -10_000 : dice.share() * faultyMs,
+          spec: {
+            openings: [opening],
+            ...(dice.is(15) && { freezes: [freeze] }),
+            atEnd: dice.of(['Continue', 'Pause', 'GiveBack']),
+            missed: dice.of(['BeforeDeadline', 'EvenInFreeze', 'Wait']),
+            expectedDuration: `${dice.whole(10, 120)}s`,
+          },
+        };
+      })
+    : [];
+
+const momentOf = (dice: Dice, faultyMs: number): WhenInStory =>
+  dice.is(35) ? { atMs: dice.share() * faultyMs } : { call: dice.whole(20, 500), side: dice.of(['before', 'after']) };
+
+const deedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
+  dice.times(dice.whole(0, 10), () => ({ kind: dice.of(deedKinds), pick: dice.share(), when: momentOf(dice, faultyMs) }));
+
+const oddDeedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
+  dice.times(dice.whole(0, 6), () => ({ kind: 'odd', pick: dice.share(), when: momentOf(dice, faultyMs) }));
+
+const endsOf = (dice: Dice, faultyMs: number): readonly End[] =>
+  dice.times(dice.whole(0, 5), () => ({
+    how: dice.of(['killed', 'killed', 'killed', 'stopped', 'fenced']),
+    when: momentOf(dice, faultyMs),
+    pauseMs: dice.of([100, 1000, 5000, 20_000]) * dice.share(),
+    lingersMs: dice.share() * 60_000,
+  }));
+
+const callsOf = (dice: Dice): CallFaults => {
+  const amount = dice.of([0, 0.02, 0.02, 0.1]);
+  const share = (): number => amount * dice.share();
+  return { refused: share(), conflict: share(), lost: share(), unanswered: share(), slow: dice.of([0, 0.05, 0.3]) * dice.share() };
+};
+
+const watchesOf = (dice: Dice): WatchFaults => ({
+  lagMs: dice.of([0, 200, 3000]),
+  cutEveryMs: dice.of([0, 20_000, 90_000]),
+  expired: dice.of([0, 0.3, 0.8]),
+  stale: dice.of([0, 0.5]),
+  hangs: dice.is(15),
+});
+
+const outagesOf = (dice: Dice, faultyMs: number): readonly Span[] =>
+  dice.is(25)
+    ? dice.times(1, () => {
+        const fromMs = dice.share() * faultyMs;
+        return { fromMs, toMs: fromMs + dice.whole(1, 8) * 1000 };
+      })
+    : [];
+
+const clockStepsOf = (dice: Dice, faultyMs: number): readonly ClockStep[] =>
+  dice.is(15)
+    ? dice.times(dice.whole(1, 3), () => ({ atMs: dice.share() * faultyMs, byMs: Math.round((dice.share() - 0.5) * 120_000) }))
+    : [];
+
+const announcementsOf = (dice: Dice, faultyMs: number): readonly Announcement[] =>
+  dice.times(dice.whole(1, 4), () => ({
+    atMs: dice.share() * faultyMs * 0.8,
+    pick: dice.share(),
+    kind: dice.of(['reboot', 'reboot', 'maintenance', 'retirement', 'stop', 'preemption', 'rebalance', 'freeze']),
+    inSeconds: dice.of([120, 600, 1800]),
+    ...(dice.is(25) && { cancelAfterMs: dice.share() * 300_000 }),
+    ...(dice.is(20) && { lies: true as const }),
+  }));
+
+const machinesOf = (dice: Dice, faultyMs: number): MachinesPlan => ({
+  flavour: dice.of(['openshift', 'capi']),
+  replicas: dice.whole(2, 4),
+  perSet: dice.whole(1, 2),
+  announcements: announcementsOf(dice, faultyMs),
+});
+
+const respondersOf = (dice: Dice, faultyMs: number): RespondersPlan => {
+  const from = dice.share() * faultyMs;
+  return {
+    hasControllers: dice.is(70),
+    away: dice.is(40) ? { from, to: from + dice.whole(5, 120) * 1000 } : { from: 0, to: 0 },
+    shift: dice.whole(0, 3),
+  };
+};
+
+const named = { evictionResponders: [{ name: mover, priority: 10_000 }] };
+
+/** Two of three workloads name a responder. */
+const withResponders = (dice: Dice, workloads: readonly Workload[]): readonly Workload[] =>
+  workloads.map(workload => {
+    const { draft } = workload;
+    const spec = draft['spec'] as JsonObject;
+    if (!dice.is(67)) return workload;
+    if (workload.resource === 'pods') return { ...workload, draft: { ...draft, spec: { ...spec, ...named } } };
+    const template = spec['template'] as JsonObject;
+    return {
+      ...workload,
+      draft: { ...draft, spec: { ...spec, template: { ...template, spec: { ...(template['spec'] as JsonObject), ...named } } } },
+    };
+  });
+
+const podSpec = { containers: [{ name: 'work', image: 'example.test/work:1' }] };
+
+/** Work that pods do, nodes that are got ready before, and a gate over budgets. */
+const workOf = (dice: Dice): JsonObject => ({
+  ...(dice.is(60) && { work: { job: { podSpec, rebootsNode: dice.is(50), timeoutSeconds: 120, attempts: dice.whole(1, 2) } } }),
+  ...(dice.is(30) && { prepare: { job: { podSpec, timeoutSeconds: 90 } } }),
+  ...(dice.is(30) && { gates: [{ name: 'healthy', workloads: {}, forSeconds: dice.of([0, 10]) }] }),
+});
+
+/** In which order, and how many at once. */
+const paceOf = (dice: Dice): JsonObject => ({
+  ...(dice.is(30) && { stages: [{ name: 'first', limit: 1, soakSeconds: dice.of([0, 15]) }] }),
+  ...(dice.is(30) && { order: { by: dice.of([['Zone', 'Name'], ['Age'], ['Name']]) } }),
+  ...(dice.is(20) && {
+    hooks: [{ name: 'told', at: dice.of(['BeforeNode', 'AfterNode', 'BeforeStage']), job: { podSpec }, onFailure: 'Continue' }],
+  }),
+  ...(dice.is(30) && { halt: { consecutive: 0, inFirstStage: 0, maxFailures: '100%' } }),
+});
+
+const planConcurrency = (dice: Dice): JsonObject => ({
+  maxInFlight: dice.of<number | string>([1, 2, 3, '50%']),
+  ...(dice.is(60) && { maxUnavailable: dice.of<number | string>([1, 2, '34%', '50%', '67%']) }),
+  ...(dice.is(20) && { perTopology: [{ key: 'topology.kubernetes.io/zone', maxUnavailable: 1 }] }),
+  ...(dice.is(15) && { ramp: { start: 1, factor: 2 } }),
+  foreignCordon: dice.of(['Wait', 'TakeFirst', 'Skip']),
+});
+
+/** Somebody changes the plan while it runs: its work, its limits, or whether it goes on. */
+const planEditsOf = (dice: Dice, faultyMs: number): StoryPlan['edits'] => {
+  if (!dice.is(40)) return [];
+  const other = { containers: [{ name: 'work', image: 'example.test/work:2' }] };
+  const atMs = dice.share() * faultyMs;
+  const spec = dice.of<() => JsonObject>([
+    () => ({ work: { job: { podSpec: other, rebootsNode: dice.is(50), timeoutSeconds: 120 } } }),
+    () => ({ work: { none: {} } }),
+    () => ({ concurrency: planConcurrency(dice) }),
+    () => ({ paused: true }),
+    () => ({ runID: '2' }),
+    () => ({ retries: [{ name: '*', before: timeAt(atMs) }] }),
+    () => ({ skipNodes: [{ name: 'n1', reason: 'it is broken' }] }),
+  ])();
+  const goesOn = spec['paused'] === true ? [{ atMs: atMs + dice.share() * (faultyMs - atMs), spec: { paused: false } }] : [];
+  return [{ atMs, spec }, ...goesOn];
+};
+
+/** One of three stories has plans, of dice of their own: the rest is the same with them and without. */
+const plansOf = (dice: Dice, faultyMs: number): readonly StoryPlan[] =>
+  dice.is(33)
+    ? dice.times(dice.whole(1, 2), index => ({
+        name: `plan-${index}`,
+        atMs: dice.share() * faultyMs * 0.5,
+        spec: {
+          nodeSelector: { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'NotIn', values: ['n0'] }] },
+          work: { none: {} },
+          template: { maintenance: { drain: { force: true, deleteEmptyDirData: true } } },
+          soakSeconds: dice.of([0, 5, 20]),
+          controlPlane: 'AsSelected',
+          concurrency: planConcurrency(dice),
+          ...(dice.is(40) && { onFailure: { drainStuck: { afterSeconds: 60, times: 1 } } }),
+          ...workOf(dice),
+          ...paceOf(dice),
+        },
+        edits: planEditsOf(dice, faultyMs),
+        ...(dice.is(20) && { deleteAtMs: dice.share() * faultyMs }),
+      }))
+    : [];
+
+/** The same seed, the same story. */
+export const generate = (seed: number): Story => {
+  const dice = new Dice(seed * 2 + 1);
+  const faultyMs = dice.whole(3, 10) * minuteMs;
+  const nodes = nodesOf(dice);
+  const drawn = workloadsOf(dice);
+  // Of dice of its own: the rest of a story is the same with it and without.
+  const more = new Dice(seed * 2 + 1_000_003);
+  const responders = more.is(25) ? respondersOf(more, faultyMs) : undefined;
+  const workloads = responders === undefined ? drawn : withResponders(more, drawn);
+  return {
+    seed,
+    faultyMs,
+    nodes,
+    workloads,
+    budgets: budgetsFor(dice, workloads),
+    vms: dice.is(25) ? vmsOf(dice) : [],
+    machines: dice.is(20) ? machinesOf(dice, faultyMs) : undefined,
+    responders,
+    plans: plansOf(new Dice(seed * 2 + 2_000_003), faultyMs),
+    windows: windowsOf(dice, faultyMs),
+    maintenances: maintenancesOf(dice, nodes, faultyMs),
+    deeds: [...deedsOf(dice, faultyMs), ...oddDeedsOf(new Dice(seed * 2 + 3_000_003), faultyMs)],
+    ends: endsOf(dice, faultyMs),
+    outages: outagesOf(dice, faultyMs),
+    clockSteps: clockStepsOf(dice, faultyMs),
+    calls: callsOf(dice),
+    watches: watchesOf(dice),
+  };
+};
