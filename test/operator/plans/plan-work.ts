@@ -81,6 +81,8 @@ const space = '/api/v1/namespaces/drydock-plans/pods';
 /** Plays the pods of plans: what they do is what `deedOf` says of their node. Counts the pods of the work itself by node. */
 export class Work {
   readonly counts = new Map<string, number>();
+  /** The nodes in the order in which the work has begun on them. */
+  readonly begun: string[] = [];
   readonly #api: Api;
   readonly #deedOf: DeedOf;
   readonly #seen = new Set<string>();
@@ -93,6 +95,12 @@ export class Work {
     this.#api = api;
     this.#deedOf = deedOf;
     this.#loop = this.#run();
+  }
+
+  /** What hangs on a node comes to an end. */
+  async end(node: string, deed: Deed): Promise<void> {
+    const { items } = await this.#api.get<List<Pod>>(space);
+    for (const { metadata, spec } of items) if (spec.nodeName === node) await this.#do(metadata.name, node, deed);
   }
 
   async stop(): Promise<void> {
@@ -114,7 +122,10 @@ export class Work {
     this.#seen.add(metadata.uid);
     if (isRehearsal(metadata.name)) return;
     const about = { pod: metadata.name, hook: hookIn(spec) };
-    if (isWork(about)) this.counts.set(nodeName, (this.counts.get(nodeName) ?? 0) + 1);
+    if (isWork(about)) {
+      this.counts.set(nodeName, (this.counts.get(nodeName) ?? 0) + 1);
+      this.begun.push(nodeName);
+    }
     const deed = this.#deedOf(nodeName, about);
     if (deed.hangs === true) return;
     const done = this.#do(metadata.name, nodeName, deed);
