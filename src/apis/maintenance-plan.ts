@@ -201,6 +201,13 @@ const inForce = (spec: MaintenancePlanSpec): MaintenancePlanSpec => {
   return { ...rest, ...partsInForce(spec as unknown as JsonObject) } as unknown as MaintenancePlanSpec;
 };
 
+/** What of a plan is written in CEL: as much as has to be read to check it, however large its pods are. */
+export const readPlanExpressions = (raw: unknown): Pick<Plan, 'expressions' | 'gates' | 'undo'> => {
+  const { spec: written } = raw as Raw<MaintenancePlanSpec>;
+  const spec = inForce(written);
+  return { expressions: expressionsOf(spec), gates: gatesOf(spec, {}).gates, ...(spec.undo === true && { undo: true }) };
+};
+
 /** Reads a plan. Its expressions are compiled by whoever evaluates them. */
 export const readMaintenancePlan = (raw: unknown): Plan => {
   const { metadata, spec: written, status = {} } = raw as Raw<MaintenancePlanSpec>;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { gatePlaces } from '../../core/plan/gates/gate.ts';
+import { longestExpression } from '../../core/plan/plan.ts';
 import { objectName, rule, rules, stageName } from './common.ts';
 
 /** The gates of a MaintenancePlan: each is of exactly one kind. None of them names an address or a Secret: whoever writes plans has the operator ask nobody but whom its own operator has named. */
@@ -37,7 +38,7 @@ const object = z
       .describe('Plural, as in its path, for example cephclusters.'),
     namespace: z.string().min(1).max(63).optional(),
     name: objectName,
-    expression: z.string().min(1).max(2048).describe('Whether it is as it should be. CEL over object and now.'),
+    expression: z.string().min(1).max(longestExpression).describe('Whether it is as it should be. CEL over object and now.'),
   })
   .meta(rules(rule("!(self.apiVersion == 'v1' && self.resource == 'secrets')", 'a gate reads no Secrets')))
   .describe('True when the expression is, over one object that Drydock has the right to read.');
@@ -53,7 +54,7 @@ const promql = z
     expression: z
       .string()
       .min(1)
-      .max(2048)
+      .max(longestExpression)
       .describe('Whether a sample is as it should be. CEL over value (a double) and labels; all samples must be.'),
     minSamples: z
       .int32()

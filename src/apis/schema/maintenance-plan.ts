@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mostFirst } from '../../core/plan/plan.ts';
+import { mostFirst, mostGates } from '../../core/plan/plan.ts';
 import { expression, labelSelector, objectName, rule, rules, stageName, time, withoutDefaults } from './common.ts';
 import { drain } from './maintenance.ts';
 import { gate } from './maintenance-plan-gates.ts';
@@ -176,7 +176,7 @@ export const maintenancePlanSpec = z
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }),
     gates: z
       .array(gate)
-      .max(16)
+      .max(mostGates)
       .optional()
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
       .describe('What must be true beside the nodes themselves. What cannot be told is waited for, and said.'),

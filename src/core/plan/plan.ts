@@ -77,6 +77,10 @@ export const restStage: Stage = { name: 'rest', soakSeconds: 0, approveAfter: fa
 /** Names that `order.first` may have. */
 export const mostFirst = 100;
 
+/** Gates that a plan may have, and characters of each of its expressions. */
+export const mostGates = 16;
+export const longestExpression = 2048;
+
 /** Attempts that `work.job.attempts` may allow. */
 export const mostAttempts = 10;
 
