@@ -235,6 +235,7 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
     onFailure: spec.onFailure?.node ?? 'Hold',
     halt: haltOf(spec),
     ...(spec.undo === true && { undo: true }),
+    onDelete: spec.onDelete ?? 'Release',
     paused: spec.paused === true,
     aborted: spec.aborted === true,
     runId: spec.runID ?? '1',

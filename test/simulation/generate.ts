@@ -277,26 +277,33 @@ const planEditsOf = (dice: Dice, faultyMs: number): StoryPlan['edits'] => {
   return [{ atMs, spec }, ...goesOn];
 };
 
+/** Drawn last, so that the rest of the plans is the same with it and without. */
+const withEnd = (dice: Dice, plans: readonly StoryPlan[]): readonly StoryPlan[] =>
+  plans.map(plan => (dice.is(50) ? { ...plan, spec: { ...plan.spec, onDelete: 'FinishNodes' } } : plan));
+
 /** One of three stories has plans, of dice of their own: the rest is the same with them and without. */
 const plansOf = (dice: Dice, faultyMs: number): readonly StoryPlan[] =>
   dice.is(33)
-    ? dice.times(dice.whole(1, 2), index => ({
-        name: `plan-${index}`,
-        atMs: dice.share() * faultyMs * 0.5,
-        spec: {
-          nodeSelector: { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'NotIn', values: ['n0'] }] },
-          work: { none: {} },
-          template: { maintenance: { drain: { force: true, deleteEmptyDirData: true } } },
-          soakSeconds: dice.of([0, 5, 20]),
-          controlPlane: 'AsSelected',
-          concurrency: planConcurrency(dice),
-          ...(dice.is(40) && { onFailure: { drainStuck: { afterSeconds: 60, times: 1 } } }),
-          ...workOf(dice),
-          ...paceOf(dice),
-        },
-        edits: planEditsOf(dice, faultyMs),
-        ...(dice.is(20) && { deleteAtMs: dice.share() * faultyMs }),
-      }))
+    ? withEnd(
+        dice,
+        dice.times(dice.whole(1, 2), index => ({
+          name: `plan-${index}`,
+          atMs: dice.share() * faultyMs * 0.5,
+          spec: {
+            nodeSelector: { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'NotIn', values: ['n0'] }] },
+            work: { none: {} },
+            template: { maintenance: { drain: { force: true, deleteEmptyDirData: true } } },
+            soakSeconds: dice.of([0, 5, 20]),
+            controlPlane: 'AsSelected',
+            concurrency: planConcurrency(dice),
+            ...(dice.is(40) && { onFailure: { drainStuck: { afterSeconds: 60, times: 1 } } }),
+            ...workOf(dice),
+            ...paceOf(dice),
+          },
+          edits: planEditsOf(dice, faultyMs),
+          ...(dice.is(20) && { deleteAtMs: dice.share() * faultyMs }),
+        })),
+      )
     : [];
 
 /** The same seed, the same story. */

@@ -108,6 +108,7 @@ const course = (chance: Chance, draw: Draw): JsonObject => ({
   halt: maybe(chance, () => ({ maxFailures: amount(chance, draw), consecutive: draw.int(), inFirstStage: draw.int() })),
   rehearse:
     chance() < 0.2 ? { before: pick(chance, ['Required', 'NotRequired']), everySeconds: draw.int(), image: draw.word() } : undefined,
+  onDelete: maybe(chance, () => pick(chance, ['FinishNodes', 'Release', draw.word()])),
   paused: chance() < 0.1,
   aborted: chance() < 0.1,
   runID: pick(chance, ['1', '2', draw.word()]),

@@ -212,6 +212,12 @@ export const maintenancePlanSpec = z
     rehearse: rehearse.optional(),
     paused: z.boolean().default(false).describe('Start no more nodes.'),
     aborted: z.boolean().default(false).describe('Start no more nodes, and give back those on which nothing was done yet.'),
+    onDelete: z
+      .enum(['FinishNodes', 'Release'])
+      .default('Release')
+      .describe(
+        'What becomes of nodes in flight when the plan is deleted; no others begin. Release: those whose work has not begun are released, the others finish. FinishNodes: all of them finish.',
+      ),
     runID: z.string().min(1).max(63).default('1').describe('Another value begins a new run.'),
     skipNodes: z
       .array(z.object({ name: objectName, reason: z.string().max(1024).optional() }))

@@ -6,6 +6,7 @@ import { makeInFlight, makePlanNode, makeReadyNode, makeVerdict } from '../testi
 import { makeWindow } from '../testing/make-window.ts';
 import type { Outage } from './ledger.ts';
 import type { Plan } from './plan.ts';
+import type { HookRun } from './pods/hook.ts';
 import type { PlanNode, PlanSnapshot } from './snapshot.ts';
 import { childNameOf } from './writes.ts';
 
@@ -72,6 +73,23 @@ describe('the plan itself', () => {
     for (const over of [{ aborted: true }, { deleting: true }]) {
       assert.equal(decided({}, { ...plan, ...over }).inFlight[0]?.outcome?.verdict, 'Skipped');
     }
+  });
+
+  test('that is deleted finishes its nodes where it says so: none begins, none is got ready, hooks of nodes run', () => {
+    const finishing = { deleting: true, onDelete: 'FinishNodes' } as const;
+    const { phase, inFlight, writes } = decided({}, { ...finishing, inFlight: [makeInFlight('n1')] });
+    assert.deepEqual([phase, inFlight.map(({ node, outcome }) => [node, outcome]), writes.length], ['Deleting', [['n1', undefined]], 1]);
+    const hook = { name: 'h', at: 'BeforeNode', podSpec: {}, timeoutSeconds: 60, onFailure: 'Pause' } as const;
+    const prepare = { podSpec: {}, timeoutSeconds: 60, refusalCode: 3 };
+    const before = decided({}, { ...finishing, hooks: [hook], prepare, inFlight: [makeInFlight('n1')] });
+    assert.deepEqual([before.hooks.length, before.preparing, before.inFlight[0]?.state], [1, [], 'Starting']);
+    const runs = [{ ...before.hooks[0], of: 'run', name: 'r', pod: 'r' } as HookRun];
+    assert.deepEqual(decided({}, { ...finishing, hookRuns: runs }).hooks, [], 'what is left of its run goes with the last node');
+    for (const over of [{ aborted: true }, { onDelete: 'Release' }] as const)
+      assert.equal(decided({}, { ...finishing, ...over, inFlight: [makeInFlight('n1')] }).inFlight[0]?.outcome?.verdict, 'Skipped');
+    const halted = decided({ halted: 'power is low' }, { ...finishing, inFlight: [makeInFlight('n1')] });
+    assert.equal(halted.inFlight[0]?.outcome?.verdict, 'Requeued');
+    assert.deepEqual(decided({}, finishing).own?.body, { metadata: { finalizers: [], resourceVersion: '7' } });
   });
 
   test('is let go when it is deleted and nothing is in flight any more', () => {

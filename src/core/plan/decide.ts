@@ -36,7 +36,7 @@ const claim = (plan: Plan): Write | undefined => {
 const isBusy = ({ inFlight, preparing, hookRuns, rehearsal }: Plan): boolean =>
   inFlight.length + preparing.length + hookRuns.length > 0 || rehearsal !== undefined;
 
-/** A deleted plan is gone when no node is in flight any more: what it has begun, it finishes. */
+/** A deleted plan is gone when no node is in flight any more. */
 const letGo = ({ plan }: PlanSnapshot): Write | undefined => {
   if (!plan.deleting || isBusy(plan) || !plan.finalizers.includes(planFinalizer)) return undefined;
   const finalizers = plan.finalizers.filter(one => one !== planFinalizer);
@@ -83,7 +83,13 @@ const stageCounts = ({ stages, verdicts, snapshot }: PlanView, current: string |
 };
 
 /** Nodes that the plan gives up: of those that nothing was done to yet. */
-const isWithdrawn = ({ deleting, aborted }: Plan): boolean => deleting || aborted;
+const isWithdrawn = ({ deleting, onDelete, aborted }: Plan): boolean => aborted || (deleting && onDelete === 'Release');
+
+/** Nothing begins any more, whatever happens. */
+const isEnding = ({ deleting, aborted }: Plan): boolean => deleting || aborted;
+
+/** Hooks of nodes that a deleted plan finishes run as ever; with the last of them all that is left is taken away. */
+const withdrawsHooks = (plan: Plan): boolean => isWithdrawn(plan) || (plan.deleting && plan.inFlight.length === 0);
 
 /** Maintenances of nodes that are gone, or have come back as others under their name: they would hold what the plan has not begun with. */
 const strayWrites = ({ plan, children, nodes }: PlanSnapshot): readonly Write[] => {
@@ -104,7 +110,7 @@ const tidyWrites = (snapshot: PlanSnapshot): readonly Write[] => [
 /** A plan that is stopped for a while keeps what it has got ready. */
 const preparationOf = (view: PlanView, start: Start | undefined, now: Temporal.Instant): Preparation => {
   const { plan } = view.snapshot;
-  if (start === undefined && !isWithdrawn(plan)) return { preparing: plan.preparing, writes: [] };
+  if (start === undefined && !isEnding(plan)) return { preparing: plan.preparing, writes: [] };
   return prepareAhead(view, start?.candidates ?? [], now);
 };
 
@@ -122,7 +128,7 @@ const beside = (view: PlanView, { phase, start }: PlanState, steps: readonly Ste
   const onHalt = halted ? [runHooks(view.snapshot, { at: 'OnHalt', of: ofHalt }, now)] : [];
   const asked = [...(start?.hooks ?? []), ...steps.flatMap(step => step.hooks ?? []), ...onHalt];
   const rehearsal = runRehearsal(view, phase, now);
-  const hooks = hooksToStore(view.snapshot, asked, { halted, withdrawn: isWithdrawn(plan) });
+  const hooks = hooksToStore(view.snapshot, asked, { halted, withdrawn: withdrawsHooks(plan) });
   return {
     stored: {
       preparing: preparation.preparing,

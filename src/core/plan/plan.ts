@@ -175,6 +175,8 @@ export type Plan = {
   readonly onFailure: 'Hold' | 'GiveBack';
   readonly drainStuck?: { readonly afterSeconds: number; readonly times: number };
   readonly halt: { readonly maxFailures?: Amount; readonly consecutive?: number; readonly inFirstStage?: number };
+  /** Once it is deleted. FinishNodes: nodes in flight finish. Release: only those whose work has begun do. */
+  readonly onDelete: 'FinishNodes' | 'Release';
   readonly paused: boolean;
   readonly aborted: boolean;
   readonly runId: string;
