@@ -9,6 +9,7 @@ import { readTime } from '../core/time.ts';
 import { canonical } from './canonical.ts';
 import { gatesOf, hooksOf, taskOf } from './maintenance-plan-parts.ts';
 import { rehearsalOf } from './maintenance-plan-rehearsal.ts';
+import { switchesOf } from './maintenance-plan-switches.ts';
 import type { RawMetadata } from './read.ts';
 import type { MaintenancePlanSpec } from './schema/maintenance-plan.ts';
 import type { MaintenanceApprovalSpec, MaintenancePlanRecordSpec, MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
@@ -143,9 +144,6 @@ const metadataOf = ({ name, uid, resourceVersion, ...metadata }: RawMetadata) =>
   finalizers: metadata.finalizers ?? [],
 });
 
-const retriesOf = ({ retries = [] }: MaintenancePlanSpec): Plan['retries'] =>
-  new Map(retries.flatMap(({ name, before }) => ((at): [string, Temporal.Instant][] => (at ? [[name, at]] : []))(readTime(before))));
-
 const expressionsOf = ({ due, done, order, work }: MaintenancePlanSpec): Plan['expressions'] => {
   const finished = work.external?.finished.expression;
   return {
@@ -235,13 +233,9 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
     onFailure: spec.onFailure?.node ?? 'Hold',
     halt: haltOf(spec),
     ...(spec.undo === true && { undo: true }),
-    onDelete: spec.onDelete ?? 'Release',
-    paused: spec.paused === true,
-    aborted: spec.aborted === true,
+    ...switchesOf(spec),
     runId: spec.runID ?? '1',
     revision: revisionOf(spec),
-    skips: new Map((spec.skipNodes ?? []).map(({ name, reason = '' }) => [name, reason])),
-    retries: retriesOf(spec),
     ...storedOf(status),
     ...(spec.prepare && { prepare: prepareOf(spec.prepare) }),
     ...(maintenance.reason !== undefined && { reason: maintenance.reason }),

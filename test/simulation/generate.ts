@@ -277,15 +277,26 @@ const planEditsOf = (dice: Dice, faultyMs: number): StoryPlan['edits'] => {
   return [{ atMs, spec }, ...goesOn];
 };
 
+/** A pause that ends by itself. */
+const pauseOf = (dice: Dice, faultyMs: number): StoryPlan['edits'][number] => {
+  const atMs = dice.share() * faultyMs;
+  return { atMs, spec: { pause: { reason: 'a release', until: timeAt(atMs + dice.share() * faultyMs) } } };
+};
+
 /** Drawn last, so that the rest of the plans is the same with it and without. */
-const withEnd = (dice: Dice, plans: readonly StoryPlan[]): readonly StoryPlan[] =>
-  plans.map(plan => (dice.is(50) ? { ...plan, spec: { ...plan.spec, onDelete: 'FinishNodes' } } : plan));
+const withMore = (dice: Dice, faultyMs: number, plans: readonly StoryPlan[]): readonly StoryPlan[] =>
+  plans.map(plan => ({
+    ...plan,
+    spec: { ...plan.spec, ...(dice.is(50) && { onDelete: 'FinishNodes' }) },
+    edits: [...plan.edits, ...(dice.is(20) ? [pauseOf(dice, faultyMs)] : [])],
+  }));
 
 /** One of three stories has plans, of dice of their own: the rest is the same with them and without. */
 const plansOf = (dice: Dice, faultyMs: number): readonly StoryPlan[] =>
   dice.is(33)
-    ? withEnd(
+    ? withMore(
         dice,
+        faultyMs,
         dice.times(dice.whole(1, 2), index => ({
           name: `plan-${index}`,
           atMs: dice.share() * faultyMs * 0.5,

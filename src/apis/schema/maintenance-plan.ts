@@ -211,6 +211,13 @@ export const maintenancePlanSpec = z
     halt: halt.optional(),
     rehearse: rehearse.optional(),
     paused: z.boolean().default(false).describe('Start no more nodes.'),
+    pause: z
+      .object({
+        reason: z.string().min(1).max(256).optional().describe('Why, for people.'),
+        until: time.optional().describe('When the plan goes on by itself. Defaults to: when pause is removed.'),
+      })
+      .optional()
+      .describe('Start no more nodes, with a reason and until a time. paused, which has no end, does the same for as long as it is true.'),
     aborted: z.boolean().default(false).describe('Start no more nodes, and give back those on which nothing was done yet.'),
     onDelete: z
       .enum(['FinishNodes', 'Release'])

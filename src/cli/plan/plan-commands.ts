@@ -9,6 +9,7 @@ import type { CreateFlags } from './create.ts';
 import type { HaltFlags } from './halt.ts';
 import type { HistoryFlags } from './history.ts';
 import type { RetryFlags, SkipFlags } from './node-choices.ts';
+import type { PauseFlags } from './pause.ts';
 import type { PromoteFlags } from './promote.ts';
 import type { PlanStatusFlags } from './status.ts';
 
@@ -40,6 +41,16 @@ const switchCommand = (word: PlanSwitch, description: string, env: Env): Command
   named(word, description)
     .addHelpText('after', runner)
     .action(async (name: string, flags: ConnectionFlags) => (await import('./control.ts')).setSwitch(word, name, flags, env));
+
+const pauseCommand = (env: Env): Command =>
+  named('pause', 'start no more nodes; nodes in flight are finished')
+    .option('--reason <text>', 'reason, for people: status.message and drydock why show it')
+    .option(
+      '--until <time>',
+      'when the plan continues by itself: a time (RFC 3339) or a duration such as 2h (default: drydock plan resume)',
+    )
+    .addHelpText('after', runner)
+    .action(async (name: string, flags: PauseFlags) => (await import('./pause.ts')).pause(name, flags, env));
 
 const rerunCommand = (env: Env): Command =>
   named('rerun', 'begin a new run of the same work: every node that is due has its turn again')
@@ -186,7 +197,7 @@ export const planCommand = (env: Env): Command => {
     createCommand(env),
     statusCommand(env),
     historyCommand(env),
-    switchCommand('pause', 'start no more nodes; nodes in flight are finished', env),
+    pauseCommand(env),
     switchCommand('resume', 'continue a paused plan', env),
     approveCommand(env),
     promoteCommand(env),

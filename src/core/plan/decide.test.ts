@@ -75,6 +75,32 @@ describe('the plan itself', () => {
     }
   });
 
+  test('is paused until a time, by its clock, and says why; what is paused without an end stays so', () => {
+    const message = (over: Partial<Plan>): string => {
+      const { phase, message } = decided({}, over);
+      return phase === 'Paused' ? message : phase;
+    };
+    const [later, before] = [
+      { reason: 'release', until: at(60) },
+      { reason: 'release', until: at(0) },
+    ];
+    assert.equal(message({ pause: later }), 'Paused until 2026-11-21T08:01:00Z: release');
+    assert.equal(
+      message({ pause: later, inFlight: [makeInFlight('n1')] }),
+      'Paused until 2026-11-21T08:01:00Z; 1 in flight continue: release',
+    );
+    assert.equal(message({ pause: { until: at(60) } }), 'Paused until 2026-11-21T08:01:00Z');
+    assert.equal(message({ pause: {} }), 'Paused');
+    assert.equal(message({ pause: { reason: 'release' }, paused: true }), 'Paused: release');
+    assert.equal(message({ pause: later, paused: true }), 'Paused: release', 'it has no end');
+    assert.equal(message({ pause: before, paused: true }), 'Paused', 'what is over says nothing of this one');
+    assert.equal(message({ pause: before }), 'Running');
+    assert.deepEqual(decided({}, { pause: later }).again, at(60));
+    for (const over of [{ pause: later, paused: true }, { pause: before }]) assert.notDeepEqual(decided({}, over).again, at(60));
+    assert.equal(decided({}, { pause: later }).inFlight.length, 0);
+    assert.equal(decided({}, { pause: before }).inFlight.length, 1);
+  });
+
   test('that is deleted finishes its nodes where it says so: none begins, none is got ready, hooks of nodes run', () => {
     const finishing = { deleting: true, onDelete: 'FinishNodes' } as const;
     const { phase, inFlight, writes } = decided({}, { ...finishing, inFlight: [makeInFlight('n1')] });

@@ -4,6 +4,7 @@ import { earliest, secondsAfter } from '../time.ts';
 import { advance } from './advance.ts';
 import { haltedBy } from './halt.ts';
 import type { InFlight } from './in-flight.ts';
+import { pauseEnd, pauseNow, pauseText } from './pause.ts';
 import { type Plan, planFinalizer, type Run } from './plan.ts';
 import { type Preparation, prepareAhead } from './pods/prepare.ts';
 import { hooksToStore, ofHalt, runHooks } from './pods/run-hooks.ts';
@@ -46,7 +47,7 @@ const letGo = ({ plan }: PlanSnapshot): Write | undefined => {
 const going = (inFlight: readonly InFlight[]): string => (inFlight.length === 0 ? '' : `; ${inFlight.length} in flight continue`);
 
 /** What forbids every start, whatever the nodes are like. */
-const stopped = (view: PlanView): PlanState | undefined => {
+const stopped = (view: PlanView, now: Temporal.Instant): PlanState | undefined => {
   const { plan } = view.snapshot;
   const rest = going(plan.inFlight);
   if (plan.deleting) return { phase: 'Deleting', message: `The plan is being deleted${rest}` };
@@ -54,15 +55,15 @@ const stopped = (view: PlanView): PlanState | undefined => {
   if (plan.aborted) return { phase: 'Aborted', message: `Aborted${rest}` };
   const halted = haltedBy(view);
   if (halted !== undefined) return { phase: 'Halted', message: `Halted${rest}: ${halted}`, warning: true };
-  if (plan.paused) return { phase: 'Paused', message: `Paused${rest}` };
-  return undefined;
+  const pause = pauseNow(plan, now);
+  return pause && { phase: 'Paused', message: pauseText(pause, rest) };
 };
 
 const progress = ({ counts, snapshot }: PlanView): string =>
   `${snapshot.plan.undo === true ? 'Undone: ' : ''}${counts.done} done, ${counts.failed} failed, ${counts.due} due of ${counts.selected} nodes`;
 
 const stateOf = (view: PlanView, now: Temporal.Instant): PlanState => {
-  const stop = stopped(view);
+  const stop = stopped(view, now);
   if (stop !== undefined) return stop;
   const start = nextStart(view, now);
   const { inFlight } = view.snapshot.plan;
@@ -192,6 +193,6 @@ export const decidePlan = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanD
   const steps = known.plan.inFlight.map(one => advance(known, one, intent, now));
   // A slot that is free counts as free from the next look on, when that is stored.
   const decision = decisionOf(view, run, steps, now);
-  const again = earliest([decision.again, next]);
+  const again = earliest([decision.again, next, pauseEnd(known.plan, now)]);
   return { ...decision, ...(again && { again }) };
 };

@@ -3,6 +3,7 @@ import type { LabelSelector } from '../pod/selector.ts';
 import type { Amount } from './amount.ts';
 import type { Gate, GateHalt, GateState } from './gates/gate.ts';
 import type { BegunWork, InFlight, Preparing } from './in-flight.ts';
+import type { Pause } from './pause.ts';
 import type { Hook, HookRun } from './pods/hook.ts';
 import type { RehearsalTask, Rehearse, RehearsedForecast } from './rehearsal/rehearsal.ts';
 
@@ -177,7 +178,10 @@ export type Plan = {
   readonly halt: { readonly maxFailures?: Amount; readonly consecutive?: number; readonly inFirstStage?: number };
   /** Once it is deleted. FinishNodes: nodes in flight finish. Release: only those whose work has begun do. */
   readonly onDelete: 'FinishNodes' | 'Release';
+  /** Until that is taken back. */
   readonly paused: boolean;
+  /** The same with a reason, and with an end. */
+  readonly pause?: Pause;
   readonly aborted: boolean;
   readonly runId: string;
   /** Hash of what changes a node, as the spec has it now. */
