@@ -140,6 +140,17 @@ export class PlanReconciler {
     });
   }
 
+  /** What the status of each plan says of its deadline; of one that is over nothing. */
+  deadlines(): Overview['planDeadlines'] {
+    return [...this.plans.plans.values()].flatMap(({ name, status }) => {
+      const { conditions, phase } = status;
+      const isEnding = phase === 'Complete' || phase === 'Aborted' || phase === 'Deleting';
+      const all = !isEnding && Array.isArray(conditions) ? (conditions as readonly unknown[]).filter(isObject) : [];
+      const predicted = all.find(({ type }) => type === 'Predicted');
+      return predicted === undefined ? [] : [{ plan: name, isMissed: predicted['status'] === 'False' }];
+    });
+  }
+
   /** Whatever happens, any of them may have waited for it: the ledger is one. */
   everything(): void {
     for (const { name } of this.plans.plans.values()) this.#queue.add(name);
