@@ -18,6 +18,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 const needs = (role: string): string => `\nRights: the role ${role} is enough.`;
 const viewer = needs('drydock-plan-viewer');
 const runner = needs('drydock-plan-operator');
+const approver = needs('drydock-plan-approver');
 
 const named = (word: string, description: string): Command =>
   connectionFlags(new Command(word)).description(description).argument('<name>', 'name of the plan');
@@ -92,7 +93,7 @@ const approveCommand = (env: Env): Command =>
   named('approve', 'approve what the plan waits for: the start of the run, or the stage that follows')
     .argument('[stage]', 'stage after which the plan may continue (default: the one that it waits after)')
     .option('--yes', 'approve in advance, before the plan waits for it')
-    .addHelpText('after', `\nAn approval is for one run of one revision of the work.\n${runner}`)
+    .addHelpText('after', `\nAn approval is for one run of one revision of the work.\n${approver}`)
     .action(async (name: string, stage: string | undefined, flags: ApproveFlags) =>
       (await import('./approve.ts')).approve(name, stage, flags, env),
     );
@@ -136,7 +137,7 @@ const rehearseCommand = (env: Env): Command =>
 
 const afterPromote = `
 Creates a MaintenanceApproval, as drydock plan approve does, for one run of one revision of the work. Limits, windows and halting still apply.
-${runner}`;
+${approver}`;
 
 const promoteCommand = (env: Env): Command =>
   named('promote', 'end the soak time of the stage and approve what follows: the plan continues at once')
