@@ -168,6 +168,15 @@ describe('the expressions of a plan', () => {
     assert.equal(planExpressions(plan).problem, planProblems(plan)[0]);
   });
 
+  test('of a plan that is not valid prove nothing: a node in flight is not done because an expression of another part is wrong', () => {
+    for (const expressions of [
+      { due: 'true', rank: 'host' },
+      { done: 'true', rank: 'host' },
+    ])
+      assert.deepEqual(Object.keys(planExpressions(makePlan({ expressions })).done?.(nodeOf(), now) ?? {}), ['error']);
+    assert.equal(planExpressions(makePlan({ expressions: { rank: 'host' } })).done, undefined, 'it is proven by its being done once');
+  });
+
   test('do not see images, managed fields and heartbeats: those change nothing', () => {
     const node = nodeOf();
     assert.doesNotMatch(node.content, /huge|images|lastHeartbeatTime/);

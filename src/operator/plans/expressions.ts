@@ -141,11 +141,18 @@ const programsIn = <Key>(found: ReadonlyMap<Key, Found>): ReadonlyMap<Key, Progr
 /** What is wrong with the expressions of a plan, each with its place: the first one makes it not Valid, and is why the webhook refuses it. */
 export const planProblems = (plan: PlanTexts): readonly string[] => problemsIn([...compiledOf(plan).values(), ...gatesOf(plan).values()]);
 
+/** Nodes in flight are not done because nothing can be evaluated: they wait, where there is anything that they are proven by. */
+const unreadable = ({ expressions }: Plan, problem: string): PlanExpressions => {
+  const fails = (): Said => ({ error: problem.slice(0, longest) });
+  const isProven = expressions.done !== undefined || expressions.due !== undefined;
+  return { problem, readsNow: false, readsMachine: false, pool: new StepPool(), gates: new Map(), ...(isProven && { done: fails }) };
+};
+
 /** Compiles the expressions of a plan. What cannot be read is told with its place; nothing of the plan is evaluated then. */
 export const planExpressions = (plan: Plan): PlanExpressions => {
   const [found, foundGates] = [compiledOf(plan), gatesOf(plan)];
   const [problem] = problemsIn([...found.values(), ...foundGates.values()]);
-  if (problem !== undefined) return { problem, readsNow: false, readsMachine: false, pool: new StepPool(), gates: new Map() };
+  if (problem !== undefined) return unreadable(plan, problem);
   const [programs, gates] = [programsIn(found), programsIn(foundGates)];
   const pool = new StepPool();
   const on = <T>(name: Name, make: (evaluateOn: Evaluate<ReturnType<typeof evaluate>>) => Evaluate<T>): Evaluate<T> | undefined => {
