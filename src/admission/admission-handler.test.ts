@@ -34,7 +34,7 @@ const serverWith = (...nodes: readonly JsonObject[]): MemoryServer => {
 };
 
 const gateTo = (api: MemoryServer, openShift = false, clock = systemClock): AdmissionHandler =>
-  new AdmissionHandler({ api, clock, log: silentLog, openShift, namespace: own });
+  new AdmissionHandler({ api, clock, log: silentLog, openShift, namespace: own, planProblems: () => [] });
 
 const ask = async (api: MemoryServer, kind: AdmissionKind, asked: Review, openShift = false): Promise<string> => {
   const gate = gateTo(api, openShift);

@@ -1,4 +1,10 @@
-import { type AdmissionKind, isAdmissionKind, type WebhookKind, webhookTimeoutSeconds } from '../apis/admission-rules/admission.ts';
+import {
+  type AdmissionKind,
+  isAdmissionKind,
+  isPlanKind,
+  type WebhookKind,
+  webhookTimeoutSeconds,
+} from '../apis/admission-rules/admission.ts';
 import { isObject, type JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
@@ -6,6 +12,7 @@ import { Deadline } from '../support/deadline.ts';
 import type { Log } from '../support/log.ts';
 import { consent } from './consent.ts';
 import { Patience } from './patience.ts';
+import { type PlanProblems, planVerdict } from './plan-rules.ts';
 import { type ReservationSubject, Reservations, reservationName } from './reservation.ts';
 import { type AdmissionVerdict, denied, type Review } from './review.ts';
 import { type Ground, type Looked, look, type Task, taskOf } from './rules.ts';
@@ -17,6 +24,7 @@ export type GateOptions = {
   readonly openShift: boolean;
   /** Where reservations are kept: the operator's own namespace. */
   readonly namespace: string;
+  readonly planProblems: PlanProblems;
 };
 
 /** Of the time that the API server gives the webhook: a refusal with a reason is worth more than its own. */
@@ -65,7 +73,8 @@ export class AdmissionHandler {
     using deadline = new Deadline(this.#options.clock, responseWithinMs, [this.#over.signal]);
     const { signal } = deadline;
     const agreed = await consent(this.#options.api, kind, review, signal);
-    if (agreed.kind === 'denied' || !isAdmissionKind(kind)) return agreed;
+    if (agreed.kind === 'denied') return agreed;
+    if (!isAdmissionKind(kind)) return isPlanKind(kind) ? planVerdict(this.#options.planProblems, review) : agreed;
     const task = taskOf(kind, review);
     if (task.kind === 'answered') return task.verdict;
     const first = await look(this.#ground, kind, task, signal);

@@ -8,6 +8,7 @@ import { CaBundleInjector } from './certificates/ca-bundle-injector.ts';
 import { followCertificate } from './certificates/follow.ts';
 import { mountedPair, mountedPlaces } from './certificates/mounted.ts';
 import { selfMade } from './certificates/self-made.ts';
+import type { PlanProblems } from './plan-rules.ts';
 import { type AdmissionVerdict, denied, type Review } from './review.ts';
 import { serveWebhook, type WebhookServer } from './server.ts';
 
@@ -31,6 +32,7 @@ export type WebhookOptions = {
   readonly clientCa?: string | undefined;
   /** Told of every certificate that is shown. */
   readonly shown?: (pair: KeyPair) => void;
+  readonly planProblems: PlanProblems;
   /** Asked once, before the first answer. */
   readonly isOpenShift: (signal: AbortSignal) => Promise<boolean>;
 };

@@ -2,20 +2,37 @@ import { isObject, type JsonObject } from '../core/json.ts';
 import { globals, methods } from './library/library.ts';
 import { parse } from './parse/parse.ts';
 import { type Expression, pointed, Wrong } from './parse/syntax.ts';
+import { type ResultType, resultTypeOf } from './result-type.ts';
 import { typeNames } from './values/convert.ts';
 
 /** What names stand for: schemas of Kubernetes, where they are known. */
-type Schemas = ReadonlyMap<string, JsonObject | undefined>;
+export type Schemas = ReadonlyMap<string, JsonObject | undefined>;
 
 export type Compiled = { readonly kind: 'program'; readonly program: Expression } | { readonly kind: 'wrong'; readonly message: string };
 
-/** Reads an expression and checks it, with nothing known of its variables but their names. The message names the place, as cel-go does. */
-export const compile = (source: string, variables: readonly string[]): Compiled => {
+/** What the result of an expression may be, and how that is called. */
+export type Wanted = { readonly types: readonly ResultType[]; readonly name: string };
+
+const typeProblem = (expression: Expression, source: string, { types, name }: Wanted): string | undefined => {
+  const type = resultTypeOf(expression);
+  if (type === undefined || types.includes(type)) return undefined;
+  return pointed(source, new Wrong(expression.at, `must evaluate to ${name}, and evaluates to ${type}`));
+};
+
+/**
+ * Reads an expression and checks it: its names, its fields as far as the schemas of its variables know them, and its result as far as the text shows it. The message
+ * names the place, as cel-go does.
+ */
+export const compile = (source: string, variables: Schemas, wanted?: Wanted): Compiled => {
   const parsed = parse(source);
   if (parsed.kind === 'wrong') return parsed;
-  const message = problemOf(parsed.expression, source, new Map(variables.map(name => [name, undefined])));
-  return message === undefined ? { kind: 'program', program: parsed.expression } : { kind: 'wrong', message };
+  const { expression } = parsed;
+  const message = problemOf(expression, source, variables) ?? (wanted && typeProblem(expression, source, wanted));
+  return message === undefined ? { kind: 'program', program: expression } : { kind: 'wrong', message };
 };
+
+/** Variables of which nothing is known but their names. */
+export const anyVariables = (names: readonly string[]): Schemas => new Map(names.map(name => [name, undefined]));
 
 /**
  * Whether every part of a rule can be evaluated: its functions are known, its names are declared, and its fields stand in the schema.

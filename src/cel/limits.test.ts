@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Json } from '../core/json.ts';
-import { compile } from './check.ts';
+import { anyVariables, compile } from './check.ts';
 import { evaluate } from './evaluate/evaluate.ts';
 
 /** Expressions of an author who means harm: each ends as an error, after a bounded number of steps, and is never thrown. */
 
 const outcome = (source: string, bindings: Readonly<Record<string, Json | Temporal.Instant>> = {}, steps?: number): unknown => {
-  const compiled = compile(source, Object.keys(bindings));
+  const compiled = compile(source, anyVariables(Object.keys(bindings)));
   if (compiled.kind === 'wrong') return compiled.message.split('\n')[0];
   const result = evaluate(compiled.program, bindings, steps === undefined ? undefined : { steps });
   return result.kind === 'value' ? result.value : new Error(result.message);

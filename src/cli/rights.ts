@@ -7,11 +7,9 @@ const roles: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['drain', 'cordon', 'uncordon'].map(command => [command, 'drydock-drainer'])),
   ...Object.fromEntries(['plan status', 'plan history'].map(command => [command, 'drydock-plan-viewer'])),
   ...Object.fromEntries(
-    ['pause', 'resume', 'abort', 'rerun', 'undo', 'retry', 'skip', 'next', 'approve', 'promote'].map(word => [
-      `plan ${word}`,
-      'drydock-plan-operator',
-    ]),
+    ['pause', 'resume', 'abort', 'rerun', 'undo', 'retry', 'skip', 'next'].map(word => [`plan ${word}`, 'drydock-plan-operator']),
   ),
+  ...Object.fromEntries(['plan approve', 'plan promote'].map(command => [command, 'drydock-plan-approver'])),
   'plan create': 'drydock-plan-author',
 };
 

@@ -137,6 +137,8 @@ export type Overview = {
   /** Of the nodes that are worked on. */
   readonly vms: readonly { readonly platform: string; readonly state: string; readonly count: number }[];
   readonly planNodes: readonly { readonly plan: string; readonly state: string; readonly count: number }[];
+  /** Of plans with a deadline that have been forecast. */
+  readonly planDeadlines: readonly { readonly plan: string; readonly isMissed: boolean }[];
   readonly evictionsUnderWay: number;
   readonly queueDepth: number;
   /** Collections that have not been read yet. */

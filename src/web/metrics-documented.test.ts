@@ -19,6 +19,7 @@ const everything: Overview = {
   blockers: [{ cause: 'DisruptionBudget', count: 1 }],
   vms: [{ platform: 'KubeVirt', state: 'Migrating', count: 1 }],
   planNodes: [{ plan: 'kernel', state: 'Done', count: 1 }],
+  planDeadlines: [{ plan: 'kernel', isMissed: true }],
   evictionsUnderWay: 1,
   queueDepth: 1,
   unsynced: ['nodes'],

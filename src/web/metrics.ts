@@ -50,6 +50,9 @@ const gauges = (registers: Registry[], overview: () => Overview, leading: () => 
   gauge('drydock_plan_nodes', 'Nodes of MaintenancePlans, by how far they are.', ['plan', 'state'], own => {
     for (const { plan, state, count } of overview().planNodes) own.set({ plan, state }, count);
   });
+  gauge('drydock_plan_misses_deadline', '1 when a MaintenancePlan is predicted to miss its deadline.', ['plan'], own => {
+    for (const { plan, isMissed } of overview().planDeadlines) own.set({ plan }, isMissed ? 1 : 0);
+  });
   gauge('drydock_evictions_under_way', 'Evictions that have been asked for and are not settled.', [], own =>
     own.set(overview().evictionsUnderWay),
   );

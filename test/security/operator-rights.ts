@@ -4,7 +4,8 @@ import { extraParts, usualNamespace, usualParts } from '../../src/cli/install/in
 /** Rights as `VERB RESOURCE.GROUP[/SUBRESOURCE]`: those that the shipped roles give to the operator, and the one that a call needs. */
 
 /** Roles that are for people, for the agents or for the pod of a rehearsal; every other one is the operator's. */
-const ofOthers = /^drydock-(maintenance-(viewer|editor|admin)|drainer|metrics-reader|plan-(viewer|operator|author)|rehearsal|agent)$/;
+const ofOthers =
+  /^drydock-(maintenance-(viewer|editor|admin)|drainer|metrics-reader|plan-(viewer|operator|approver|author)|rehearsal|agent)$/;
 
 type Rule = { readonly apiGroups?: readonly string[]; readonly resources?: readonly string[]; readonly verbs: readonly string[] };
 

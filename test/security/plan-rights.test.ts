@@ -11,7 +11,7 @@ import { plan, planPath, untilPlan } from '../operator/plans/plan-work.ts';
 /** Who may do what with plans, on a real API server: whoever runs one does not change its work, whoever writes one does not approve it. */
 
 const rbac = 'rbac.authorization.k8s.io';
-const users = { runner: [], author: [], editor: [] };
+const users = { runner: [], author: [], approver: [], editor: [] };
 const started = await startHarness({ users, roles: ['plans'] });
 const skip = skipOf(started);
 const harness = started as OperatorHarness;
@@ -35,6 +35,7 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
       api,
       bound('drydock-plan-operator', 'runner'),
       bound('drydock-plan-author', 'author'),
+      bound('drydock-plan-approver', 'approver'),
       bound('drydock-maintenance-editor', 'editor'),
       plan('guarded', 'guarded', { paused: true }),
     );
@@ -100,6 +101,25 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
     const createOne = (): Promise<Reply> => as('author', 'POST', `${plans}?dryRun=All`, plan('own', 'own', spec));
     await until('the right to be gone', async () => (await createOne()).status === 403);
     assert.match(failureIn(await createOne()).message, /needs the right delete-pods on maintenanceplans\.drydock\.dev/);
+  });
+
+  test('whoever may only approve creates approvals and changes nothing else', async () => {
+    const approvals = '/apis/drydock.dev/v1alpha1/maintenanceapprovals';
+    const approval = {
+      apiVersion: 'drydock.dev/v1alpha1',
+      kind: 'MaintenanceApproval',
+      metadata: { name: 'own' },
+      spec: { planName: 'guarded', runID: '1', revision: 'r' },
+    };
+    const approver = controlPlane.apiOf('approver');
+    assert.equal((await as('approver', 'POST', approvals, approval)).status, 201);
+    for (const path of [plans, planPath('guarded'), approvals, `${approvals}/own`, '/apis/drydock.dev/v1alpha1/maintenanceplanrecords'])
+      assert.equal((await approver.call('GET', path)).status, 200, path);
+    assert.equal((await as('approver', 'PATCH', planPath('guarded'), { spec: { paused: false } })).status, 403);
+    assert.equal((await as('approver', 'PATCH', `${approvals}/own`, { spec: { runID: '2' } })).status, 403);
+    assert.equal((await as('approver', 'POST', plans, plan('own', 'own'))).status, 403);
+    for (const path of [`${approvals}/own`, planPath('guarded')]) assert.equal((await approver.call('DELETE', path)).status, 403, path);
+    await api.delete(`${approvals}/own`);
   });
 
   test('whoever writes a plan does not take away the approval that it asks for, and whoever may approve does', async () => {

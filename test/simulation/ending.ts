@@ -38,7 +38,10 @@ const maintenancePlans = 'maintenanceplans.drydock.dev';
 const isPlanDone = (one: Stored): boolean => {
   const phase = text(one, 'status', 'phase');
   if (phase === 'Complete' || phase === 'Halted') return true;
-  return phase === 'Running' && objects(at(one, 'status', 'waiting')).some(waiting => lasting.has(text(waiting, 'word')));
+  return (
+    (phase === 'Running' || phase === 'Deleting') &&
+    objects(at(one, 'status', 'waiting')).some(waiting => lasting.has(text(waiting, 'word')))
+  );
 };
 
 /** Of these words only people make an end. */

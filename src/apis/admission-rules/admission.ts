@@ -169,8 +169,21 @@ const consentKinds: readonly WebhookKind[] = [
   },
 ];
 
+/** Whether a plan can be carried out at all is asked of it, and the rights of whoever writes it. */
+const planKind: WebhookKind = {
+  name: 'maintenanceplans.drydock.dev',
+  kind: 'MaintenancePlan',
+  webhook: 'vmaintenanceplan.drydock.dev',
+  paths: ['/validate-drydock-dev-v1alpha1-maintenanceplan'],
+  group: 'drydock.dev',
+  versions: ['v1alpha1'],
+  resource: 'maintenanceplans',
+};
+
 /** Every kind that the webhook is asked about. */
-export const webhookKinds = (): readonly WebhookKind[] => [...kinds, ...consentKinds];
+export const webhookKinds = (): readonly WebhookKind[] => [...kinds, ...consentKinds, planKind];
+
+export const isPlanKind = ({ name }: WebhookKind): boolean => name === planKind.name;
 
 export const isAdmissionKind = (kind: WebhookKind): kind is AdmissionKind => 'wants' in kind;
 
@@ -215,8 +228,17 @@ const ofMachines = (asksForMore: string): WebhookEntry['matchConditions'] => [
 const drains = 'has(object.spec.drain)';
 const isUrgent = "has(object.spec.events) && object.spec.events.exists(event, event.kind == 'preemption' || event.kind == 'termination')";
 
+/** The parts of a plan that have expressions, or that need a right: pausing, limiting and ending a plan does not need the webhook to be up. */
+const partsOfPlan = ['due', 'done', 'order.?expression', 'work', 'gates', 'rollback', 'undo', 'template'];
+
+const ofPlans = {
+  name: 'plan-is-new-or-its-expressions-changed',
+  expression: `request.operation != 'UPDATE' || ${partsOfPlan.map(part => `object.?spec.?${part} != oldObject.?spec.?${part}`).join(' || ')}`,
+};
+
 const conditionsFor = (kind: WebhookKind): WebhookEntry['matchConditions'] => {
   if (isAdmissionKind(kind)) return [ofNodes];
+  if (isPlanKind(kind)) return [ofPlans];
   return ofMachines(kind.resource === 'machinemaintenances' ? `${drains} || ${isUrgent}` : drains);
 };
 

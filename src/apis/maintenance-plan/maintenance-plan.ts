@@ -13,6 +13,7 @@ import type { MaintenanceApprovalSpec, MaintenancePlanRecordSpec, MaintenancePla
 import { gatesOf, hooksOf } from './gates-and-hooks.ts';
 import { inFlightOf, preparingOf } from './in-flight.ts';
 import { rehearsalOf } from './rehearsal.ts';
+import { switchesOf } from './switches.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan, its records and its approvals. The defaults are those of the CRD. */
 
@@ -111,9 +112,6 @@ const metadataOf = ({ name, uid, resourceVersion, ...metadata }: RawMetadata) =>
   finalizers: metadata.finalizers ?? [],
 });
 
-const retriesOf = ({ retries = [] }: MaintenancePlanSpec): Plan['retries'] =>
-  new Map(retries.flatMap(({ name, before }) => ((at): [string, Temporal.Instant][] => (at ? [[name, at]] : []))(readTime(before))));
-
 const expressionsOf = ({ due, done, order, work }: MaintenancePlanSpec): Plan['expressions'] => {
   const finished = work.external?.finished.expression;
   return {
@@ -169,6 +167,13 @@ const inForce = (spec: MaintenancePlanSpec): MaintenancePlanSpec => {
   return { ...rest, ...partsInForce(spec as unknown as JsonObject) } as unknown as MaintenancePlanSpec;
 };
 
+/** What of a plan is written in CEL: as much as has to be read to check it, however large its pods are. */
+export const readPlanExpressions = (raw: unknown): Pick<Plan, 'expressions' | 'gates' | 'undo'> => {
+  const { spec: written } = raw as Raw<MaintenancePlanSpec>;
+  const spec = inForce(written);
+  return { expressions: expressionsOf(spec), gates: gatesOf(spec, {}).gates, ...(spec.undo === true && { undo: true }) };
+};
+
 /** Reads a plan. Its expressions are compiled by whoever evaluates them. */
 export const readMaintenancePlan = (raw: unknown): Plan => {
   const { metadata, spec: written, status = {} } = raw as Raw<MaintenancePlanSpec>;
@@ -196,12 +201,9 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
     onFailure: spec.onFailure?.node ?? 'Hold',
     halt: haltOf(spec),
     ...(spec.undo === true && { undo: true }),
-    paused: spec.paused === true,
-    aborted: spec.aborted === true,
+    ...switchesOf(spec),
     runId: spec.runID ?? '1',
     revision: revisionOf(spec),
-    skips: new Map((spec.skipNodes ?? []).map(({ name, reason = '' }) => [name, reason])),
-    retries: retriesOf(spec),
     ...storedOf(status),
     ...(spec.prepare && { prepare: prepareOf(spec.prepare) }),
     ...(maintenance.reason !== undefined && { reason: maintenance.reason }),

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { InFlight, NodeVerdict, Preparing } from '../../core/plan/in-flight.ts';
+import { pauseNow, pauseOver, pauseText } from '../../core/plan/pause.ts';
 import type { Plan, Run } from '../../core/plan/plan.ts';
 import type { PodTask } from '../../core/plan/pods/hook.ts';
 import type { RehearsalTask } from '../../core/plan/rehearsal/rehearsal.ts';
@@ -74,7 +75,14 @@ const waitingJson = (waiting: readonly Waiting[], stored: MaintenancePlanStatus,
     };
   });
 
-const conditionsOf = (decision: PlanDecision, plan: Plan): readonly SaidCondition[] => {
+const pausedOf = (plan: Plan, now: Temporal.Instant): SaidCondition => {
+  const [pause, over] = [pauseNow(plan, now), pauseOver(plan, now)];
+  if (pause !== undefined) return { type: 'Paused', status: 'True', reason: 'Paused', message: pauseText(pause) };
+  if (over === undefined) return { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };
+  return { type: 'Paused', status: 'False', reason: 'PauseOver', message: `The pause is over. ${pauseText(over)}` };
+};
+
+const conditionsOf = (decision: PlanDecision, plan: Plan, now: Temporal.Instant): readonly SaidCondition[] => {
   const { phase, message, forecast } = decision;
   const { deadline } = forecast;
   const is = (type: string, yes: boolean, reason: string, text = ''): SaidCondition => ({
@@ -90,7 +98,7 @@ const conditionsOf = (decision: PlanDecision, plan: Plan): readonly SaidConditio
       message: plan.problem ?? '',
     },
     is('Progressing', decision.inFlight.length > 0, decision.inFlight.length > 0 ? 'NodesInFlight' : 'NothingInFlight'),
-    is('Paused', plan.paused, plan.paused ? 'Paused' : 'NotPaused'),
+    pausedOf(plan, now),
     is('AwaitingApproval', asked, asked ? 'Approval' : 'NotAsked', message),
     is('Halted', phase === 'Halted', phase === 'Halted' ? 'Failures' : 'NotHalted', message),
     ...(deadline ? [{ ...is('Predicted', deadline.isMet, deadline.isMet ? 'OnTime' : 'MissesDeadline'), message: deadline.message }] : []),
@@ -164,7 +172,7 @@ export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: T
     rehearsal: rehearsal && rehearsalJson(rehearsal),
     forecast: rehearsed && forecastJson(rehearsed),
     completionTime: phase === 'Complete' ? (stored.completionTime ?? timeText(now)) : undefined,
-    conditions: withTransitions(conditionsOf(decision, plan), stored.conditions, plan.generation, now),
+    conditions: withTransitions(conditionsOf(decision, plan, now), stored.conditions, plan.generation, now),
   } satisfies { readonly [Field in keyof MaintenancePlanStatus]: unknown };
   return status;
 };

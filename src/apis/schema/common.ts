@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { longestExpression } from '../../core/plan/plan.ts';
 
 /** A CEL rule of a CRD (x-kubernetes-validations). */
 export const rule = (rule: string, message: string): { readonly rule: string; readonly message: string } => ({ rule, message });
@@ -53,7 +54,8 @@ export const conditions = z
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] });
 
 /** CEL of a plan over a node. */
-export const expression = (what: string) => z.string().min(1).max(2048).describe(`${what} CEL over node, machine, plan and now.`);
+export const expression = (what: string) =>
+  z.string().min(1).max(longestExpression).describe(`${what} CEL over node, machine, plan and now.`);
 
 /** Of a part of a plan: a stage, a gate, a hook. */
 export const stageName = z

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mostFirst } from '../../core/plan/plan.ts';
+import { mostFirst, mostGates } from '../../core/plan/plan.ts';
 import { expression, labelSelector, objectName, rule, rules, stageName, time, withoutDefaults } from './common.ts';
 import { drain } from './maintenance.ts';
 import { amount, concurrency } from './maintenance-plan-concurrency.ts';
@@ -145,7 +145,7 @@ export const maintenancePlanSpec = z
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }),
     gates: z
       .array(gate)
-      .max(16)
+      .max(mostGates)
       .optional()
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
       .describe('Conditions outside of the nodes that must be true. The plan waits for, and reports, a gate whose value is unknown.'),
@@ -188,7 +188,20 @@ export const maintenancePlanSpec = z
     halt: halt.optional(),
     rehearse: rehearse.optional(),
     paused: z.boolean().default(false).describe('Start no more nodes.'),
+    pause: z
+      .object({
+        reason: z.string().min(1).max(256).optional().describe('Why, for people.'),
+        until: time.optional().describe('When the plan continues by itself. Without it: when pause is removed.'),
+      })
+      .optional()
+      .describe('Start no more nodes, with a reason and until a time. paused, which has no end, does the same while it is true.'),
     aborted: z.boolean().default(false).describe('Start no more nodes, and release those whose work has not begun.'),
+    onDelete: z
+      .enum(['FinishNodes', 'Release'])
+      .default('Release')
+      .describe(
+        'What happens to nodes in flight when the plan is deleted; no others begin. Release: those whose work has not begun are released, the others finish. FinishNodes: all of them finish.',
+      ),
     runID: z.string().min(1).max(63).default('1').describe('Identifies the run: a new value begins a new run.'),
     skipNodes: z
       .array(z.object({ name: objectName, reason: z.string().max(1024).optional() }))

@@ -83,6 +83,7 @@ const overviewOf = (operator: NodeReconciler, manager: MachineManager, plans: Pl
     ...rest,
     maintenances: [...maintenances, ...countedByState([...manager.states(), ...plans.states()])],
     planNodes: plans.nodes(),
+    planDeadlines: plans.deadlines(),
     unsynced: [...unsynced, ...manager.unsynced, ...plans.plans.unsynced],
   };
 };
@@ -135,6 +136,7 @@ const nothingYet: Overview = {
   blockers: [],
   vms: [],
   planNodes: [],
+  planDeadlines: [],
   evictionsUnderWay: 0,
   queueDepth: 0,
   unsynced: ['everything'],

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { startWebhook, type Webhook } from '../../admission/webhook.ts';
+import { readPlanExpressions } from '../../apis/maintenance-plan/maintenance-plan.ts';
+import { isObject, type JsonObject } from '../../core/json.ts';
 import type { Connection } from '../../kube/connect.ts';
+import { planProblems } from '../../operator/plans/expressions.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { UsageError } from '../shared/fail.ts';
@@ -43,6 +46,14 @@ const lasting = (webhook: Webhook, delayMs: number): OpenWebhook => {
   };
 };
 
+/** Of what the plan does, and of what would undo it. */
+export const problemsOfPlan = (plan: JsonObject): readonly string[] => {
+  const { spec } = plan;
+  const own = planProblems(readPlanExpressions(plan));
+  if (!isObject(spec) || !isObject(spec['rollback'])) return own;
+  return [...own, ...planProblems(readPlanExpressions({ ...plan, spec: { ...spec, undo: spec['undo'] !== true } }))];
+};
+
 /** Serves the webhook, leader or not, until it is closed. Throws a UsageError when the port cannot be had. */
 export const openWebhook = async (
   settings: WebhookSettings | undefined,
@@ -62,6 +73,7 @@ export const openWebhook = async (
       watcher: connection,
       clock: systemClock,
       log,
+      planProblems: problemsOfPlan,
       isOpenShift: signal => isOpenShift(connection, systemClock, log, signal),
     });
     return lasting(webhook, settings.shutdownDelayMs);

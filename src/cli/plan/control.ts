@@ -5,7 +5,8 @@ import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-import { changePlan, type PlanObject, planNamed, recordsOf, titleOfPlan } from './plan-object.ts';
+import { isPaused } from './pause.ts';
+import { changePlan, goesOn, type PlanObject, planNamed, recordsOf, titleOfPlan } from './plan-object.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -18,16 +19,10 @@ type Switch = {
   readonly note: (plan: PlanObject) => string | undefined;
 };
 
-const goesOn = ({ status }: PlanObject): string | undefined => {
-  const many = status?.inFlight?.length ?? 0;
-  return many === 0 ? undefined : `${many} ${many === 1 ? 'node' : 'nodes'} in flight: the plan finishes what it has begun`;
-};
-
 const switches = {
-  pause: { spec: { paused: true }, isSet: ({ spec }) => spec.paused === true, done: 'paused', note: goesOn },
   resume: {
-    spec: { paused: false },
-    isSet: ({ spec }) => spec.paused !== true,
+    spec: { paused: false, pause: null },
+    isSet: plan => !isPaused(plan, Temporal.Now.instant()),
     done: 'resumed',
     note: ({ metadata, spec }) =>
       spec.aborted === true ? `plan ${metadata.name} is aborted; begin again with: drydock plan rerun ${metadata.name}` : undefined,
@@ -45,7 +40,7 @@ const switches = {
 
 export type PlanSwitch = keyof typeof switches;
 
-/** `drydock plan pause|resume|abort NAME`. Throws an ApiError with what the server said. */
+/** `drydock plan resume|abort NAME`. Throws an ApiError with what the server said. */
 export const setSwitch = (word: PlanSwitch, name: string, flags: ConnectionFlags, env: Env): Promise<void> =>
   withCluster(flags, env, async api => {
     const { spec, isSet, done, note }: Switch = switches[word];
@@ -77,8 +72,8 @@ const beginRun = async (api: Api, name: string, change: (plan: PlanObject) => Js
 
 type RunBegun = { readonly before: PlanObject; readonly run: string | undefined };
 
-const noteIfPaused = ({ spec }: PlanObject, name: string): void => {
-  if (spec.paused === true) plainOutput.note(`plan ${name} is paused; continue it with: drydock plan resume ${name}`);
+const noteIfPaused = (plan: PlanObject, name: string): void => {
+  if (isPaused(plan, Temporal.Now.instant())) plainOutput.note(`plan ${name} is paused; continue it with: drydock plan resume ${name}`);
 };
 
 /** `drydock plan rerun NAME`: a new run; a plan that is aborted or undone is so no more. Throws an ApiError with what the server said. */

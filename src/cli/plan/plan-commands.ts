@@ -9,6 +9,7 @@ import type { CreateFlags } from './create.ts';
 import type { HaltFlags } from './halt.ts';
 import type { HistoryFlags } from './history.ts';
 import type { RetryFlags, SkipFlags } from './node-choices.ts';
+import type { PauseFlags } from './pause.ts';
 import type { PromoteFlags } from './promote.ts';
 import type { PlanStatusFlags } from './status.ts';
 
@@ -17,6 +18,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 const needs = (role: string): string => `\nRights: the role ${role} is enough.`;
 const viewer = needs('drydock-plan-viewer');
 const runner = needs('drydock-plan-operator');
+const approver = needs('drydock-plan-approver');
 
 const named = (word: string, description: string): Command =>
   connectionFlags(new Command(word)).description(description).argument('<name>', 'name of the plan');
@@ -40,6 +42,16 @@ const switchCommand = (word: PlanSwitch, description: string, env: Env): Command
   named(word, description)
     .addHelpText('after', runner)
     .action(async (name: string, flags: ConnectionFlags) => (await import('./control.ts')).setSwitch(word, name, flags, env));
+
+const pauseCommand = (env: Env): Command =>
+  named('pause', 'start no more nodes; nodes in flight are finished')
+    .option('--reason <text>', 'reason, for people: status.message and drydock why show it')
+    .option(
+      '--until <time>',
+      'when the plan continues by itself: a time (RFC 3339) or a duration such as 2h (default: drydock plan resume)',
+    )
+    .addHelpText('after', runner)
+    .action(async (name: string, flags: PauseFlags) => (await import('./pause.ts')).pause(name, flags, env));
 
 const rerunCommand = (env: Env): Command =>
   named('rerun', 'begin a new run of the same work: every node that is due has its turn again')
@@ -81,7 +93,7 @@ const approveCommand = (env: Env): Command =>
   named('approve', 'approve what the plan waits for: the start of the run, or the stage that follows')
     .argument('[stage]', 'stage after which the plan may continue (default: the one that it waits after)')
     .option('--yes', 'approve in advance, before the plan waits for it')
-    .addHelpText('after', `\nAn approval is for one run of one revision of the work.\n${runner}`)
+    .addHelpText('after', `\nAn approval is for one run of one revision of the work.\n${approver}`)
     .action(async (name: string, stage: string | undefined, flags: ApproveFlags) =>
       (await import('./approve.ts')).approve(name, stage, flags, env),
     );
@@ -125,7 +137,7 @@ const rehearseCommand = (env: Env): Command =>
 
 const afterPromote = `
 Creates a MaintenanceApproval, as drydock plan approve does, for one run of one revision of the work. Limits, windows and halting still apply.
-${runner}`;
+${approver}`;
 
 const promoteCommand = (env: Env): Command =>
   named('promote', 'end the soak time of the stage and approve what follows: the plan continues at once')
@@ -186,7 +198,7 @@ export const planCommand = (env: Env): Command => {
     createCommand(env),
     statusCommand(env),
     historyCommand(env),
-    switchCommand('pause', 'start no more nodes; nodes in flight are finished', env),
+    pauseCommand(env),
     switchCommand('resume', 'continue a paused plan', env),
     approveCommand(env),
     promoteCommand(env),

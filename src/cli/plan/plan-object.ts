@@ -56,6 +56,12 @@ export const recordsOf = async (api: Api, { metadata }: Pick<PlanObject, 'metada
 export const ofThisRun = (slices: readonly RecordSlice[], { status }: PlanObject): readonly RecordSlice[] =>
   slices.filter(({ run, revision }) => run === status?.run?.id && revision === status.run.revision);
 
+/** What a plan goes on with that starts no more nodes. */
+export const goesOn = ({ status }: PlanObject): string | undefined => {
+  const many = status?.inFlight?.length ?? 0;
+  return many === 0 ? undefined : `${many} ${many === 1 ? 'node' : 'nodes'} in flight: the plan finishes what it has begun`;
+};
+
 /** Whether the status is about the spec as it is now. */
 export const isUpToDate = ({ metadata, status }: PlanObject): boolean => status?.observedGeneration === metadata.generation;
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MaintenancePlanStatus } from '../../apis/schema/maintenance-plan-status.ts';
 import type { RecordSlice } from '../../core/plan/snapshot.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { approvedBy } from './approve.ts';
 import { nextRunId } from './control.ts';
@@ -9,6 +10,7 @@ import { type CreateFlags, planFor } from './create.ts';
 import { historyTable, runsOf, verdictsOfRun } from './history.ts';
 import { movedToFront, noTurnOf } from './next.ts';
 import { mergedRetries } from './node-choices.ts';
+import { type PauseFlags, pausedSpec, untilOf } from './pause.ts';
 import type { PlanObject } from './plan-object.ts';
 import { promotionOf } from './promote.ts';
 import { endOf } from './status.ts';
@@ -98,6 +100,27 @@ test('what keeps the plan between two stages is promoted, or all of it', () => {
   assert.deepEqual(promotionOf(waits('Approval'), false), {}, 'the run');
   assert.deepEqual(promotionOf(waits('MaxInFlight', 'canary'), true), { promote: 'Full' });
   assert.throws(() => promotionOf(waits('MaxInFlight', 'canary'), false), /waits for no soak time and no approval: it is Running; --full/);
+});
+
+test('a plan is paused with a reason, and until a time or for some time; one that is paused as wanted stays as it is', () => {
+  const now = Temporal.Instant.from('2026-05-01T10:00:00Z');
+  const specFor = (flags: Omit<PauseFlags, keyof ConnectionFlags>, spec: object = {}): unknown => pausedSpec(planOf({}, spec), flags, now);
+  assert.deepEqual(specFor({}), { paused: true, pause: null });
+  assert.deepEqual(specFor({ reason: 'release' }), { paused: true, pause: { reason: 'release', until: null } });
+  const until = { paused: false, pause: { reason: 'release', until: '2026-05-01T11:30:00Z' } };
+  assert.deepEqual(specFor({ reason: 'release', until: '1h30m' }), until);
+  assert.deepEqual(
+    specFor({ reason: 'release', until: '2026-05-01T13:30:00+02:00' }, { paused: true }),
+    until,
+    'it has an end from now on',
+  );
+  for (const spec of [{ paused: true }, { pause: { reason: 'release' } }, { pause: { until: '2026-05-01T10:00:01Z' } }])
+    assert.equal(specFor({}, spec), undefined, JSON.stringify(spec));
+  assert.deepEqual(specFor({}, { pause: { until: '2026-05-01T10:00:00Z' } }), { paused: true, pause: null }, 'that one is over');
+  for (const past of ['2026-05-01T10:00:00Z', '0', '-5m'])
+    assert.throws(() => untilOf(past, now), /--until: expected a time in the future/);
+  assert.throws(() => untilOf('2026-05-41', now), /invalid value "2026-05-41" for --until: expected a time such as /);
+  assert.throws(() => untilOf('tomorrow', now), /invalid value "tomorrow" for --until: expected /);
 });
 
 test('a plan that is followed ends when its status is about the spec as it is', () => {

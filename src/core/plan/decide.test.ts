@@ -6,6 +6,7 @@ import { makeInFlight, makePlanNode, makeReadyNode, makeVerdict } from '../testi
 import { makeWindow } from '../testing/make-window.ts';
 import type { Outage } from './ledger.ts';
 import type { Plan } from './plan.ts';
+import type { HookRun } from './pods/hook.ts';
 import type { PlanNode, PlanSnapshot } from './snapshot.ts';
 import { childNameOf } from './writes.ts';
 
@@ -72,6 +73,49 @@ describe('the plan itself', () => {
     for (const over of [{ aborted: true }, { deleting: true }]) {
       assert.equal(decided({}, { ...plan, ...over }).inFlight[0]?.outcome?.verdict, 'Skipped');
     }
+  });
+
+  test('is paused until a time, by its clock, and says why; what is paused without an end stays so', () => {
+    const message = (over: Partial<Plan>): string => {
+      const { phase, message } = decided({}, over);
+      return phase === 'Paused' ? message : phase;
+    };
+    const [later, before] = [
+      { reason: 'release', until: at(60) },
+      { reason: 'release', until: at(0) },
+    ];
+    assert.equal(message({ pause: later }), 'Paused until 2026-11-21T08:01:00Z: release');
+    assert.equal(
+      message({ pause: later, inFlight: [makeInFlight('n1')] }),
+      'Paused until 2026-11-21T08:01:00Z; 1 in flight continue: release',
+    );
+    assert.equal(message({ pause: { until: at(60) } }), 'Paused until 2026-11-21T08:01:00Z');
+    assert.equal(message({ pause: {} }), 'Paused');
+    assert.equal(message({ pause: { reason: 'release' }, paused: true }), 'Paused: release');
+    assert.equal(message({ pause: later, paused: true }), 'Paused: release', 'it has no end');
+    assert.equal(message({ pause: before, paused: true }), 'Paused', 'what is over says nothing of this one');
+    assert.equal(message({ pause: before }), 'Running');
+    assert.deepEqual(decided({}, { pause: later }).again, at(60));
+    for (const over of [{ pause: later, paused: true }, { pause: before }]) assert.notDeepEqual(decided({}, over).again, at(60));
+    assert.equal(decided({}, { pause: later }).inFlight.length, 0);
+    assert.equal(decided({}, { pause: before }).inFlight.length, 1);
+  });
+
+  test('that is deleted finishes its nodes where it says so: none begins, none is got ready, hooks of nodes run', () => {
+    const finishing = { deleting: true, onDelete: 'FinishNodes' } as const;
+    const { phase, inFlight, writes } = decided({}, { ...finishing, inFlight: [makeInFlight('n1')] });
+    assert.deepEqual([phase, inFlight.map(({ node, outcome }) => [node, outcome]), writes.length], ['Deleting', [['n1', undefined]], 1]);
+    const hook = { name: 'h', at: 'BeforeNode', podSpec: {}, timeoutSeconds: 60, onFailure: 'Pause' } as const;
+    const prepare = { podSpec: {}, timeoutSeconds: 60, refusalCode: 3 };
+    const before = decided({}, { ...finishing, hooks: [hook], prepare, inFlight: [makeInFlight('n1')] });
+    assert.deepEqual([before.hooks.length, before.preparing, before.inFlight[0]?.state], [1, [], 'Starting']);
+    const runs = [{ ...before.hooks[0], of: 'run', name: 'r', pod: 'r' } as HookRun];
+    assert.deepEqual(decided({}, { ...finishing, hookRuns: runs }).hooks, [], 'what is left of its run goes with the last node');
+    for (const over of [{ aborted: true }, { onDelete: 'Release' }] as const)
+      assert.equal(decided({}, { ...finishing, ...over, inFlight: [makeInFlight('n1')] }).inFlight[0]?.outcome?.verdict, 'Skipped');
+    const halted = decided({ halted: 'power is low' }, { ...finishing, inFlight: [makeInFlight('n1')] });
+    assert.equal(halted.inFlight[0]?.outcome?.verdict, 'Requeued');
+    assert.deepEqual(decided({}, finishing).own?.body, { metadata: { finalizers: [], resourceVersion: '7' } });
   });
 
   test('is let go when it is deleted and nothing is in flight any more', () => {

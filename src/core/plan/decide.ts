@@ -4,6 +4,7 @@ import { earliest, secondsAfter } from '../time.ts';
 import { advance } from './advance.ts';
 import { haltedBy } from './halt.ts';
 import type { InFlight } from './in-flight.ts';
+import { pauseEnd, pauseNow, pauseText } from './pause.ts';
 import { type Plan, planFinalizer, type Run } from './plan.ts';
 import { type Preparation, prepareAhead } from './pods/prepare.ts';
 import { hooksToStore, ofHalt, runHooks } from './pods/run-hooks.ts';
@@ -36,7 +37,7 @@ const claim = (plan: Plan): Write | undefined => {
 const isBusy = ({ inFlight, preparing, hookRuns, rehearsal }: Plan): boolean =>
   inFlight.length + preparing.length + hookRuns.length > 0 || rehearsal !== undefined;
 
-/** A deleted plan is gone when no node is in flight any more: what it has begun, it finishes. */
+/** A deleted plan is gone when no node is in flight any more. */
 const letGo = ({ plan }: PlanSnapshot): Write | undefined => {
   if (!plan.deleting || isBusy(plan) || !plan.finalizers.includes(planFinalizer)) return undefined;
   const finalizers = plan.finalizers.filter(one => one !== planFinalizer);
@@ -46,7 +47,7 @@ const letGo = ({ plan }: PlanSnapshot): Write | undefined => {
 const going = (inFlight: readonly InFlight[]): string => (inFlight.length === 0 ? '' : `; ${inFlight.length} in flight continue`);
 
 /** What forbids every start, whatever the nodes are like. */
-const stopped = (view: PlanView): PlanState | undefined => {
+const stopped = (view: PlanView, now: Temporal.Instant): PlanState | undefined => {
   const { plan } = view.snapshot;
   const rest = going(plan.inFlight);
   if (plan.deleting) return { phase: 'Deleting', message: `The plan is being deleted${rest}` };
@@ -54,15 +55,15 @@ const stopped = (view: PlanView): PlanState | undefined => {
   if (plan.aborted) return { phase: 'Aborted', message: `Aborted${rest}` };
   const halted = haltedBy(view);
   if (halted !== undefined) return { phase: 'Halted', message: `Halted${rest}: ${halted}`, warning: true };
-  if (plan.paused) return { phase: 'Paused', message: `Paused${rest}` };
-  return undefined;
+  const pause = pauseNow(plan, now);
+  return pause && { phase: 'Paused', message: pauseText(pause, rest) };
 };
 
 const progress = ({ counts, snapshot }: PlanView): string =>
   `${snapshot.plan.undo === true ? 'Undone: ' : ''}${counts.done} done, ${counts.failed} failed, ${counts.due} due of ${counts.selected} nodes`;
 
 const stateOf = (view: PlanView, now: Temporal.Instant): PlanState => {
-  const stop = stopped(view);
+  const stop = stopped(view, now);
   if (stop !== undefined) return stop;
   const start = nextStart(view, now);
   const { inFlight } = view.snapshot.plan;
@@ -83,7 +84,13 @@ const stageCounts = ({ stages, verdicts, snapshot }: PlanView, current: string |
 };
 
 /** Nodes that the plan gives up: of those that nothing was done to yet. */
-const isWithdrawn = ({ deleting, aborted }: Plan): boolean => deleting || aborted;
+const isWithdrawn = ({ deleting, onDelete, aborted }: Plan): boolean => aborted || (deleting && onDelete === 'Release');
+
+/** Nothing begins any more, whatever happens. */
+const isEnding = ({ deleting, aborted }: Plan): boolean => deleting || aborted;
+
+/** Hooks of nodes that a deleted plan finishes run as ever; with the last of them all that is left is taken away. */
+const withdrawsHooks = (plan: Plan): boolean => isWithdrawn(plan) || (plan.deleting && plan.inFlight.length === 0);
 
 /** Maintenances of nodes that are gone, or have come back as others under their name: they would hold what the plan has not begun with. */
 const strayWrites = ({ plan, children, nodes }: PlanSnapshot): readonly Write[] => {
@@ -104,7 +111,7 @@ const tidyWrites = (snapshot: PlanSnapshot): readonly Write[] => [
 /** A plan that is stopped for a while keeps what it has got ready. */
 const preparationOf = (view: PlanView, start: Start | undefined, now: Temporal.Instant): Preparation => {
   const { plan } = view.snapshot;
-  if (start === undefined && !isWithdrawn(plan)) return { preparing: plan.preparing, writes: [] };
+  if (start === undefined && !isEnding(plan)) return { preparing: plan.preparing, writes: [] };
   return prepareAhead(view, start?.candidates ?? [], now);
 };
 
@@ -122,7 +129,7 @@ const beside = (view: PlanView, { phase, start }: PlanState, steps: readonly Ste
   const onHalt = halted ? [runHooks(view.snapshot, { at: 'OnHalt', of: ofHalt }, now)] : [];
   const asked = [...(start?.hooks ?? []), ...steps.flatMap(step => step.hooks ?? []), ...onHalt];
   const rehearsal = runRehearsal(view, phase, now);
-  const hooks = hooksToStore(view.snapshot, asked, { halted, withdrawn: isWithdrawn(plan) });
+  const hooks = hooksToStore(view.snapshot, asked, { halted, withdrawn: withdrawsHooks(plan) });
   return {
     stored: {
       preparing: preparation.preparing,
@@ -186,6 +193,6 @@ export const decidePlan = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanD
   const steps = known.plan.inFlight.map(one => advance(known, one, intent, now));
   // A slot that is free counts as free from the next look on, when that is stored.
   const decision = decisionOf(view, run, steps, now);
-  const again = earliest([decision.again, next]);
+  const again = earliest([decision.again, next, pauseEnd(known.plan, now)]);
   return { ...decision, ...(again && { again }) };
 };

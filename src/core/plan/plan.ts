@@ -3,6 +3,7 @@ import type { LabelSelector } from '../pod/selector.ts';
 import type { Amount } from './amount.ts';
 import type { Gate, GateHalt, GateState } from './gates/gate.ts';
 import type { BegunWork, InFlight, Preparing } from './in-flight.ts';
+import type { Pause } from './pause.ts';
 import type { Hook, HookRun } from './pods/hook.ts';
 import type { RehearsalTask, Rehearse, RehearsedForecast } from './rehearsal/rehearsal.ts';
 
@@ -76,6 +77,10 @@ export const restStage: Stage = { name: 'rest', soakSeconds: 0, approveAfter: fa
 
 /** Names that `order.first` may have. */
 export const mostFirst = 100;
+
+/** Gates that a plan may have, and characters of each of its expressions. */
+export const mostGates = 16;
+export const longestExpression = 2048;
 
 /** Attempts that `work.job.attempts` may allow. */
 export const mostAttempts = 10;
@@ -171,7 +176,12 @@ export type Plan = {
   readonly onFailure: 'Hold' | 'GiveBack';
   readonly drainStuck?: { readonly afterSeconds: number; readonly times: number };
   readonly halt: { readonly maxFailures?: Amount; readonly consecutive?: number; readonly inFirstStage?: number };
+  /** Once it is deleted. FinishNodes: nodes in flight finish. Release: only those whose work has begun do. */
+  readonly onDelete: 'FinishNodes' | 'Release';
+  /** Until that is taken back. */
   readonly paused: boolean;
+  /** The same with a reason, and with an end. */
+  readonly pause?: Pause;
   readonly aborted: boolean;
   readonly runId: string;
   /** Hash of what changes a node, as the spec has it now. */

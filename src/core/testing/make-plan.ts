@@ -46,6 +46,7 @@ export const makePlan = (over: Partial<Plan> = {}): Plan => ({
   needsApproval: false,
   onFailure: 'Hold',
   halt: {},
+  onDelete: 'Release',
   paused: false,
   aborted: false,
   runId: '1',

@@ -87,6 +87,7 @@ export const randomPlan = (dice: Dice, name: string): Plan => {
     name,
     uid: `uid-${name}`,
     work,
+    onDelete: dice.chance(0.5) ? 'FinishNodes' : 'Release',
     expressions: dice.chance(0.5) ? { due: 'is it patched' } : {},
     rebooted: reboots ? 'Required' : 'Optional',
     provenWithinSeconds: 20,

@@ -376,6 +376,7 @@ test('what can be counted: maintenances by state, held nodes, blockers by cause'
     blockers: [{ cause: 'DisruptionBudget', count: 6 }],
     vms: [],
     planNodes: [],
+    planDeadlines: [],
     evictionsUnderWay: 0,
     queueDepth: 0,
     unsynced: [],

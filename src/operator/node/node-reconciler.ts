@@ -149,6 +149,7 @@ export class NodeReconciler {
       blockers: [...this.#nodeStates.blockers()].map(([cause, count]) => ({ cause, count })),
       vms: this.#nodeStates.vms(),
       planNodes: [],
+      planDeadlines: [],
       evictionsUnderWay: this.#inFlight.all().length,
       queueDepth: this.#queue.depth,
       unsynced: cache.unsynced,

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Plan } from '../../core/plan/plan.ts';
 import { at } from '../../core/testing/make.ts';
 import { makeMachine } from '../../core/testing/make-machine.ts';
 import { makePlan } from '../../core/testing/make-plan.ts';
-import { planExpressions } from './expressions.ts';
+import { planExpressions, planProblems } from './expressions.ts';
 import { readNodeObject } from './plan-objects.ts';
 
 const nodeOf = (labels: object = {}) =>
@@ -42,7 +43,7 @@ describe('the expressions of a plan', () => {
     const { due } = planExpressions(makePlan({ expressions: { due: "node.metadata.labels['pool'] == 'x'" } }));
     assert.deepEqual(due?.(nodeOf(), now), { error: 'no such key: pool' });
     assert.equal(due?.(nodeOf({ pool: 'x' }), now), true);
-    const number = planExpressions(makePlan({ expressions: { due: '1 + 1', rank: "'first'" } }));
+    const number = planExpressions(makePlan({ expressions: { due: 'dyn(1 + 1)', rank: "dyn('first')" } }));
     assert.deepEqual(number.due?.(nodeOf(), now), { error: 'the expression is not true or false' });
     assert.equal(number.rank?.(nodeOf(), now), Number.MAX_SAFE_INTEGER);
   });
@@ -91,6 +92,89 @@ describe('the expressions of a plan', () => {
     const since = process.cpuUsage();
     assert.equal(typeof due?.(nodeOf(), now), 'object');
     assert.ok(process.cpuUsage(since).user < 5_000_000);
+  });
+
+  test('that result in something else than is asked for are told with their place, as far as the text shows it', () => {
+    const problemOf = (expressions: Parameters<typeof makePlan>[0]): string => planProblems(makePlan(expressions)).join('\n');
+    for (const [due, type] of [
+      ['1', 'int'],
+      ['1.0 + 2.0', 'double'],
+      ["'a' + node.metadata.name", 'string'],
+      ['node.status.conditions.filter(c, true)', 'list'],
+      ["true ? {'a': 1} : {'b': 2}", 'map'],
+      ['1u', 'uint'],
+      ['size(node.metadata.labels)', 'int'],
+      ['null', 'null'],
+      ["duration('1h')", 'duration'],
+    ] as const) {
+      assert.match(
+        problemOf({ expressions: { due } }),
+        new RegExp(`^spec\\.due\\.expression: ERROR: <input>:1:\\d+: must evaluate to true or false, and evaluates to ${type}\n`),
+      );
+    }
+    for (const rank of ['true', "'a'", 'node.metadata.name == plan.name', '[1].exists(a, a > 0)', 'has(node.spec.a)'])
+      assert.match(
+        problemOf({ expressions: { rank } }),
+        /^spec\.order\.expression: .* must evaluate to a number, and evaluates to (bool|string)\n/,
+      );
+    assert.match(problemOf({ expressions: { done: '1' }, undo: true }), /^spec\.rollback\.done\.expression: /);
+    for (const due of [
+      'node.spec.unschedulable',
+      'true ? node.spec.a : node.spec.b',
+      'dyn(1)',
+      'node.?spec.?a.orValue(true)',
+      'now > now',
+      'bool(node.metadata.name)',
+    ])
+      assert.equal(problemOf({ expressions: { due, rank: '1' } }), '', due);
+    for (const rank of ['1', '1.5', '1u', 'size([])', 'node.metadata.generation', '-int(plan.runID)', '2 * node.spec.a'])
+      assert.equal(problemOf({ expressions: { rank } }), '', rank);
+  });
+
+  test('that name what no node, machine or plan has are told with their place; what a newer Kubernetes may have is not', () => {
+    const problemOf = (due: string): string => planProblems(makePlan({ expressions: { due } })).join('\n');
+    for (const [due, field] of [
+      ["node.nodeInfo.kernelVersion == 'a'", 'nodeInfo'],
+      ["node.metadata.label['a'] == 'b'", 'label'],
+      ["plan.revision == 'a'", 'revision'],
+      ["machine.spec.providerId == 'a'", 'providerId'],
+      ['has(node.status.conditions) && node.state == 1', 'state'],
+    ] as const)
+      assert.match(problemOf(due), new RegExp(`^spec\\.due\\.expression: ERROR: <input>:1:\\d+: undefined field '${field}'\n`));
+    for (const due of [
+      "node.status.nodeInfo.swap.capacity == 1 && node.spec.taints.exists(t, t.key == 'a') && node.metadata.labels.pool == 'b'",
+      "machine.metadata.labels['a'] == machine.status.phase && plan.runID == plan.name && node.metadata.finalizers == []",
+      'dyn(node).whatever',
+    ])
+      assert.equal(problemOf(due), '', due);
+  });
+
+  test('are all asked, and gates with them: each problem has its own place', () => {
+    const common = { at: [], onFalse: 'Wait', forSeconds: 0 } as const;
+    const query = { ...common, kind: 'promql', source: 'default', query: 'up', minSamples: 1 } as const;
+    const gates: Plan['gates'] = [
+      { ...query, name: 'fine', expression: 'value < 1.0' },
+      { ...query, name: 'typed', expression: 'value + 1.0' },
+      { ...common, kind: 'object', name: 'named', apiVersion: 'v1', resource: 'pods', object: 'a', expression: 'value == 1' },
+    ];
+    const plan = makePlan({ expressions: { due: 'node.', done: 'host' }, gates });
+    const places = planProblems(plan).map(problem => problem.split(': ')[0]);
+    assert.deepEqual(places, [
+      'spec.due.expression',
+      'spec.done.expression',
+      'spec.gates[typed].promql.expression',
+      'spec.gates[named].object.expression',
+    ]);
+    assert.equal(planExpressions(plan).problem, planProblems(plan)[0]);
+  });
+
+  test('of a plan that is not valid prove nothing: a node in flight is not done because an expression of another part is wrong', () => {
+    for (const expressions of [
+      { due: 'true', rank: 'host' },
+      { done: 'true', rank: 'host' },
+    ])
+      assert.deepEqual(Object.keys(planExpressions(makePlan({ expressions })).done?.(nodeOf(), now) ?? {}), ['error']);
+    assert.equal(planExpressions(makePlan({ expressions: { rank: 'host' } })).done, undefined, 'it is proven by its being done once');
   });
 
   test('do not see images, managed fields and heartbeats: those change nothing', () => {

@@ -1,18 +1,21 @@
-import { compile, mentions } from '../../cel/check.ts';
+import { anyVariables, compile, mentions, type Schemas, type Wanted } from '../../cel/check.ts';
 import { evaluate } from '../../cel/evaluate/evaluate.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { Machine } from '../../core/machine/machine.ts';
-import type { Plan } from '../../core/plan/plan.ts';
+import { longestExpression, mostGates, type Plan } from '../../core/plan/plan.ts';
 import type { Said } from '../../core/plan/snapshot.ts';
 import { timeText } from '../../core/time.ts';
+import { planVariables } from './expression-variables.ts';
 import type { NodeObject } from './plan-objects.ts';
 import { StepPool } from './step-pool.ts';
 
 /** The CEL of plans: over `node`, the Node as the API serves it without images and managed fields; `machine`, its Machine as far as it is known, with its metadata, providerID and phase (an
  * empty object where there is none); `plan`, its name and runID; and `now`; of gates over `object` and `now`, or over `value` and `labels` of a sample. */
 
-const variables = ['node', 'machine', 'plan', 'now'];
-const gateVariables = { object: ['object', 'now'], promql: ['value', 'labels'] };
+const gateVariables = { object: anyVariables(['object', 'now']), promql: anyVariables(['value', 'labels']) };
+
+const yesOrNo: Wanted = { types: ['bool'], name: 'true or false' };
+const number: Wanted = { types: ['int', 'uint', 'double'], name: 'a number' };
 
 type Name = keyof Plan['expressions'];
 type Program = Extract<ReturnType<typeof compile>, { readonly kind: 'program' }>['program'];
@@ -36,12 +39,14 @@ export type PlanExpressions = {
   readonly gates: ReadonlyMap<string, Program>;
 };
 
-const places: Readonly<Record<Name, string>> = {
-  due: 'spec.due.expression',
-  done: 'spec.done.expression',
-  finished: 'spec.work.external.finished.expression',
-  rank: 'spec.order.expression',
+/** Where they stand in the spec; of a plan that is undone, in its rollback. */
+const placeOf = (name: Name, { undo }: PlanTexts): string => {
+  const part = undo === true ? 'spec.rollback' : 'spec';
+  if (name === 'rank') return 'spec.order.expression';
+  return name === 'finished' ? `${part}.work.external.finished.expression` : `${part}.${name}.expression`;
 };
+
+const names: readonly Name[] = ['due', 'done', 'finished', 'rank'];
 
 /** What is kept of a Machine, where its API has it. */
 const machineValue = (machine: Machine | undefined): JsonObject => {
@@ -97,41 +102,58 @@ const ranking = (evaluateOn: Evaluate<ReturnType<typeof evaluate>>): Evaluate<nu
   };
 };
 
-const wrong = (place: string, message: string): PlanExpressions => ({
-  problem: `${place}: ${message}`,
-  readsNow: false,
-  readsMachine: false,
-  pool: new StepPool(),
-  gates: new Map(),
-});
+/** What of a plan is written in CEL. */
+type PlanTexts = Pick<Plan, 'expressions' | 'gates' | 'undo'>;
 
-type GatePrograms = ReadonlyMap<string, Program> | { readonly problem: { readonly place: string; readonly message: string } };
+/** One expression of a plan, and where it stands. */
+type Found = { readonly place: string; readonly compiled: ReturnType<typeof compile> };
 
-const gatePrograms = ({ gates }: Plan): GatePrograms => {
-  const programs = new Map<string, Program>();
-  for (const gate of gates) {
-    if (gate.kind !== 'object' && gate.kind !== 'promql') continue;
-    const compiled = compile(gate.expression, gateVariables[gate.kind]);
-    if (compiled.kind === 'wrong')
-      return { problem: { place: `spec.gates[${gate.name}].${gate.kind}.expression`, message: compiled.message } };
-    programs.set(gate.name, compiled.program);
-  }
-  return programs;
+/** The API server has refused longer ones: whoever asks the webhook itself does not keep it busy. A character may count twice here. */
+const compiled = (source: string, variables: Schemas, wanted: Wanted): ReturnType<typeof compile> =>
+  source.length > 2 * longestExpression
+    ? { kind: 'wrong', message: `an expression has ${longestExpression} characters at most` }
+    : compile(source, variables, wanted);
+
+const compiledOf = (plan: PlanTexts): ReadonlyMap<Name, Found> =>
+  new Map(
+    names.flatMap((name): [Name, Found][] => {
+      const source = plan.expressions[name];
+      if (source === undefined) return [];
+      return [[name, { place: placeOf(name, plan), compiled: compiled(source, planVariables, name === 'rank' ? number : yesOrNo) }]];
+    }),
+  );
+
+const gatesOf = ({ gates }: PlanTexts): ReadonlyMap<string, Found> =>
+  new Map(
+    gates.slice(0, mostGates).flatMap((gate): [string, Found][] => {
+      if (gate.kind !== 'object' && gate.kind !== 'promql') return [];
+      const place = `spec.gates[${gate.name}].${gate.kind}.expression`;
+      return [[gate.name, { place, compiled: compiled(gate.expression, gateVariables[gate.kind], yesOrNo) }]];
+    }),
+  );
+
+const problemsIn = (found: Iterable<Found>): readonly string[] =>
+  [...found].flatMap(({ place, compiled }) => (compiled.kind === 'wrong' ? [`${place}: ${compiled.message}`] : []));
+
+const programsIn = <Key>(found: ReadonlyMap<Key, Found>): ReadonlyMap<Key, Program> =>
+  new Map([...found].flatMap(([key, { compiled }]) => (compiled.kind === 'program' ? [[key, compiled.program] as const] : [])));
+
+/** What is wrong with the expressions of a plan, each with its place: the first one makes it not Valid, and is why the webhook refuses it. */
+export const planProblems = (plan: PlanTexts): readonly string[] => problemsIn([...compiledOf(plan).values(), ...gatesOf(plan).values()]);
+
+/** Nodes in flight are not done because nothing can be evaluated: they wait, where there is anything that they are proven by. */
+const unreadable = ({ expressions }: Plan, problem: string): PlanExpressions => {
+  const fails = (): Said => ({ error: problem.slice(0, longest) });
+  const isProven = expressions.done !== undefined || expressions.due !== undefined;
+  return { problem, readsNow: false, readsMachine: false, pool: new StepPool(), gates: new Map(), ...(isProven && { done: fails }) };
 };
 
 /** Compiles the expressions of a plan. What cannot be read is told with its place; nothing of the plan is evaluated then. */
 export const planExpressions = (plan: Plan): PlanExpressions => {
-  const names = Object.keys(places) as readonly Name[];
-  const programs = new Map<Name, Program>();
-  for (const name of names) {
-    const source = plan.expressions[name];
-    if (source === undefined) continue;
-    const compiled = compile(source, variables);
-    if (compiled.kind === 'wrong') return wrong(places[name], compiled.message);
-    programs.set(name, compiled.program);
-  }
-  const gates = gatePrograms(plan);
-  if ('problem' in gates) return wrong(gates.problem.place, gates.problem.message);
+  const [found, foundGates] = [compiledOf(plan), gatesOf(plan)];
+  const [problem] = problemsIn([...found.values(), ...foundGates.values()]);
+  if (problem !== undefined) return unreadable(plan, problem);
+  const [programs, gates] = [programsIn(found), programsIn(foundGates)];
   const pool = new StepPool();
   const on = <T>(name: Name, make: (evaluateOn: Evaluate<ReturnType<typeof evaluate>>) => Evaluate<T>): Evaluate<T> | undefined => {
     const program = programs.get(name);

@@ -103,6 +103,17 @@ describe('the loop of the plans', () => {
     end();
   });
 
+  test('tells of plans that will miss their deadline, as long as they are not over', async () => {
+    const pace = { deadline: '2026-01-01T00:15:00Z' };
+    const { wait, status, reconciler, cluster, end } = bench({ soakSeconds: 3600, pace });
+    for (let turn = 0; turn < 5; turn += 1) await wait(1);
+    assert.deepEqual(reconciler.deadlines(), [{ plan: 'kernel', isMissed: true }], JSON.stringify(status()));
+    cluster.put(`${plans}/kernel`, { ...planOf({ aborted: true }), status: { ...status(), phase: 'Aborted' } });
+    await wait(1);
+    assert.deepEqual(reconciler.deadlines(), []);
+    end();
+  });
+
   test('keeps to the limits of other plans, shares and numbers', async () => {
     const other = { ...planOf({ paused: true, concurrency: { maxUnavailable: '100%', maxUnavailableAbsolute: 1 } }) };
     const metadata = { name: 'other', uid: 'uid-other', generation: 1, creationTimestamp: '2026-11-21T08:00:00Z' };

@@ -6,7 +6,7 @@ import { decidePlan } from '../../core/plan/decide.ts';
 import type { Gate } from '../../core/plan/gates/gate.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import type { PlanDecision, PlanSettings } from '../../core/plan/snapshot.ts';
-import { announce, pathOfPlan, recordsPath } from '../../core/plan/writes.ts';
+import { announce, pathOfPlan } from '../../core/plan/writes.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import { earliest, secondsAfter } from '../../core/time.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -14,7 +14,7 @@ import { Defects } from '../defects.ts';
 import type { MachineCache } from '../machines/machine-cache.ts';
 import type { Change, Monitoring, Overview, Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
-import { type CacheUpdater, cacheUpdaterOf, isRemoved, objectPath } from '../write/cache-updater.ts';
+import type { CacheUpdater } from '../write/cache-updater.ts';
 import { DecisionWriter } from '../write/decision-writer.ts';
 import { Writer } from '../write/writer.ts';
 import { type PlanExpressions, planExpressions } from './expressions.ts';
@@ -22,7 +22,7 @@ import { GateObjects } from './gate-objects.ts';
 import { GateQueries } from './gate-queries.ts';
 import { isShort } from './gates.ts';
 import { PlanCache, type PlanCacheOptions } from './plan-cache.ts';
-import { readWorkPod } from './plan-objects.ts';
+import { planCacheUpdater } from './plan-cache-updater.ts';
 import { nodesDone } from './plan-work.ts';
 import { asksForMachines, type SnapshotInputs, takePlanSnapshot } from './take-plan-snapshot.ts';
 
@@ -87,7 +87,7 @@ export class PlanReconciler {
     });
     this.#gateObjects = new GateObjects(options.watcher, () => this.everything());
     this.#gateQueries = new GateQueries({ clock, monitoring: options.monitoring, changed: () => this.#gatesChanged(['promql', 'alerts']) });
-    this.#writer = new Writer({ ...options, cacheUpdater: this.#cacheUpdater() });
+    this.#writer = new Writer({ ...options, cacheUpdater: planCacheUpdater(this.plans, options, change => this.#learned(change)) });
     this.#inputs = {
       plans: this.plans,
       cache,
@@ -147,6 +147,17 @@ export class PlanReconciler {
     });
   }
 
+  /** What the status of each plan says of its deadline; of one that is over nothing. */
+  deadlines(): Overview['planDeadlines'] {
+    return [...this.plans.plans.values()].flatMap(({ name, status }) => {
+      const { conditions, phase } = status;
+      const isEnding = phase === 'Complete' || phase === 'Aborted' || phase === 'Deleting';
+      const all = !isEnding && Array.isArray(conditions) ? (conditions as readonly unknown[]).filter(isObject) : [];
+      const predicted = all.find(({ type }) => type === 'Predicted');
+      return predicted === undefined ? [] : [{ plan: name, isMissed: predicted['status'] === 'False' }];
+    });
+  }
+
   /** Whatever happens, any of them may have waited for it: the ledger is one. */
   everything(): void {
     for (const { name } of this.plans.plans.values()) this.#queue.add(name);
@@ -163,6 +174,12 @@ export class PlanReconciler {
     this.#gateObjects.follow(gates.filter(gate => gate.kind === 'object'));
     this.#gateQueries.follow(this.plans.plans.values());
     this.everything();
+  }
+
+  /** The watch does not tell again what is known from an answer, and a plan that begins to run has its gates asked. */
+  #learned(change: Change<Plan>): void {
+    for (const nodeName of nodesDone(change)) this.#options.touched(nodeName);
+    this.#gateQueries.follow(this.plans.plans.values());
   }
 
   /** Budgets change with every pod; what they say to gates seldom does. */
@@ -250,41 +267,6 @@ export class PlanReconciler {
     if (plan === undefined || !this.#acting) return;
     const patch = mergePatch(plan.status, { ...plan.status, message });
     if (patch !== undefined) await this.#writer.write(statusWrite(plan, 'a defect', patch, []), name);
-  }
-
-  /** What the server answers to our writes is seen at once. */
-  #cacheUpdater(): CacheUpdater {
-    const { cache, adapters, adapter, machines } = this.#options;
-    const ofNodes = cacheUpdaterOf(cache, adapters);
-    return {
-      learn: (write, body) => {
-        if (write.store === 'machineMaintenances') return machines.cacheUpdater.learn(write, body);
-        if (body === undefined) return this.#forget(write, ofNodes);
-        if (write.store === 'plans') return this.#learnPlan(adapter.readPlan(body));
-        // Of a record that is deleted the watch tells.
-        if (write.store === 'planRecords')
-          return write.method === 'DELETE' ? undefined : this.plans.records.observe(adapter.readRecord(body));
-        if (write.store !== 'planPods') return ofNodes.learn(write, body);
-        if ((body as { readonly kind?: string }).kind === 'Pod') this.plans.pods.observe(readWorkPod(body));
-      },
-    };
-  }
-
-  #learnPlan(plan: Plan): void {
-    if (isRemoved(plan)) this.plans.plans.forget(plan.key, plan.uid);
-    else this.plans.plans.observe(plan);
-    // The watch does not tell again what is known by now, and a plan that begins to run has its gates asked.
-    this.#gateQueries.follow(this.plans.plans.values());
-  }
-
-  /** It is gone, and the watch is behind: it would be asked for again and again, and the watch may never tell. */
-  #forget(write: Write, ofNodes: CacheUpdater): void {
-    const { plans, records, pods } = this.plans;
-    const path = objectPath(write.path);
-    for (const plan of plans.values()) if (pathOfPlan(plan) === path) plans.forget(plan.key, plan.uid);
-    for (const record of records.values()) if (`${recordsPath}/${record.name}` === path) records.forget(record.key, record.uid);
-    for (const pod of pods.values()) if (path.endsWith(`/namespaces/${pod.namespace}/pods/${pod.name}`)) pods.forget(pod.key, pod.uid);
-    ofNodes.learn(write, undefined);
   }
 }
 

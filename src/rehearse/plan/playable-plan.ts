@@ -37,7 +37,7 @@ const notesOf = (plan: JsonObject, reboots: boolean): readonly string[] => {
   const gates = objects(at(plan, 'spec', 'gates')).length - playedGates(plan).length;
   const asks =
     text(plan, 'spec', 'approval', 'run') === 'Required' || objects(at(plan, 'spec', 'stages')).some(one => one['approveAfter'] === true);
-  const isPaused = at(plan, 'spec', 'paused') === true;
+  const isPaused = at(plan, 'spec', 'paused') === true || at(plan, 'spec', 'pause') !== undefined;
   return [
     `the work ends well on every node${reboots ? ', and every node comes back' : ''}`,
     ...(gates > 0 ? [`${gates === 1 ? 'a gate is' : `${gates} gates are`} taken for true: only those about workloads can be played`] : []),
@@ -72,7 +72,15 @@ export const playablePlan = (plan: JsonObject): PlayablePlan => {
   const work = workOf(inForce, name);
   const reboots =
     text(inForce, 'done', 'rebooted') === 'Required' || work === 'reboot' || at(inForce, 'work', 'job', 'rebootsNode') === true;
-  const { gates: _gates, paused: _paused, aborted: _aborted, runID: _runId, rehearse: _rehearse, ...spec } = part(plan, 'spec');
+  const {
+    gates: _gates,
+    paused: _paused,
+    pause: _pause,
+    aborted: _aborted,
+    runID: _runId,
+    rehearse: _rehearse,
+    ...spec
+  } = part(plan, 'spec');
   const gates = playedGates(plan);
   const played = { ...inForce, ...proven(inForce), work: playedWork(inForce, work) };
   return {

@@ -277,26 +277,44 @@ const planEditsOf = (dice: Dice, faultyMs: number): StoryPlan['edits'] => {
   return [{ atMs, spec }, ...goesOn];
 };
 
+/** A pause that ends by itself. */
+const pauseOf = (dice: Dice, faultyMs: number): StoryPlan['edits'][number] => {
+  const atMs = dice.share() * faultyMs;
+  return { atMs, spec: { pause: { reason: 'a release', until: timeAt(atMs + dice.share() * faultyMs) } } };
+};
+
+/** Drawn last, so that the rest of the plans is the same with it and without. */
+const withMore = (dice: Dice, faultyMs: number, plans: readonly StoryPlan[]): readonly StoryPlan[] =>
+  plans.map(plan => ({
+    ...plan,
+    spec: { ...plan.spec, ...(dice.is(50) && { onDelete: 'FinishNodes' }) },
+    edits: [...plan.edits, ...(dice.is(20) ? [pauseOf(dice, faultyMs)] : [])],
+  }));
+
 /** One of three stories has plans, of dice of their own: the rest is the same with them and without. */
 const plansOf = (dice: Dice, faultyMs: number): readonly StoryPlan[] =>
   dice.is(33)
-    ? dice.times(dice.whole(1, 2), index => ({
-        name: `plan-${index}`,
-        atMs: dice.share() * faultyMs * 0.5,
-        spec: {
-          nodeSelector: { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'NotIn', values: ['n0'] }] },
-          work: { none: {} },
-          template: { maintenance: { drain: { force: true, deleteEmptyDirData: true } } },
-          soakSeconds: dice.of([0, 5, 20]),
-          controlPlane: 'AsSelected',
-          concurrency: planConcurrency(dice),
-          ...(dice.is(40) && { onFailure: { drainStuck: { afterSeconds: 60, times: 1 } } }),
-          ...workOf(dice),
-          ...paceOf(dice),
-        },
-        edits: planEditsOf(dice, faultyMs),
-        ...(dice.is(20) && { deleteAtMs: dice.share() * faultyMs }),
-      }))
+    ? withMore(
+        dice,
+        faultyMs,
+        dice.times(dice.whole(1, 2), index => ({
+          name: `plan-${index}`,
+          atMs: dice.share() * faultyMs * 0.5,
+          spec: {
+            nodeSelector: { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'NotIn', values: ['n0'] }] },
+            work: { none: {} },
+            template: { maintenance: { drain: { force: true, deleteEmptyDirData: true } } },
+            soakSeconds: dice.of([0, 5, 20]),
+            controlPlane: 'AsSelected',
+            concurrency: planConcurrency(dice),
+            ...(dice.is(40) && { onFailure: { drainStuck: { afterSeconds: 60, times: 1 } } }),
+            ...workOf(dice),
+            ...paceOf(dice),
+          },
+          edits: planEditsOf(dice, faultyMs),
+          ...(dice.is(20) && { deleteAtMs: dice.share() * faultyMs }),
+        })),
+      )
     : [];
 
 /** The same seed, the same story. */

@@ -34,10 +34,13 @@ const rulesBoundBy = (all: readonly Manifest[], kind: 'ClusterRoleBinding' | 'Ro
   });
 };
 
+/** Webhooks that must not stand in the way of the operator's own writes. */
+const conditions = new Set(['not-by-the-operator', 'plan-is-new-or-its-expressions-changed']);
+
 /**
- * OLM knows no match conditions: webhooks that must not hear of the operator's own writes are left to the admission policies, which ask for the same rights.
+ * OLM knows no match conditions. What is left out for that is asked elsewhere too: rights by the admission policies, expressions of plans by their condition Valid.
  */
-const isForOlm = ({ matchConditions }: WebhookEntry): boolean => !matchConditions.some(({ name }) => name === 'not-by-the-operator');
+const isForOlm = ({ matchConditions }: WebhookEntry): boolean => !matchConditions.some(({ name }) => conditions.has(name));
 
 const webhookDefinitions = (): readonly object[] =>
   webhooks()

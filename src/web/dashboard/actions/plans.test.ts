@@ -46,6 +46,12 @@ test('nothing of a plan is changed but whether it is paused', async () => {
   );
 });
 
+test('a plan that is resumed goes on whatever has paused it', async () => {
+  const api = answering(200);
+  assert.equal((await steer(api, planOf({ pause: { reason: 'release' } }), 'resume')).status, 200);
+  assert.deepEqual(api.calls[0]?.body, { metadata: { uid: 'u1' }, spec: { paused: false, pause: null } });
+});
+
 test('an aborted plan is not resumed: that would do nothing', async () => {
   const api = answering(200);
   const said = await steer(api, planOf({ aborted: true }), 'resume');

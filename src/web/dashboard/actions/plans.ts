@@ -44,7 +44,7 @@ export const steer = async (api: Api, { name, uid, aborted }: Plan, what: PlanOr
     path: pathOfPlan({ name }),
     query: { fieldManager: 'drydock' },
     contentType: 'application/merge-patch+json',
-    body: { metadata: { uid }, spec: { paused: what === 'pause' } },
+    body: { metadata: { uid }, spec: what === 'pause' ? { paused: true } : { paused: false, pause: null } },
   });
   if (isReply(answer)) return answer;
   if (answer.status === 404) return noSuchPlan({ plan: name });

@@ -159,16 +159,20 @@ const timesOf = (plan: Plan, history: readonly PlanPointView[]): Pick<PlanSummar
   };
 };
 
+/** Whether a pause with an end is over is said by the operator, whose clock it goes by. */
+const isPaused = ({ paused, pause, status }: Plan): boolean =>
+  paused || (pause !== undefined && !listIn(status, 'conditions').some(one => one['type'] === 'Paused' && one['status'] === 'False'));
+
 /** What is shown of a plan, and of the history of its run. */
 export const planView = (plan: Plan, history: readonly PlanPointView[] = []): PlanSummary => {
-  const { name, uid, paused, aborted, deleting, status } = plan;
+  const { name, uid, aborted, deleting, status } = plan;
   const [counts, resolved, approval] = [partIn(status, 'nodes'), partIn(status, 'resolved'), approvalOf(plan)];
   return {
     key: name,
     uid,
     phase: planPhases.find(phase => phase === status['phase']) ?? 'Pending',
     message: textIn(status, 'message'),
-    paused,
+    paused: isPaused(plan),
     aborted,
     deleting,
     ...(counts && { counts: countsView(counts) }),

@@ -1,0 +1,30 @@
+import { isObject, type JsonObject, sameJson } from '../core/json.ts';
+import { textOf } from './live.ts';
+import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
+
+/** What is wrong with a MaintenancePlan, by the function from which its condition Valid comes; nothing where all is well. */
+export type PlanProblems = (plan: JsonObject) => readonly string[];
+
+const problemsOf = (problems: PlanProblems, plan: JsonObject): readonly string[] => {
+  try {
+    return problems(plan);
+  } catch (error) {
+    return [`the plan cannot be read: ${textOf(error)}`];
+  }
+};
+
+const isDeleting = ({ metadata }: JsonObject): boolean => isObject(metadata) && metadata['deletionTimestamp'] !== undefined;
+
+/**
+ * Whether a plan may be written as it is: from the request alone. What is wrong with a plan already keeps nobody from changing the rest of it: it was stored before
+ * this was asked, or while the webhook was away, and may have to be paused, ended or mended. A plan that is being deleted is never refused.
+ */
+export const planVerdict = (problems: PlanProblems, { operation, subresource, object, oldObject }: Review): AdmissionVerdict => {
+  if (object === undefined || subresource !== '' || isDeleting(object)) return allowed;
+  if (operation === 'UPDATE' && sameJson(object['spec'], oldObject?.['spec'])) return allowed;
+  const found = problemsOf(problems, object);
+  if (found.length === 0) return allowed;
+  const known = operation === 'UPDATE' && oldObject !== undefined ? problemsOf(problems, oldObject) : [];
+  const fresh = found.find(problem => !known.includes(problem));
+  return fresh === undefined ? allowed : denied(fresh);
+};

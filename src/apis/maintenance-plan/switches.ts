@@ -1,0 +1,24 @@
+import type { Pause } from '../../core/plan/pause.ts';
+import type { Plan } from '../../core/plan/plan.ts';
+import { readTime } from '../../core/time.ts';
+import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
+
+/** What people change of a MaintenancePlan while it runs: whether it goes on, which nodes are left out, which are tried again. */
+
+const retriesOf = ({ retries = [] }: MaintenancePlanSpec): Plan['retries'] =>
+  new Map(retries.flatMap(({ name, before }) => ((at): [string, Temporal.Instant][] => (at ? [[name, at]] : []))(readTime(before))));
+
+const pauseOf = ({ reason, until }: NonNullable<MaintenancePlanSpec['pause']>): Pause => {
+  const end = readTime(until);
+  return { ...(reason !== undefined && { reason }), ...(end && { until: end }) };
+};
+
+/** Reads them, with the defaults of the CRD. */
+export const switchesOf = (spec: MaintenancePlanSpec): Pick<Plan, 'onDelete' | 'paused' | 'pause' | 'aborted' | 'skips' | 'retries'> => ({
+  onDelete: spec.onDelete ?? 'Release',
+  paused: spec.paused === true,
+  ...(spec.pause && { pause: pauseOf(spec.pause) }),
+  aborted: spec.aborted === true,
+  skips: new Map((spec.skipNodes ?? []).map(({ name, reason = '' }) => [name, reason])),
+  retries: retriesOf(spec),
+});

@@ -1,0 +1,58 @@
+import type { Write } from '../../core/maintenance/decision.ts';
+import type { PlanAdapter } from '../../core/plan/adapter.ts';
+import type { Plan } from '../../core/plan/plan.ts';
+import { pathOfPlan, recordsPath } from '../../core/plan/writes.ts';
+import type { KindAdapter } from '../../core/request/request.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { Change } from '../ports.ts';
+import { type CacheUpdater, cacheUpdaterOf, isRemoved, objectPath } from '../write/cache-updater.ts';
+import type { PlanCache } from './plan-cache.ts';
+import { readWorkPod } from './plan-objects.ts';
+
+type Options = {
+  readonly cache: ClusterCache;
+  readonly adapters: readonly KindAdapter[];
+  readonly adapter: PlanAdapter;
+  readonly machines: { readonly cacheUpdater: CacheUpdater };
+};
+
+/** It is gone, and the watch is behind: it would be asked for again and again, and the watch may never tell. */
+const forget = ({ plans, records, pods }: PlanCache, write: Write): void => {
+  const path = objectPath(write.path);
+  for (const plan of plans.values()) if (pathOfPlan(plan) === path) plans.forget(plan.key, plan.uid);
+  for (const record of records.values()) if (`${recordsPath}/${record.name}` === path) records.forget(record.key, record.uid);
+  for (const pod of pods.values()) if (path.endsWith(`/namespaces/${pod.namespace}/pods/${pod.name}`)) pods.forget(pod.key, pod.uid);
+};
+
+const learnPlan = ({ plans }: PlanCache, plan: Plan): Change<Plan> => {
+  const before = plans.get(plan.key);
+  if (isRemoved(plan)) {
+    plans.forget(plan.key, plan.uid);
+    return { type: 'removed', object: before ?? plan };
+  }
+  plans.observe(plan);
+  return before === undefined ? { type: 'added', object: plan } : { type: 'changed', object: plan, before };
+};
+
+/** What the server answers to the writes of plans is seen at once; `learned` is told of plans, since no watch tells of them again. */
+export const planCacheUpdater = (
+  plans: PlanCache,
+  { cache, adapters, adapter, machines }: Options,
+  learned: (change: Change<Plan>) => void,
+): CacheUpdater => {
+  const ofNodes = cacheUpdaterOf(cache, adapters);
+  return {
+    learn: (write, body) => {
+      if (write.store === 'machineMaintenances') return machines.cacheUpdater.learn(write, body);
+      if (body === undefined) {
+        forget(plans, write);
+        return ofNodes.learn(write, undefined);
+      }
+      if (write.store === 'plans') return learned(learnPlan(plans, adapter.readPlan(body)));
+      // Of a record that is deleted the watch tells.
+      if (write.store === 'planRecords') return write.method === 'DELETE' ? undefined : plans.records.observe(adapter.readRecord(body));
+      if (write.store !== 'planPods') return ofNodes.learn(write, body);
+      if ((body as { readonly kind?: string }).kind === 'Pod') plans.pods.observe(readWorkPod(body));
+    },
+  };
+};
