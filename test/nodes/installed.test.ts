@@ -89,6 +89,7 @@ describe('the released image on real nodes', { skip, timeout: 400_000 }, () => {
     const failed = attempts.filter(({ failure }) => failure !== undefined).length;
     figure(t, 'creates while rolling', `${attempts.length}, ${failed} failed, longest ${longest(attempts).toFixed(0)} ms`);
     for (const failure of failures(attempts)) figure(t, 'failed', failure);
+    assert.equal(failed, 0);
   });
 
   test('a container that is killed comes back; started, serving, Ready', async t => {

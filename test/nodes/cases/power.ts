@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { nodesReady } from '../../control-plane/objects/cluster.ts';
+import { getNode, nodesReady } from '../../control-plane/objects/cluster.ts';
 import { run } from '../../control-plane/processes/command.ts';
 import { waitFor } from '../../control-plane/wait.ts';
+import { maintenance, maintenancePath, remove, untilMaintenance } from '../../operator/harness/look.ts';
 import type { NodeBed } from '../bed.ts';
 import { type Attempt, failures, figure, keepCreating, killContainer, longest, seconds } from '../figures.ts';
 import { anotherLeads, leader, leadingProcess, type Replica, replicas, tryCreate, untilSettled } from '../product.ts';
@@ -48,9 +49,45 @@ const untilQuiet = (attempts: readonly Attempt[], since: number): Promise<void> 
     { deadlineMs: 120_000, everyMs: 500 },
   );
 
+/** The API server and etcd are elsewhere: the leader alone is cut off, and lives on. */
+const partitionCase = (bed: NodeBed): void => {
+  const { api } = bed;
+  test('the leader’s node loses its network: the other leads and works, and the one that was cut off does not come between', async t => {
+    const before = await leadingProcess(api);
+    const { spec } = await leader(api);
+    const node = bed.node(spec.nodeName ?? '');
+    const spare = bed.nodes.find(one => one !== node)?.name ?? '';
+    const since = performance.now();
+    await node.cutNetwork();
+    await anotherLeads(api, before);
+    const took = performance.now() - since;
+    figure(t, 'network loss of the leader’s node: until another leads', seconds(took));
+    assert.ok(took < 15_000);
+    const now = await leadingProcess(api);
+    const cordon = maintenance('cut-off', { nodeName: spare, stage: 'Cordon' });
+    // The API server may still call the replica that it cannot reach.
+    await waitFor(
+      'the maintenance to be accepted',
+      async () => {
+        const { status, body } = await api.call('POST', maintenancePath('').replace(/\/$/, ''), cordon);
+        return status === 201 ? { done: undefined } : { yet: JSON.stringify(body) };
+      },
+      { deadlineMs: 60_000 },
+    );
+    await untilMaintenance(api, 'cut-off', 'Cordoned');
+    await node.mendNetwork();
+    await nodesReady(api, [node.name], { deadlineMs: 90_000 });
+    await untilSettled(bed);
+    assert.equal(await leadingProcess(api), now);
+    await remove(api, maintenancePath('cut-off'));
+    assert.equal((await getNode(api, spare)).spec.unschedulable, undefined);
+  });
+};
+
 /** On a bed with the product installed by its chart, and settled. */
 export const powerCases = (bed: NodeBed): void => {
   const { api } = bed;
+  partitionCase(bed);
   test('the leader’s node loses its power, and the API server was connected to that replica', async t => {
     const pod = await leader(api);
     await connectToLeader(bed, pod);
