@@ -52,6 +52,18 @@ describe('the embedded API server over HTTP', () => {
     assert.equal(status, 400);
   });
 
+  test('a connection that has nothing to do stays open for longer than client-go keeps it', async () => {
+    const { promise, resolve, reject } = Promise.withResolvers<string | readonly string[]>();
+    const headers = { authorization: 'Bearer secret', connection: 'keep-alive' };
+    const asked = request(`${serving.url}${pods}`, { headers, agent: false }, answer => {
+      resolve(answer.headers['keep-alive'] ?? '');
+      answer.destroy();
+    });
+    asked.once('error', reject).end();
+    const [, seconds] = /^timeout=(\d+)$/.exec(String(await promise)) ?? [];
+    assert.ok(Number(seconds) > 90, `${seconds} s`);
+  });
+
   test('nobody without a token is heard', async () => {
     const before = heard.length;
     assert.equal((await ask('GET', pods, { authorization: 'Bearer other' })).status, 401);

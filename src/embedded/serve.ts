@@ -41,6 +41,9 @@ export const administrator: User = { name: 'admin', groups: ['system:masters', '
 
 export type Serving = { readonly url: string; close(): Promise<void> };
 
+/** Longer than clients keep a connection that has nothing to do (client-go: 90 s): else a request may meet the end of the connection that it is sent over. */
+const idleMs = 100_000;
+
 /** Serves a cluster's API on 127.0.0.1 over HTTP/1.1, to whoever has one of the tokens. */
 export const serve = async (cluster: EmbeddedCluster, options: ServeOptions): Promise<Serving> => {
   const users = new Map(Object.entries(options.tokens).map(([token, user]) => [digest(token), user]));
@@ -52,6 +55,7 @@ export const serve = async (cluster: EmbeddedCluster, options: ServeOptions): Pr
   };
   const { tls } = options;
   const server = tls === undefined ? createServer(listener) : createSecureServer({ cert: tls.certificate, key: tls.key }, listener);
+  server.keepAliveTimeout = idleMs;
   const port = await listening(server, options.port ?? 0);
   return {
     url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,

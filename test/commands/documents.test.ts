@@ -55,6 +55,9 @@ const tryBlock = async (session: Session, block: Block): Promise<void> => {
     return;
   }
   const { code, stdout, stderr } = await session.run(block);
+  // Nothing leads to the Services of this control plane: the webhook could not be reached.
+  if (/drydock install .*--apply/.test(block.text))
+    await controlPlane.kubectl(['delete', 'validatingwebhookconfiguration', 'drydock', '--ignore-not-found']);
   assert.equal(code, 0, `${block.place} ended with ${code}:\n${block.text}\n${stdout}${stderr}`);
   if (block.language === 'console') assertHeads(block, stdout);
 };
