@@ -8,6 +8,7 @@ import { waitFor } from '../control-plane/wait.ts';
 import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/harness/look.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
 import { identityCases } from './cases/identities.ts';
+import { metricsCase } from './cases/metrics.ts';
 import { planCases } from './cases/plans.ts';
 import { powerCases } from './cases/power.ts';
 import { beganAt, failures, figure, keepCreating, longest, processesOf, rssOf, seconds } from './figures.ts';
@@ -165,5 +166,6 @@ describe('the released image on real nodes', { skip, timeout: 400_000 }, () => {
 
   identityCases(bed);
   planCases(bed);
+  metricsCase(bed);
   powerCases(bed);
 });

@@ -19,7 +19,8 @@ test('who must wait: the client for what is about the server, nobody for what is
     pauseAsked({ status, body, headers: { 'retry-after': header } }, now);
   assert.equal(pause(429, 'Too many requests, please try again later.\n'), 1000);
   assert.equal(pause(429, 'Too many requests, please try again later.\n', ''), undefined);
-  assert.equal(pause(429, { message: 'storage is (re)initializing', details: { retryAfterSeconds: 1 } }), 1000);
+  assert.equal(pause(429, { message: 'storage is (re)initializing', details: { retryAfterSeconds: 30 } }, '30'), undefined);
+  assert.equal(pause(429, 'admission webhook "x" denied the request'), undefined);
   assert.equal(pause(429, { message: 'no', details: { causes: [{ reason: 'DisruptionBudget' }] } }), undefined);
   assert.equal(pause(429, { message: 'no', details: { name: 'pod-1', kind: 'pods' } }), undefined);
   assert.equal(pause(429, { message: 'admission webhook "x" denied the request' }), undefined);
