@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { crds } from '../../tools/crds.ts';
+import { crdTexts, usualGroups } from '../../src/cli/install/crds.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { create, nodesReady } from '../control-plane/objects/cluster.ts';
 import { node } from '../control-plane/objects/manifests.ts';
@@ -20,10 +20,10 @@ const leftOut = started.kind === 'left-out' ? `control plane left out: ${started
 const external = started.kind === 'started' && started.external && 'it installs OLM: it needs a control plane of its own';
 const controlPlane = started as ControlPlane;
 
-/** Names of the kinds of the release with fields that watches select by. */
-const selectable = [...crds()]
-  .flatMap(([file, crd]) => (JSON.stringify(crd).includes('selectableFields') ? [file.replace(/\.yaml$/, '')] : []))
-  .toSorted();
+/** Names of the kinds of the bundle with fields that watches select by. */
+const selectable = crdTexts(usualGroups)
+  .flatMap(text => (text.includes('selectableFields') ? [/^ {2}name: (\S+)$/m.exec(text)?.[1] ?? text] : []))
+  .toSorted((one, other) => one.localeCompare(other));
 
 describe('OLM on a real control plane', { skip: leftOut || external, timeout: 300_000 }, () => {
   const { api } = controlPlane;
