@@ -3,7 +3,7 @@ import { planAnnotation } from '../../../src/core/plan/plan.ts';
 import { at, objects, part, type Stored, strings, text } from '../../../src/embedded/object.ts';
 import type { Store } from '../../../src/embedded/store/store.ts';
 import { type Around, type Checker, isDone, type Served } from './checker.ts';
-import { isFinished, isReady, isTerminating, judge, nodeOfPod, ownerOf } from './judgement.ts';
+import { isFinished, isReady, isTerminating, judge, nodeOfPod, ownerOf, planOfPod } from './judgement.ts';
 import { drainTaints, idOf, isCordoned, isHeld, taintsOf } from './marks.ts';
 import { flag, policyOf, stageOf, type Version } from './records.ts';
 
@@ -81,8 +81,11 @@ export const evictionChecker = (around: Around): Checker => {
     );
   };
 
+  /** Of the pods of plans the operator may not know yet that their work has ended, and no harm comes from waiting for them. */
   const isStopped = (version: Version, node: string): boolean =>
-    store.indexed('pods', 'spec.nodeName', node).some(pod => !isYoung(pod) && judge(pod, version, store, nowMs()) === 'refused');
+    store
+      .indexed('pods', 'spec.nodeName', node)
+      .some(pod => planOfPod(pod) === undefined && !isYoung(pod) && judge(pod, version, store, nowMs()) === 'refused');
 
   const isYoung = (pod: Stored): boolean => nowMs() - Date.parse(pod.metadata.creationTimestamp) < staleMs() + 1000;
 

@@ -1,9 +1,11 @@
+import { workNamespace } from '../../../src/cli/manager/controller-manager.ts';
 import type { JsonObject } from '../../../src/core/json.ts';
+import { planAnnotation } from '../../../src/core/plan/plan.ts';
 import { at, items, objects, part, type Stored, strings, text } from '../../../src/embedded/object.ts';
 import type { Store } from '../../../src/embedded/store/store.ts';
 import { flag, policyOf, type Version } from './records.ts';
 
-/** What the policy says of a pod, worked out from the stored objects alone: nothing of the operator's is used here. */
+/** What the policy says of a pod, worked out from the stored objects alone: no decision of the operator's is used here. */
 
 export type Judgement = 'goes' | 'stays' | 'awaited' | 'refused';
 
@@ -62,6 +64,21 @@ const ofDaemonSet = (pod: Stored, policy: JsonObject, store: Store): Judgement =
   return flag(policy, 'force', false) ? 'goes' : 'refused';
 };
 
+/** States of a node in flight in which the work of its plan may be under way. */
+const atWork = new Set(['Starting', 'Holding', 'Working', 'Rebooting']);
+
+/** The plan that a pod in the namespace of the work says that it is of. */
+export const planOfPod = ({ metadata }: Stored): string | undefined =>
+  metadata.namespace === workNamespace ? metadata.annotations?.[planAnnotation] : undefined;
+
+/** It works for a plan on its node: that is waited for. */
+const isWorkOfPlan = (pod: Stored, store: Store): boolean => {
+  const plan = store.get('maintenanceplans.drydock.dev', '', planOfPod(pod) ?? '');
+  return objects(at(plan, 'status', 'inFlight')).some(
+    one => text(one, 'node') === nodeOfPod(pod) && atWork.has(text(one, 'state')) && one['outcome'] === undefined,
+  );
+};
+
 /** What the maintenance says of the pod. */
 export const judge = (pod: Stored, version: Pick<Version, 'resource' | 'object'>, store: Store, nowMs: number): Judgement => {
   const policy = policyOf(version);
@@ -69,7 +86,9 @@ export const judge = (pod: Stored, version: Pick<Version, 'resource' | 'object'>
   if (pod.metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined) return 'stays';
   if (!fits(part(policy, 'podSelector'), pod) || isPicked(policy, 'ignorePods', pod)) return 'stays';
   if (isOfDaemonSet(pod) && !isFinished(pod)) return ofDaemonSet(pod, policy, store);
-  if (isTerminating(pod) || isFinished(pod)) return 'goes';
+  if (isTerminating(pod)) return 'goes';
+  if (isWorkOfPlan(pod, store)) return 'awaited';
+  if (isFinished(pod)) return 'goes';
   if (isPicked(policy, 'awaitPods', pod)) return 'awaited';
   // What a VM has it takes along.
   if (hasEmptyDir(pod) && !isLauncher(pod) && !flag(policy, 'deleteEmptyDirData', false)) return 'refused';
