@@ -59,9 +59,33 @@ class Outages {
   }
 }
 
+const limitOf = (plan: Stored): unknown => at(plan, 'spec', 'concurrency', 'maxUnavailable');
+
+/** What plans allow, and have allowed until so recently that the operator may not know of the edit. A plan's own edit it knows: it writes on what it has read. */
+class Limits {
+  readonly #edits: { readonly name: string; readonly until: number; readonly limit: unknown }[] = [];
+  readonly #around: Around;
+
+  constructor(around: Around) {
+    this.#around = around;
+  }
+
+  changed(plan: Stored, before: Stored): void {
+    if (limitOf(plan) !== limitOf(before))
+      this.#edits.push({ name: plan.metadata.name, until: this.#around.nowMs(), limit: limitOf(before) });
+  }
+
+  of(plan: Stored, begins: string, selected: number): number {
+    const { name } = plan.metadata;
+    const { nowMs, staleMs } = this.#around;
+    const recent = name === begins ? [] : this.#edits.filter(edit => edit.name === name && nowMs() - edit.until <= staleMs());
+    return Math.max(...[limitOf(plan), ...recent.map(({ limit }) => limit)].map(limit => resolved(limit, selected)));
+  }
+}
+
 /** A start that the limits do not allow. */
 const limitsChecker =
-  ({ store, fail }: Around, outages: Outages) =>
+  ({ store, fail }: Around, outages: Outages, allowed: Limits) =>
   (object: Stored, node: string): void => {
     const begun = store.get('nodes', '', node);
     const { name } = object.metadata;
@@ -76,9 +100,11 @@ const limitsChecker =
     const most = resolved(at(object, 'spec', 'concurrency', 'maxInFlight') ?? 1, selected);
     if (inFlight(object).length > most) fail('plans', `plan ${name} has ${inFlight(object).length} in flight, and allows ${most}`);
     for (const plan of all.filter(one => !isOver(one))) {
-      const limit = resolved(at(plan, 'spec', 'concurrency', 'maxUnavailable'), selected);
-      if (out.size > limit)
-        fail('plans', `plan ${name} begins with ${node}: ${[...out].join(', ')} are out, and ${plan.metadata.name} allows ${limit}`);
+      const limit = allowed.of(plan, name, selected);
+      // A node that is gone is none of its nodes, unless it has begun with it.
+      const ofPlan = [...out].filter(one => store.get('nodes', '', one) !== undefined || inFlight(plan).includes(one));
+      if (ofPlan.length > limit)
+        fail('plans', `plan ${name} begins with ${node}: ${ofPlan.join(', ')} are out, and ${plan.metadata.name} allows ${limit}`);
     }
     const zones = objects(at(object, 'spec', 'concurrency', 'perTopology')).map(({ maxUnavailable }) => resolved(maxUnavailable, 0));
     const zoneOf = (of: string): string => store.get('nodes', '', of)?.metadata.labels?.[zone] ?? '';
@@ -130,7 +156,8 @@ const verdictChecker =
 export const planChecker = (around: Around): Checker => {
   const { store, fail } = around;
   const outages = new Outages(around);
-  const [limits, conditions, verdicts] = [limitsChecker(around, outages), conditionsChecker(around), verdictChecker(around)];
+  const allowed = new Limits(around);
+  const [limits, conditions, verdicts] = [limitsChecker(around, outages, allowed), conditionsChecker(around), verdictChecker(around)];
 
   const recordChanged = (object: Stored): void => {
     // Somebody makes odd ones, of no plan.
@@ -149,7 +176,10 @@ export const planChecker = (around: Around): Checker => {
     const known = new Set(before === undefined ? [] : inFlight(before));
     const begun = inFlight(object).filter(node => !known.has(node));
     if (begun.length > 1) fail('plans', `plan ${object.metadata.name} begins with ${begun.join(', ')} in one decision`);
-    if (before !== undefined) verdicts(before, object);
+    if (before !== undefined) {
+      verdicts(before, object);
+      allowed.changed(object, before);
+    }
     const [node] = begun;
     if (node === undefined) return;
     conditions(object, before, node);
