@@ -70,9 +70,10 @@ class Limits {
     this.#around = around;
   }
 
-  changed(plan: Stored, before: Stored): void {
-    if (limitOf(plan) !== limitOf(before))
-      this.#edits.push({ name: plan.metadata.name, until: this.#around.nowMs(), limit: limitOf(before) });
+  /** Before it was made it allowed everything. */
+  changed(plan: Stored, before: Stored | undefined): void {
+    const limit = before && limitOf(before);
+    if (before === undefined || limitOf(plan) !== limit) this.#edits.push({ name: plan.metadata.name, until: this.#around.nowMs(), limit });
   }
 
   of(plan: Stored, begins: string, selected: number): number {
@@ -176,10 +177,8 @@ export const planChecker = (around: Around): Checker => {
     const known = new Set(before === undefined ? [] : inFlight(before));
     const begun = inFlight(object).filter(node => !known.has(node));
     if (begun.length > 1) fail('plans', `plan ${object.metadata.name} begins with ${begun.join(', ')} in one decision`);
-    if (before !== undefined) {
-      verdicts(before, object);
-      allowed.changed(object, before);
-    }
+    if (before !== undefined) verdicts(before, object);
+    allowed.changed(object, before);
     const [node] = begun;
     if (node === undefined) return;
     conditions(object, before, node);

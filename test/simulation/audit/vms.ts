@@ -1,6 +1,6 @@
 import { at, objects, part, type Stored, text } from '../../../src/embedded/object.ts';
 import { type Around, type Checker, isDone, type Served } from './checker.ts';
-import { isFinished, isLauncher, nodeOfPod } from './judgement.ts';
+import { isFinished, isLauncher, nodeOfPod, ownerOf } from './judgement.ts';
 import { policyOf, stageOf, type Version } from './records.ts';
 
 /** VMs: asked once, never more than KubeVirt can take up, and shut down only where somebody has agreed. */
@@ -59,9 +59,12 @@ export const vmChecker = (around: Around): Checker => {
     const { pod } = asked(served) ?? {};
     if (pod === undefined || isDone(answer)) return;
     const node = nodeOfPod(pod);
+    // Somebody makes odd ones, which run nowhere.
+    const running = new Set(store.indexed('pods', 'spec.nodeName', node).flatMap(one => (isLauncher(one) ? [ownerOf(one)?.uid] : [])));
     const marked = store
       .list(instances)
-      .filter(vmi => markOf(vmi) === node && text(vmi, 'status', 'nodeName') === node && strategyOf(vmi) !== 'External');
+      .filter(vmi => markOf(vmi) === node && text(vmi, 'status', 'nodeName') === node && strategyOf(vmi) !== 'External')
+      .filter(({ metadata }) => running.has(metadata.uid));
     if (marked.length > perNode + 1) fail('VMs', `${marked.length} VMs of node ${node} are marked; KubeVirt moves ${perNode} at a time`);
   };
 
