@@ -147,7 +147,9 @@ export const evictionChecker = (around: Around): Checker => {
     checkPolicy(pod, isDeletion);
     checkHold(pod);
     ours = true;
-    if (isEviction) standings.set(served, isHealthy(pod) && text(pod, 'status', 'phase') !== 'Pending' ? standingsOf(pod) : []);
+    // No budget guards what has not begun, or has ended: odd ones may say that they are Ready.
+    const isGuarded = isHealthy(pod) && !isFinished(pod) && text(pod, 'status', 'phase') !== 'Pending';
+    if (isEviction) standings.set(served, isGuarded ? standingsOf(pod) : []);
   };
 
   const after: Checker['after'] = (served, answer) => {
