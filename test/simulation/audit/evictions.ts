@@ -11,7 +11,9 @@ import { flag, policyOf, stageOf, type Version } from './records.ts';
 
 const budgets = 'poddisruptionbudgets.policy';
 
+/** By labels, as the budgets of stories do; of odd ones that select in other ways nothing is said. */
 const selects = (budget: Stored, pod: Stored): boolean => {
+  if (objects(at(budget, 'spec', 'selector', 'matchExpressions')).length > 0) return false;
   const wanted = Object.entries(strings(at(budget, 'spec', 'selector', 'matchLabels')));
   return pod.metadata.namespace === budget.metadata.namespace && wanted.every(([key, value]) => pod.metadata.labels?.[key] === value);
 };
