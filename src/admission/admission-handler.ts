@@ -5,7 +5,7 @@ import {
   type WebhookKind,
   webhookTimeoutSeconds,
 } from '../apis/admission-rules/admission.ts';
-import { isObject, type JsonObject } from '../core/json.ts';
+import type { JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';
@@ -15,7 +15,7 @@ import { Patience } from './patience.ts';
 import { type PlanProblems, planVerdict } from './plan-rules.ts';
 import { type ReservationSubject, Reservations, reservationName } from './reservation.ts';
 import { type AdmissionVerdict, denied, type Review } from './review.ts';
-import { type Ground, type Looked, look, type Task, taskOf } from './rules.ts';
+import { type Ground, type Looked, look, metadataOf, type Task, taskOf } from './rules.ts';
 
 export type GateOptions = {
   readonly api: Api;
@@ -40,7 +40,7 @@ const freshForMs = 1500;
 type Check = Extract<Task, { readonly kind: 'to check' }>;
 
 const subjectOf = ({ group, versions, resource }: AdmissionKind, { uid, version }: Review, object: JsonObject): ReservationSubject => {
-  const metadata = isObject(object['metadata']) ? object['metadata'] : {};
+  const metadata = metadataOf(object);
   const { name, namespace, generation } = metadata;
   const folder = typeof namespace === 'string' ? `/namespaces/${encodeURIComponent(namespace)}` : '';
   // The API server gives an object its uid before it asks; without one, the request's stands for it and the reservation runs its course.

@@ -1,6 +1,7 @@
-import { isObject, type JsonObject, sameJson } from '../core/json.ts';
+import { type JsonObject, sameJson } from '../core/json.ts';
 import { textOf } from './live.ts';
 import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
+import { metadataOf } from './rules.ts';
 
 /** What is wrong with a MaintenancePlan, by the function from which its condition Valid comes; nothing where all is well. */
 export type PlanProblems = (plan: JsonObject) => readonly string[];
@@ -13,7 +14,7 @@ const problemsOf = (problems: PlanProblems, plan: JsonObject): readonly string[]
   }
 };
 
-const isDeleting = ({ metadata }: JsonObject): boolean => isObject(metadata) && metadata['deletionTimestamp'] !== undefined;
+const isDeleting = (object: JsonObject): boolean => metadataOf(object)['deletionTimestamp'] !== undefined;
 
 /**
  * Whether a plan may be written as it is: from the request alone. What is wrong with a plan already keeps nobody from changing the rest of it: it was stored before

@@ -24,7 +24,8 @@ export type ReservationScope = { readonly kind: 'control plane' } | { readonly k
 
 const answered = (verdict: AdmissionVerdict): Task => ({ kind: 'answered', verdict });
 
-const metadataOf = (object: JsonObject): JsonObject => (isObject(object['metadata']) ? object['metadata'] : {});
+/** Empty where it has none. */
+export const metadataOf = (object: JsonObject): JsonObject => (isObject(object['metadata']) ? object['metadata'] : {});
 
 const taskOfUpdate = (kind: AdmissionKind, object: JsonObject, oldObject: JsonObject): Task => {
   // Finalizers, labels, statuses: above all the operator's own writes must not need anybody.

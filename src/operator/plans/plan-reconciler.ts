@@ -169,14 +169,13 @@ export class PlanReconciler {
   }
 
   #planChanged(change: Change<Plan>): void {
-    for (const nodeName of nodesDone(change)) this.#options.touched(nodeName);
+    this.#learned(change);
     const gates = [...this.plans.plans.values()].flatMap(plan => plan.gates);
     this.#gateObjects.follow(gates.filter(gate => gate.kind === 'object'));
-    this.#gateQueries.follow(this.plans.plans.values());
     this.everything();
   }
 
-  /** The watch does not tell again what is known from an answer, and a plan that begins to run has its gates asked. */
+  /** By the watch, or by an answer, of which the watch does not tell again. A plan that begins to run has its gates asked. */
   #learned(change: Change<Plan>): void {
     for (const nodeName of nodesDone(change)) this.#options.touched(nodeName);
     this.#gateQueries.follow(this.plans.plans.values());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { getNode, nodesReady } from '../../control-plane/objects/cluster.ts';
+import { collectionOf, getNode, nodesReady } from '../../control-plane/objects/cluster.ts';
 import { run } from '../../control-plane/processes/command.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import { maintenance, maintenancePath, remove, untilMaintenance } from '../../operator/harness/look.ts';
@@ -69,7 +69,7 @@ const partitionCase = (bed: NodeBed): void => {
     await waitFor(
       'the maintenance to be accepted',
       async () => {
-        const { status, body } = await api.call('POST', maintenancePath('').replace(/\/$/, ''), cordon);
+        const { status, body } = await api.call('POST', collectionOf('drydock.dev/v1alpha1', 'Maintenance'), cordon);
         return status === 201 ? { done: undefined } : { yet: JSON.stringify(body) };
       },
       { deadlineMs: 60_000 },

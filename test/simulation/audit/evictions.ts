@@ -1,5 +1,4 @@
 import { workNamespace } from '../../../src/cli/manager/controller-manager.ts';
-import { planAnnotation } from '../../../src/core/plan/plan.ts';
 import { at, objects, part, type Stored, strings, text } from '../../../src/embedded/object.ts';
 import type { Store } from '../../../src/embedded/store/store.ts';
 import { type Around, type Checker, isDone, type Served } from './checker.ts';
@@ -126,8 +125,8 @@ export const evictionChecker = (around: Around): Checker => {
 
   /** The pods of plans go when their work is over, or given up, whoever else drains the node. */
   const checkPlanPod = (pod: Stored): void => {
-    const { name, annotations = {} } = pod.metadata;
-    const plan = store.get('maintenanceplans.drydock.dev', '', annotations[planAnnotation] ?? '');
+    const { name } = pod.metadata;
+    const plan = store.get('maintenanceplans.drydock.dev', '', planOfPod(pod) ?? '');
     const working = objects(at(plan, 'status', 'inFlight')).some(
       one => text(one, 'podUID') === pod.metadata.uid && text(one, 'state') === 'Working',
     );
