@@ -117,6 +117,7 @@ export class Audit {
     const body = call.body === undefined ? '' : ` ${JSON.stringify(call.body)}`;
     this.note(`process ${id}: ${call.method} ${call.path}${body}`);
     const served: Served = {
+      process: id,
       call,
       target,
       before: call.method === 'PATCH' ? this.#store?.get(target.resource, target.namespace, target.name) : undefined,

@@ -27,6 +27,8 @@ export type Target = { readonly resource: string; readonly namespace: string; re
 
 /** A call that the server is about to do, or has done. */
 export type Served = {
+  /** Whose call it is: several processes can be alive at once, when one has lost its lease and lingers. */
+  readonly process: number;
   readonly call: ApiCall;
   readonly target: Target;
   /** The object that it is about, as it stood before. */

@@ -5,7 +5,7 @@ import type { Around, Checker } from './checker.ts';
 /** Of one kind about one object in one minute. What loses races is tried again after pauses that begin with 20 ms. */
 const mostOfOneKind = 240;
 
-/** In one minute, beside those that what has changed in it gives reason for. */
+/** By one process in one minute, beside those that what has changed in it gives reason for: with every watch cut again and again, some 120. */
 const mostIdle = 400;
 
 /** For each change of the cluster that is not the answer to a call of the operator. */
@@ -15,26 +15,27 @@ const minuteMs = 60_000;
 
 export const paceChecker = ({ fail, nowMs }: Around): Checker => {
   let minute = 0;
-  let calls = 0;
+  const calls = new Map<number, number>();
   let changes = 0;
   const kinds = new Map<string, number>();
   const turn = (): void => {
     const now = Math.floor(nowMs() / minuteMs);
     if (now === minute) return;
     minute = now;
-    calls = 0;
+    calls.clear();
     changes = 0;
     kinds.clear();
   };
   return {
-    before: ({ call: { method, path, query } }) => {
+    before: ({ process, call: { method, path, query } }) => {
       turn();
-      calls += 1;
+      const ofProcess = (calls.get(process) ?? 0) + 1;
+      calls.set(process, ofProcess);
       const kind = `${method} ${path} ${String(query?.['fieldSelector'] ?? '')}`;
       const count = (kinds.get(kind) ?? 0) + 1;
       kinds.set(kind, count);
       if (count > mostOfOneKind) fail('no call loops', `${count} calls ${kind} in one minute`);
-      if (calls > mostIdle + mostForAChange * changes) fail('no call loops', `${calls} calls in one minute, after ${changes} changes`);
+      if (ofProcess > mostIdle + mostForAChange * changes) fail('no call loops', `${ofProcess} calls of one process in one minute, after ${changes} changes`);
     },
     changed: () => {
       turn();
