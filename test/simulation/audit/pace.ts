@@ -35,7 +35,8 @@ export const paceChecker = ({ fail, nowMs }: Around): Checker => {
       const count = (kinds.get(kind) ?? 0) + 1;
       kinds.set(kind, count);
       if (count > mostOfOneKind) fail('no call loops', `${count} calls ${kind} in one minute`);
-      if (ofProcess > mostIdle + mostForAChange * changes) fail('no call loops', `${ofProcess} calls of one process in one minute, after ${changes} changes`);
+      if (ofProcess > mostIdle + mostForAChange * changes)
+        fail('no call loops', `${ofProcess} calls of one process in one minute, after ${changes} changes`);
     },
     changed: () => {
       turn();
