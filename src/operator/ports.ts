@@ -136,6 +136,7 @@ export type Overview = {
   readonly blockers: readonly { readonly cause: string; readonly count: number }[];
   /** Of the nodes that are worked on. */
   readonly vms: readonly { readonly platform: string; readonly state: string; readonly count: number }[];
+  readonly planPhases: readonly { readonly plan: string; readonly phase: string }[];
   readonly planNodes: readonly { readonly plan: string; readonly state: string; readonly count: number }[];
   /** Of plans with a deadline that have been forecast. */
   readonly planDeadlines: readonly { readonly plan: string; readonly isMissed: boolean }[];

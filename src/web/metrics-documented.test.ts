@@ -18,6 +18,7 @@ const everything: Overview = {
   heldNodes: 1,
   blockers: [{ cause: 'DisruptionBudget', count: 1 }],
   vms: [{ platform: 'KubeVirt', state: 'Migrating', count: 1 }],
+  planPhases: [{ plan: 'kernel', phase: 'Running' }],
   planNodes: [{ plan: 'kernel', state: 'Done', count: 1 }],
   planDeadlines: [{ plan: 'kernel', isMissed: true }],
   evictionsUnderWay: 1,

@@ -47,6 +47,9 @@ const gauges = (registers: Registry[], overview: () => Overview, leading: () => 
   gauge('drydock_virtual_machines', 'VMs that leave, or have left, the nodes that are worked on, by state.', ['platform', 'state'], own => {
     for (const { platform, state, count } of overview().vms) own.set({ platform, state }, count);
   });
+  gauge('drydock_plan_phase', '1 for the phase of each MaintenancePlan.', ['plan', 'phase'], own => {
+    for (const { plan, phase } of overview().planPhases) own.set({ plan, phase }, 1);
+  });
   gauge('drydock_plan_nodes', 'Nodes of MaintenancePlans, by how far they are.', ['plan', 'state'], own => {
     for (const { plan, state, count } of overview().planNodes) own.set({ plan, state }, count);
   });

@@ -79,9 +79,12 @@ export const workNamespace = 'drydock-plans';
 
 const overviewOf = (operator: NodeReconciler, manager: MachineManager, plans: PlanReconciler): Overview => {
   const { maintenances, unsynced, ...rest } = operator.overview();
+  const planPhases = plans.phases();
+  const ofPlans = planPhases.map(({ phase }) => ['MaintenancePlan', phase] as const);
   return {
     ...rest,
-    maintenances: [...maintenances, ...countedByState([...manager.states(), ...plans.states()])],
+    maintenances: [...maintenances, ...countedByState([...manager.states(), ...ofPlans])],
+    planPhases,
     planNodes: plans.nodes(),
     planDeadlines: plans.deadlines(),
     unsynced: [...unsynced, ...manager.unsynced, ...plans.plans.unsynced],
@@ -135,6 +138,7 @@ const nothingYet: Overview = {
   heldNodes: 0,
   blockers: [],
   vms: [],
+  planPhases: [],
   planNodes: [],
   planDeadlines: [],
   evictionsUnderWay: 0,

@@ -375,6 +375,7 @@ test('what can be counted: maintenances by state, held nodes, blockers by cause'
     heldNodes: 3,
     blockers: [{ cause: 'DisruptionBudget', count: 6 }],
     vms: [],
+    planPhases: [],
     planNodes: [],
     planDeadlines: [],
     evictionsUnderWay: 0,

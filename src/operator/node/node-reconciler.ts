@@ -148,6 +148,7 @@ export class NodeReconciler {
       heldNodes: [...cache.nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined).length,
       blockers: [...this.#nodeStates.blockers()].map(([cause, count]) => ({ cause, count })),
       vms: this.#nodeStates.vms(),
+      planPhases: [],
       planNodes: [],
       planDeadlines: [],
       evictionsUnderWay: this.#inFlight.all().length,

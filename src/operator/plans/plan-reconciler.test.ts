@@ -96,7 +96,7 @@ describe('the loop of the plans', () => {
     assert.equal(status()['phase'], 'Complete', JSON.stringify(status()));
     const record = cluster.written.filter(call => call.includes('maintenanceplanrecords'));
     assert.equal(record.length, 2, record.join());
-    assert.deepEqual(reconciler.states(), [['MaintenancePlan', 'Complete']]);
+    assert.deepEqual(reconciler.phases(), [{ plan: 'kernel', phase: 'Complete' }]);
     assert.deepEqual(reconciler.nodes()[3], { plan: 'kernel', state: 'Done', count: 2 });
     const made = cluster.written.filter(call => call === `POST ${maintenances}`);
     assert.equal(made.length, 2);

@@ -132,10 +132,12 @@ export class PlanReconciler {
     }
   }
 
-  /** Phase of every plan. */
-  states(): readonly (readonly [kind: string, state: string])[] {
-    const phaseOf = ({ status }: Plan): string => (typeof status['phase'] === 'string' ? status['phase'] : 'Pending');
-    return [...this.plans.plans.values()].map(plan => ['MaintenancePlan', phaseOf(plan)] as const);
+  /** The phase of every plan, as its status has it. */
+  phases(): Overview['planPhases'] {
+    return [...this.plans.plans.values()].map(({ name, status: { phase } }) => ({
+      plan: name,
+      phase: typeof phase === 'string' ? phase : 'Pending',
+    }));
   }
 
   /** How many nodes of each plan are how far, as its status has it. */
