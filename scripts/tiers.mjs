@@ -33,7 +33,7 @@ const onRelease = release => ({
   name: `kubernetes ${release}`,
   what: `the operator, the commands, rights, installing and taking over on Kubernetes ${release}`,
   files: contract,
-  concurrency: 1,
+  concurrency: 2,
   needs: 'Go on PATH',
   environment: { DRYDOCK_TEST_KUBERNETES: release },
   // Each release is built once, in 5 to 10 minutes, and takes as long to test.
