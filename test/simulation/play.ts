@@ -10,8 +10,8 @@ import { SimClock } from './cluster/sim-clock.ts';
 import { type SimulatedCluster, setUp } from './cluster/simulated-cluster.ts';
 import { endOf, unfinished } from './ending.ts';
 import { type Asked, never, type SimulationContext, type Warp } from './simulation-context.ts';
-import { warmUpMs } from './story/generate.ts';
 import { countOf, type End, maintenanceResources, type Story, type WhenInStory } from './story/story.ts';
+import { warmUpMs } from './story/times.ts';
 
 /** What came of a story. */
 export type Outcome = {

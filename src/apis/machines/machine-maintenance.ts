@@ -4,7 +4,7 @@ import { isOver, type MachineHistory, type MachinePhase, type MachineRequest } f
 import type { MachineDecision, MachineSnapshot } from '../../core/machine/snapshot.ts';
 import { deadlineFor } from '../../core/machine/steps/begin.ts';
 import { ended } from '../../core/machine/steps/strategy.ts';
-import { childName } from '../../core/machine/writes.ts';
+import { childName, independentAnnotation } from '../../core/machine/writes.ts';
 import { readTime, timeText } from '../../core/time.ts';
 import { type SaidCondition, withTransitions } from '../conditions.ts';
 import type { RawMetadata } from '../read.ts';
@@ -62,6 +62,7 @@ export const readMachineMaintenance = (raw: unknown): MachineRequest | string =>
   if (machineName === '') return 'spec.machinelink is empty: name the machine';
   const nodeOnly = ref?.kind === 'Node';
   const nodeName = nodeOnly ? machineName : spec.nodeName;
+  const events = eventsOf(spec);
   const { name, namespace = '', uid, resourceVersion } = metadata;
   return {
     key: `${namespace}/${name}`,
@@ -77,7 +78,8 @@ export const readMachineMaintenance = (raw: unknown): MachineRequest | string =>
     machineName,
     instance: spec.machineid ?? '',
     nodeOnly,
-    events: eventsOf(spec),
+    events,
+    independent: events.length === 0 || metadata.annotations?.[independentAnnotation] === 'true',
     ...timesOf(spec),
     needsApproval: spec.approval === 'Required',
     approved: spec.approved === true || metadata.annotations?.[approvedAnnotation] === 'true',

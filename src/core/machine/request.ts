@@ -70,6 +70,8 @@ export type MachineRequest = {
   readonly nodeOnly: boolean;
   readonly nodeName?: string;
   readonly events: readonly MachineEvent[];
+  /** Somebody has asked for it before anything was announced: that events end does not end it. */
+  readonly independent: boolean;
   /** What the request says; by the kind of event when left out. */
   readonly strategy?: MachineStrategy;
   readonly notBefore?: Temporal.Instant;

@@ -20,6 +20,9 @@ export const machineMaintenanceFinalizer = 'drydock.dev/machine-maintenance';
 /** On a Maintenance: `namespace/name` of the MachineMaintenance that it is part of. */
 export const parentAnnotation = 'drydock.dev/machine-maintenance';
 
+/** On a MachineMaintenance that somebody, or a plan, made before anything was announced about its machine: it does not end with events that were added to it. */
+export const independentAnnotation = 'drydock.dev/independent-of-events';
+
 const maintenancesPath = '/apis/drydock.dev/v1alpha1/maintenances';
 
 export const pathOfRequest = ({ namespace, name }: Pick<MachineRequest, 'namespace' | 'name'>): string =>

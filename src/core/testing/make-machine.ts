@@ -45,6 +45,7 @@ export const makeMachineRequest = ({ history = {}, ...over }: MachineRequestOver
   instance: 'i-1',
   nodeOnly: false,
   events: [makeEvent()],
+  independent: over.events?.length === 0,
   needsApproval: false,
   approved: false,
   gates: [],

@@ -145,6 +145,17 @@ describe('what is taken in', () => {
     });
   }
 
+  test('on an object that was there before anything was announced it is noted that it does not end with the announcement', async () => {
+    const noted = async (request: MachineRequest): Promise<unknown> => {
+      const { ingester, writes } = bench({ requests: [request] });
+      await ingester.take(look(about));
+      const { annotations } = (writes[0]?.body['metadata'] ?? {}) as { readonly annotations?: unknown };
+      return annotations;
+    };
+    assert.deepEqual(await noted(makeMachineRequest({ events: [] })), { 'drydock.dev/independent-of-events': 'true' });
+    assert.equal(await noted(makeMachineRequest({ events: [makeEvent({ id: 'e0' })] })), undefined);
+  });
+
   test('the object of a machine whose name is taken has its namespace in its name, that of a node says so', async () => {
     const taken = makeMachineRequest({ instance: 'i-9' });
     const nameFor = async (target: AnnouncedTarget): Promise<unknown> => {

@@ -5,7 +5,7 @@ import { isPending, type MachineEvent } from '../../core/machine/event.ts';
 import { instanceOf } from '../../core/machine/machine.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
 import type { EventSource } from '../../core/machine/source.ts';
-import { announce, machineMaintenanceApi, ownWrite } from '../../core/machine/writes.ts';
+import { announce, independentAnnotation, machineMaintenanceApi, ownWrite } from '../../core/machine/writes.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -98,9 +98,9 @@ export class EventIngester {
     if (known === undefined) return events.some(isPending) ? this.#creation(look, events) : undefined;
     if (known.deleting) return undefined;
     const spec = adapter.eventsSpec(events);
-    return sameJson(spec, adapter.eventsSpec(known.events))
-      ? undefined
-      : ownWrite(known, 'record the announcements', { spec }, told(known, events));
+    if (sameJson(spec, adapter.eventsSpec(known.events))) return undefined;
+    const metadata = known.independent ? { metadata: { annotations: { [independentAnnotation]: 'true' } } } : {};
+    return ownWrite(known, 'record the announcements', { spec, ...metadata }, told(known, events));
   }
 
   #requestOf({ name, instance, machine }: AnnouncedTarget): MachineRequest | undefined {

@@ -98,7 +98,8 @@ export const evictionChecker = (around: Around): Checker => {
     return isNews ? [pod, { ...pod, metadata }] : [pod];
   };
 
-  const wants = (version: Version, pod: Stored): boolean => knownAs(pod).some(one => judge(one, version, store, nowMs()) === 'goes');
+  const wants = (version: Version, pod: Stored): boolean =>
+    knownAs(pod).some(one => [nowMs(), nowMs() - staleMs()].some(known => judge(one, version, store, nowMs(), known) === 'goes'));
 
   const checkPolicy = (pod: Stored, isDeletion: boolean): void => {
     const node = nodeOfPod(pod);

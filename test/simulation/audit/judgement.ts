@@ -71,23 +71,33 @@ const atWork = new Set(['Starting', 'Holding', 'Working', 'Rebooting']);
 export const planOfPod = ({ metadata }: Stored): string | undefined =>
   metadata.namespace === workNamespace ? metadata.annotations?.[planAnnotation] : undefined;
 
-/** It works for a plan on its node: that is waited for. */
-const isWorkOfPlan = (pod: Stored, store: Store): boolean => {
+/** It works for a plan on its node: that is waited for. Of a node that the plan began with after `knownMs` nobody has to know. */
+const isWorkOfPlan = (pod: Stored, store: Store, knownMs: number): boolean => {
   const plan = store.get('maintenanceplans.drydock.dev', '', planOfPod(pod) ?? '');
   return objects(at(plan, 'status', 'inFlight')).some(
-    one => text(one, 'node') === nodeOfPod(pod) && atWork.has(text(one, 'state')) && one['outcome'] === undefined,
+    one =>
+      text(one, 'node') === nodeOfPod(pod) &&
+      atWork.has(text(one, 'state')) &&
+      one['outcome'] === undefined &&
+      Date.parse(text(one, 'startTime')) <= knownMs,
   );
 };
 
-/** What the maintenance says of the pod. */
-export const judge = (pod: Stored, version: Pick<Version, 'resource' | 'object'>, store: Store, nowMs: number): Judgement => {
+/** What the maintenance says of the pod, as far as what happened until `knownMs` is known. */
+export const judge = (
+  pod: Stored,
+  version: Pick<Version, 'resource' | 'object'>,
+  store: Store,
+  nowMs: number,
+  knownMs = Number.POSITIVE_INFINITY,
+): Judgement => {
   const policy = policyOf(version);
   if (isOverdue(policy, pod, nowMs)) return 'stays';
   if (pod.metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined) return 'stays';
   if (!fits(part(policy, 'podSelector'), pod) || isPicked(policy, 'ignorePods', pod)) return 'stays';
   if (isOfDaemonSet(pod) && !isFinished(pod)) return ofDaemonSet(pod, policy, store);
   if (isTerminating(pod)) return 'goes';
-  if (isWorkOfPlan(pod, store)) return 'awaited';
+  if (isWorkOfPlan(pod, store, knownMs)) return 'awaited';
   if (isFinished(pod)) return 'goes';
   if (isPicked(policy, 'awaitPods', pod)) return 'awaited';
   // What a VM has it takes along.

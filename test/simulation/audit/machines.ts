@@ -32,13 +32,29 @@ export const machineChecker = ({ story, store, fail }: Around): Checker => {
           isActive(one) &&
           ['Replace', 'ReplaceWithSurge'].includes(text(one, 'status', 'strategy')),
       );
+  /** Added so that it could replace another, which is kept after all. */
+  const isTakenBack = ({ metadata: { annotations, creationTimestamp } }: Stored): boolean =>
+    store
+      .list(machineMaintenances)
+      .some(
+        one =>
+          one.metadata.uid === annotations?.[`${group}/delete-machine`] &&
+          text(one, 'status', 'strategy') === 'ReplaceWithSurge' &&
+          text(one, 'status', 'startTime') <= creationTimestamp,
+      );
   return {
     changed: change => {
       const { resource, object, type } = change;
       if (resource === `machines.${group}` && type === 'changed') {
         const isNew = object.metadata.deletionTimestamp !== undefined && change.before.metadata.deletionTimestamp === undefined;
         const isByHand = object.metadata.annotations?.['people/given-up'] !== undefined;
-        if (isNew && !isByHand && isUsable({ ...object, spec: { machinelink: object.metadata.name } }) && !replacing(object))
+        if (
+          isNew &&
+          !isByHand &&
+          isUsable({ ...object, spec: { machinelink: object.metadata.name } }) &&
+          !replacing(object) &&
+          !isTakenBack(object)
+        )
           fail('machines', `machine ${object.metadata.name} is deleted, and nothing was announced about it`);
       }
       if (resource !== machineMaintenances || type !== 'changed') return;

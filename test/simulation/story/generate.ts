@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../src/core/json.ts';
-import { timeText } from '../../../src/core/time.ts';
 import { mover } from '../cluster/responders.ts';
 import { Dice } from './dice.ts';
+import { plansOf, replacementOf } from './plans.ts';
 import {
   type Announcement,
   type CallFaults,
@@ -16,24 +16,15 @@ import {
   type Span,
   type Story,
   type StoryMaintenance,
-  type StoryPlan,
   type WatchFaults,
   type WhenInStory,
   type WindowPlan,
   type Workload,
 } from './story.ts';
+import { minuteMs, timeAt } from './times.ts';
 import { budgetsFor, vmsOf, workloadsOf } from './workloads.ts';
 
 /** Makes a story of a seed. */
-
-const minuteMs = 60_000;
-
-/** The operator is first started so long after the cluster; pods are up by then. */
-export const warmUpMs = 20_000;
-
-const epochMs = Date.parse('2026-01-01T00:00:00Z');
-
-const timeAt = (atMs: number): string => timeText(Temporal.Instant.fromEpochMilliseconds(epochMs + warmUpMs + Math.floor(atMs)));
 
 /** The first node is a haven: nothing is done to it, so that there is always a place to go to. */
 const nodesOf = (dice: Dice): readonly NodePlan[] =>
@@ -232,91 +223,6 @@ const withResponders = (dice: Dice, workloads: readonly Workload[]): readonly Wo
     };
   });
 
-const podSpec = { containers: [{ name: 'work', image: 'example.test/work:1' }] };
-
-/** Work that pods do, nodes that are got ready before, and a gate over budgets. */
-const workOf = (dice: Dice): JsonObject => ({
-  ...(dice.is(60) && { work: { job: { podSpec, rebootsNode: dice.is(50), timeoutSeconds: 120, attempts: dice.whole(1, 2) } } }),
-  ...(dice.is(30) && { prepare: { job: { podSpec, timeoutSeconds: 90 } } }),
-  ...(dice.is(30) && { gates: [{ name: 'healthy', workloads: {}, forSeconds: dice.of([0, 10]) }] }),
-});
-
-/** In which order, and how many at once. */
-const paceOf = (dice: Dice): JsonObject => ({
-  ...(dice.is(30) && { stages: [{ name: 'first', limit: 1, soakSeconds: dice.of([0, 15]) }] }),
-  ...(dice.is(30) && { order: { by: dice.of([['Zone', 'Name'], ['Age'], ['Name']]) } }),
-  ...(dice.is(20) && {
-    hooks: [{ name: 'told', at: dice.of(['BeforeNode', 'AfterNode', 'BeforeStage']), job: { podSpec }, onFailure: 'Continue' }],
-  }),
-  ...(dice.is(30) && { halt: { consecutive: 0, inFirstStage: 0, maxFailures: '100%' } }),
-});
-
-const planConcurrency = (dice: Dice): JsonObject => ({
-  maxInFlight: dice.of<number | string>([1, 2, 3, '50%']),
-  ...(dice.is(60) && { maxUnavailable: dice.of<number | string>([1, 2, '34%', '50%', '67%']) }),
-  ...(dice.is(20) && { perTopology: [{ key: 'topology.kubernetes.io/zone', maxUnavailable: 1 }] }),
-  ...(dice.is(15) && { ramp: { start: 1, factor: 2 } }),
-  foreignCordon: dice.of(['Wait', 'TakeFirst', 'Skip']),
-});
-
-/** Somebody changes the plan while it runs: its work, its limits, or whether it goes on. */
-const planEditsOf = (dice: Dice, faultyMs: number): StoryPlan['edits'] => {
-  if (!dice.is(40)) return [];
-  const other = { containers: [{ name: 'work', image: 'example.test/work:2' }] };
-  const atMs = dice.share() * faultyMs;
-  const spec = dice.of<() => JsonObject>([
-    () => ({ work: { job: { podSpec: other, rebootsNode: dice.is(50), timeoutSeconds: 120 } } }),
-    () => ({ work: { none: {} } }),
-    () => ({ concurrency: planConcurrency(dice) }),
-    () => ({ paused: true }),
-    () => ({ runID: '2' }),
-    () => ({ retries: [{ name: '*', before: timeAt(atMs) }] }),
-    () => ({ skipNodes: [{ name: 'n1', reason: 'it is broken' }] }),
-  ])();
-  const goesOn = spec['paused'] === true ? [{ atMs: atMs + dice.share() * (faultyMs - atMs), spec: { paused: false } }] : [];
-  return [{ atMs, spec }, ...goesOn];
-};
-
-/** A pause that ends by itself. */
-const pauseOf = (dice: Dice, faultyMs: number): StoryPlan['edits'][number] => {
-  const atMs = dice.share() * faultyMs;
-  return { atMs, spec: { pause: { reason: 'a release', until: timeAt(atMs + dice.share() * faultyMs) } } };
-};
-
-/** Drawn last, so that the rest of the plans is the same with it and without. */
-const withMore = (dice: Dice, faultyMs: number, plans: readonly StoryPlan[]): readonly StoryPlan[] =>
-  plans.map(plan => ({
-    ...plan,
-    spec: { ...plan.spec, ...(dice.is(50) && { onDelete: 'FinishNodes' }) },
-    edits: [...plan.edits, ...(dice.is(20) ? [pauseOf(dice, faultyMs)] : [])],
-  }));
-
-/** One of three stories has plans, of dice of their own: the rest is the same with them and without. */
-const plansOf = (dice: Dice, faultyMs: number): readonly StoryPlan[] =>
-  dice.is(33)
-    ? withMore(
-        dice,
-        faultyMs,
-        dice.times(dice.whole(1, 2), index => ({
-          name: `plan-${index}`,
-          atMs: dice.share() * faultyMs * 0.5,
-          spec: {
-            nodeSelector: { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'NotIn', values: ['n0'] }] },
-            work: { none: {} },
-            template: { maintenance: { drain: { force: true, deleteEmptyDirData: true } } },
-            soakSeconds: dice.of([0, 5, 20]),
-            controlPlane: 'AsSelected',
-            concurrency: planConcurrency(dice),
-            ...(dice.is(40) && { onFailure: { drainStuck: { afterSeconds: 60, times: 1 } } }),
-            ...workOf(dice),
-            ...paceOf(dice),
-          },
-          edits: planEditsOf(dice, faultyMs),
-          ...(dice.is(20) && { deleteAtMs: dice.share() * faultyMs }),
-        })),
-      )
-    : [];
-
 /** The same seed, the same story. */
 export const generate = (seed: number): Story => {
   const dice = new Dice(seed * 2 + 1);
@@ -327,16 +233,20 @@ export const generate = (seed: number): Story => {
   const more = new Dice(seed * 2 + 1_000_003);
   const responders = more.is(25) ? respondersOf(more, faultyMs) : undefined;
   const workloads = responders === undefined ? drawn : withResponders(more, drawn);
+  const budgets = budgetsFor(dice, workloads);
+  const vms = dice.is(25) ? vmsOf(dice) : [];
+  const machines = dice.is(20) ? machinesOf(dice, faultyMs) : undefined;
+  const replacement = machines === undefined ? [] : replacementOf(new Dice(seed * 2 + 4_000_003), nodes, faultyMs);
   return {
     seed,
     faultyMs,
     nodes,
     workloads,
-    budgets: budgetsFor(dice, workloads),
-    vms: dice.is(25) ? vmsOf(dice) : [],
-    machines: dice.is(20) ? machinesOf(dice, faultyMs) : undefined,
+    budgets,
+    vms,
+    machines,
     responders,
-    plans: plansOf(new Dice(seed * 2 + 2_000_003), faultyMs),
+    plans: [...plansOf(new Dice(seed * 2 + 2_000_003), faultyMs), ...replacement],
     windows: windowsOf(dice, faultyMs),
     maintenances: maintenancesOf(dice, nodes, faultyMs),
     deeds: [...deedsOf(dice, faultyMs), ...oddDeedsOf(new Dice(seed * 2 + 3_000_003), faultyMs)],

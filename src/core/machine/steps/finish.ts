@@ -48,9 +48,9 @@ export const waitThrough: MachineStep = (snapshot, now) => {
   const { request, node } = snapshot;
   if (strategyOf(snapshot).strategy !== 'Drain' || node === undefined) return undefined;
   const pending = answered(snapshot).filter(isPending);
-  if (pending.length > 0 || request.events.length === 0) {
+  if (pending.length > 0 || request.independent) {
     const what = pending.map(({ code, kind, state }) => `${code ?? kind} (${state.toLowerCase()})`).join(', ');
-    const until = what === '' ? 'until this object is deleted' : `until the cloud reports the end of ${what}`;
+    const until = request.independent ? 'until this object is deleted' : `until the cloud reports the end of ${what}`;
     const message = `The node is drained and held ${until}`;
     return { phase: 'Drained', reason: 'EventPending', message, writes: tellAgent(snapshot, pending) };
   }

@@ -61,6 +61,18 @@ test('without a machine API nothing is concluded, but for requests about a node 
   assert.doesNotMatch(brief({ machineApi: false, request: makeMachineRequest({ nodeOnly: true }) }), /NoMachineApi/);
 });
 
+test('what somebody has asked for by itself goes on when an event is over that was announced meanwhile', () => {
+  for (const state of ['Cancelled', 'Completed'] as const) {
+    const asked = { independent: true, events: [makeEvent({ kind: 'reboot', state })] };
+    assert.equal(decided({ request: makeMachineRequest(asked) }).begins?.strategy, 'Replace', 'nor is a reboot an answer to it');
+    const history = { phase: 'Surging', startedAt: at(-60), strategy: 'ReplaceWithSurge' } as const;
+    assert.match(says({ request: makeMachineRequest({ ...asked, history }) }), /^Surging/);
+    const held = { phase: 'Drained', startedAt: at(-60), drainedAt: at(-30), strategy: 'Drain' } as const;
+    const child = makeChild('Drained');
+    assert.equal(says({ request: makeMachineRequest({ ...asked, strategy: 'Drain', history: held }), child }), 'Drained EventPending');
+  }
+});
+
 describe('what there is no point in', () => {
   test('a machine that is gone', () => {
     assert.equal(says({ machine: undefined }), 'Cancelled MachineGone');

@@ -31,7 +31,8 @@ export const strategyOf = (snapshot: MachineSnapshot): { readonly strategy: Mach
   const { request } = snapshot;
   const chosen = request.history.strategy ?? request.strategy;
   const pending = request.events.filter(isPending);
-  const strategy = chosen ?? defaultStrategy(pending.length > 0 ? pending : request.events);
+  const events = pending.length > 0 ? pending : request.events;
+  const strategy = chosen ?? defaultStrategy(request.independent ? [] : events);
   if (request.history.strategy !== undefined) return { strategy };
   const found = obstacle(snapshot, strategy);
   if (found === undefined) return { strategy };
@@ -62,9 +63,9 @@ export const answered = (snapshot: MachineSnapshot): readonly MachineEvent[] => 
   return isOutgrown(snapshot) ? events.filter(event => !isPending(event) || defaultStrategy([event]) !== 'Replace') : events;
 };
 
-/** How those events have ended; undefined as long as one is pending, or where nothing was announced at all. */
+/** How those events have ended; undefined as long as one is pending, or where the request is not an answer to any. */
 export const ended = (snapshot: MachineSnapshot): EventState | undefined => {
   const events = answered(snapshot);
-  if (snapshot.request.events.length === 0 || events.some(isPending)) return undefined;
+  if (snapshot.request.independent || events.some(isPending)) return undefined;
   return events.every(({ state }) => state === 'Cancelled') ? 'Cancelled' : 'Completed';
 };

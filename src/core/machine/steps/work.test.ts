@@ -54,6 +54,13 @@ describe('a machine more, before the node is emptied', () => {
         'Draining Drain: create the maintenance of the node',
       );
     });
+    test('a machine that its cloud has stopped already is none of those that are waited for', () => {
+      const stopped = { ...whole, surged: [larger], node: makeNode() };
+      assert.equal(surge(stopped), 'Draining Drain: create the maintenance of the node');
+      assert.equal(surge({ ...stopped, replacement: replacement(2, larger) }), 'Surging Replacement: ', 'the one that was added is');
+      const failed = { ...replacement(2, larger), failed: [makeMachine({ api: 'capi', createdAt: at(-999) })] };
+      assert.equal(surge({ ...stopped, replacement: failed }), 'Surging Replacement: ', 'it is not counted twice');
+    });
     test('not again for one that is on its way out, nor for one that is gone', () => {
       assert.match(surge({ machine: { ...capi, deleting: true } }), /^Draining/);
       assert.match(surge(whole, { deletionIssued: true }), /^Draining/);

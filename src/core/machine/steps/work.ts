@@ -18,6 +18,8 @@ const surging = (message: string, writes: NonNullable<MachineDecision['writes']>
   writes,
 });
 
+const hasReadyNode = ({ node }: MachineSnapshot): boolean => node !== undefined && isReady(node);
+
 /**
  * Machines that were there before the work began and have failed by themselves: their sets do not replace them, and they are not what the work waits for.
  * One that was made since and has failed is.
@@ -35,6 +37,13 @@ const readyText = (replacement: ReplacementSet, request: MachineRequest): string
   return `${set.kind} ${set.name} has ${ready} of ${set.replicas} machines with a node that is Ready${besides}`;
 };
 
+/** The same, whatever the machine itself is like that is to be replaced: its cloud may have stopped it already. */
+const isCompleteBeside = (machine: Machine, replacement: ReplacementSet, snapshot: MachineSnapshot): boolean => {
+  const others = { ...replacement, failed: replacement.failed.filter(({ uid }) => uid !== machine.uid) };
+  const own = hasReadyNode(snapshot) ? 0 : 1;
+  return isComplete({ ...others, ready: replacement.ready + own }, snapshot.request);
+};
+
 const isHooked = ({ preDrainHooks }: Machine): boolean => preDrainHooks.some(({ name }) => name === hookName);
 
 /** Cluster API counts a machine that is being deleted, so its set has to be made larger by one. */
@@ -48,7 +57,7 @@ const surgeByScale = (snapshot: MachineSnapshot, replacement: ReplacementSet): M
   const [set] = surged;
   if (set === undefined)
     return surging(`Adding a machine to ${replacement.set.kind} ${replacement.set.name}`, [scaleWrite(replacement.set, request, 1)]);
-  return isComplete(replacement, request)
+  return isCompleteBeside(machine, replacement, snapshot)
     ? undefined
     : surging(`Waiting for the machine that was added: ${readyText(replacement, request)}`);
 };
@@ -76,8 +85,6 @@ export const surge: MachineStep = snapshot => {
 
 /** Seconds past its deadline after which a machine that its cloud wanted back and whose node is silent counts as lost. */
 const lostAfter = 30;
-
-const hasReadyNode = ({ node }: MachineSnapshot): boolean => node !== undefined && isReady(node);
 
 const isLost = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean => {
   const deadline = deadlineFor(snapshot);

@@ -1,0 +1,134 @@
+import type { JsonObject } from '../../../src/core/json.ts';
+import type { Dice } from './dice.ts';
+import type { NodePlan, StoryPlan } from './story.ts';
+import { timeAt } from './times.ts';
+
+/** The MaintenancePlans of a story. */
+
+/** What all plans select. */
+const allButTheFirst = { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'NotIn', values: ['n0'] }] };
+
+const podSpec = { containers: [{ name: 'work', image: 'example.test/work:1' }] };
+
+/** Work that pods do, nodes that are got ready before, and a gate over budgets. */
+const workOf = (dice: Dice): JsonObject => ({
+  ...(dice.is(60) && { work: { job: { podSpec, rebootsNode: dice.is(50), timeoutSeconds: 120, attempts: dice.whole(1, 2) } } }),
+  ...(dice.is(30) && { prepare: { job: { podSpec, timeoutSeconds: 90 } } }),
+  ...(dice.is(30) && { gates: [{ name: 'healthy', workloads: {}, forSeconds: dice.of([0, 10]) }] }),
+});
+
+/** In which order, and how many at once. */
+const paceOf = (dice: Dice): JsonObject => ({
+  ...(dice.is(30) && { stages: [{ name: 'first', limit: 1, soakSeconds: dice.of([0, 15]) }] }),
+  ...(dice.is(30) && { order: { by: dice.of([['Zone', 'Name'], ['Age'], ['Name']]) } }),
+  ...(dice.is(20) && {
+    hooks: [{ name: 'told', at: dice.of(['BeforeNode', 'AfterNode', 'BeforeStage']), job: { podSpec }, onFailure: 'Continue' }],
+  }),
+  ...(dice.is(30) && { halt: { consecutive: 0, inFirstStage: 0, maxFailures: '100%' } }),
+});
+
+const planConcurrency = (dice: Dice): JsonObject => ({
+  maxInFlight: dice.of<number | string>([1, 2, 3, '50%']),
+  ...(dice.is(60) && { maxUnavailable: dice.of<number | string>([1, 2, '34%', '50%', '67%']) }),
+  ...(dice.is(20) && { perTopology: [{ key: 'topology.kubernetes.io/zone', maxUnavailable: 1 }] }),
+  ...(dice.is(15) && { ramp: { start: 1, factor: 2 } }),
+  foreignCordon: dice.of(['Wait', 'TakeFirst', 'Skip']),
+});
+
+/** Somebody changes the plan while it runs: its work, its limits, or whether it goes on. */
+const planEditsOf = (dice: Dice, faultyMs: number): StoryPlan['edits'] => {
+  if (!dice.is(40)) return [];
+  const other = { containers: [{ name: 'work', image: 'example.test/work:2' }] };
+  const atMs = dice.share() * faultyMs;
+  const spec = dice.of<() => JsonObject>([
+    () => ({ work: { job: { podSpec: other, rebootsNode: dice.is(50), timeoutSeconds: 120 } } }),
+    () => ({ work: { none: {} } }),
+    () => ({ concurrency: planConcurrency(dice) }),
+    () => ({ paused: true }),
+    () => ({ runID: '2' }),
+    () => ({ retries: [{ name: '*', before: timeAt(atMs) }] }),
+    () => ({ skipNodes: [{ name: 'n1', reason: 'it is broken' }] }),
+  ])();
+  const goesOn = spec['paused'] === true ? [{ atMs: atMs + dice.share() * (faultyMs - atMs), spec: { paused: false } }] : [];
+  return [{ atMs, spec }, ...goesOn];
+};
+
+/** A pause that ends by itself. */
+const pauseOf = (dice: Dice, faultyMs: number): StoryPlan['edits'][number] => {
+  const atMs = dice.share() * faultyMs;
+  return { atMs, spec: { pause: { reason: 'a release', until: timeAt(atMs + dice.share() * faultyMs) } } };
+};
+
+/** Drawn last, so that the rest of the plans is the same with it and without. */
+const withMore = (dice: Dice, faultyMs: number, plans: readonly StoryPlan[]): readonly StoryPlan[] =>
+  plans.map(plan => ({
+    ...plan,
+    spec: { ...plan.spec, ...(dice.is(50) && { onDelete: 'FinishNodes' }) },
+    edits: [...plan.edits, ...(dice.is(20) ? [pauseOf(dice, faultyMs)] : [])],
+  }));
+
+/** Of a node that somebody has to decide about, a story would wait for ever. */
+const template = { maintenance: { drain: { force: true, deleteEmptyDirData: true } } };
+
+/** One of three stories has plans, of dice of their own: the rest is the same with them and without. */
+export const plansOf = (dice: Dice, faultyMs: number): readonly StoryPlan[] =>
+  dice.is(33)
+    ? withMore(
+        dice,
+        faultyMs,
+        dice.times(dice.whole(1, 2), index => ({
+          name: `plan-${index}`,
+          atMs: dice.share() * faultyMs * 0.5,
+          spec: {
+            nodeSelector: allButTheFirst,
+            work: { none: {} },
+            template,
+            soakSeconds: dice.of([0, 5, 20]),
+            controlPlane: 'AsSelected',
+            concurrency: planConcurrency(dice),
+            ...(dice.is(40) && { onFailure: { drainStuck: { afterSeconds: 60, times: 1 } } }),
+            ...workOf(dice),
+            ...paceOf(dice),
+          },
+          edits: planEditsOf(dice, faultyMs),
+          ...(dice.is(20) && { deleteAtMs: dice.share() * faultyMs }),
+        })),
+      )
+    : [];
+
+/** Every other story with machines has a plan that replaces them. Nodes without a machine, which nothing would replace, are skipped. */
+export const replacementOf = (dice: Dice, nodes: readonly NodePlan[], faultyMs: number): readonly StoryPlan[] => {
+  if (!dice.is(50)) return [];
+  const atMs = dice.share() * faultyMs * 0.5;
+  const pausedAtMs = dice.share() * faultyMs;
+  const pause = [
+    { atMs: pausedAtMs, spec: { paused: true } },
+    { atMs: pausedAtMs + dice.share() * (faultyMs - pausedAtMs), spec: { paused: false } },
+  ];
+  const edit = dice.of<() => StoryPlan['edits']>([
+    () => [],
+    () => pause,
+    () => [{ atMs: dice.share() * faultyMs, spec: { concurrency: planConcurrency(dice) } }],
+    () => [{ atMs: dice.share() * faultyMs, spec: { runID: '2' } }],
+    () => [{ atMs: dice.share() * faultyMs, spec: { work: { none: {} } } }],
+  ]);
+  return [
+    {
+      name: 'replacement',
+      atMs,
+      spec: {
+        nodeSelector: allButTheFirst,
+        skipNodes: nodes.map(({ name }) => ({ name, reason: 'it has no machine' })),
+        controlPlane: 'AsSelected',
+        concurrency: planConcurrency(dice),
+        // For when its work is edited into another.
+        template,
+        work: { replace: { strategy: dice.of(['Replace', 'ReplaceWithSurge']) } },
+        ...(dice.is(50) && { onDelete: 'FinishNodes' }),
+        ...paceOf(dice),
+      },
+      edits: edit(),
+      ...(dice.is(20) && { deleteAtMs: dice.share() * faultyMs }),
+    },
+  ];
+};
