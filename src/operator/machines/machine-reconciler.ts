@@ -2,7 +2,7 @@ import { type JsonObject, mergePatch } from '../../core/json.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { decideMachine } from '../../core/machine/decide.ts';
 import { deadlineOf } from '../../core/machine/event.ts';
-import { readMachine, readMachineSet } from '../../core/machine/machine.ts';
+import { type Machine, readMachine, readMachineSet } from '../../core/machine/machine.ts';
 import { isOver, type MachineRequest } from '../../core/machine/request.ts';
 import type { MachineDecision, MachineLimits } from '../../core/machine/snapshot.ts';
 import { announce, pathOfRequest } from '../../core/machine/writes.ts';
@@ -16,6 +16,7 @@ import type { Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import { type CacheUpdater, cacheUpdaterOf, isAbout, isRemoved, objectPath } from '../write/cache-updater.ts';
 import { DecisionWriter } from '../write/decision-writer.ts';
+import { UncertainWrites } from '../write/uncertain-writes.ts';
 import { Writer } from '../write/writer.ts';
 import { machineOf, snapshotOf } from './gather.ts';
 import { MachineCache, type MachineChanges } from './machine-cache.ts';
@@ -50,7 +51,7 @@ export class MachineReconciler {
   #acting = false;
 
   constructor(options: MachinesOptions, told: Pick<MachineChanges, 'source' | 'notice' | 'complete'>) {
-    const { api, recorder, meter, fence, log, clock } = options;
+    const { clock } = options;
     this.#options = options;
     this.defects = new Defects(options);
     this.machines = new MachineCache({
@@ -60,10 +61,7 @@ export class MachineReconciler {
         maintenance: request => this.#changed(request),
         // Nothing waits for it, and the writer never rejects.
         foreign: request => void this.#tell(request, 'ForeignNamespace', options.namespaces.remedy),
-        machine: machine => {
-          this.#touch(request => request.machineName === machine.name || isUnderWay(request));
-          options.changed?.();
-        },
+        machine: machine => this.#machineChanged(machine),
         set: () => this.#touch(isUnderWay),
         complete: () => {
           this.everything();
@@ -73,10 +71,11 @@ export class MachineReconciler {
       },
     });
     this.cacheUpdater = this.#cacheUpdater();
-    this.writer = new Writer({ api, cacheUpdater: this.cacheUpdater, recorder, meter, fence, log, clock });
+    this.writer = new Writer({ ...options, cacheUpdater: this.cacheUpdater });
     this.#decisions = new DecisionWriter({
       writer: this.writer,
       clock,
+      uncertainWrites: new UncertainWrites({ ...options, cacheUpdater: this.cacheUpdater, stores: ['machineMaintenances'] }),
       stored: key => this.#queue.add(key),
       again: (key, at) => this.#queue.addAt(key, at),
     });
@@ -127,6 +126,11 @@ export class MachineReconciler {
     this.#touch(request => name === request.status['maintenanceName'] || name.endsWith(`-${request.uid}`));
   }
 
+  #machineChanged({ name }: Machine): void {
+    this.#touch(request => request.machineName === name || isUnderWay(request));
+    this.#options.changed?.();
+  }
+
   /** One that begins or ends may let others have their turn. */
   #changed(request: MachineRequest): void {
     this.#queue.add(request.key);
@@ -144,6 +148,7 @@ export class MachineReconciler {
   async #pass(key: string): Promise<void> {
     const { fence, cache } = this.#options;
     if (!this.#acting || !fence.mayAct() || cache.unsynced.length > 0 || this.machines.unsynced.length > 0) return;
+    if (!(await this.#decisions.settled(key)) || !this.#acting || !fence.mayAct()) return;
     const request = this.machines.requests.get(key);
     if (request !== undefined) await this.#carryOut(request);
   }

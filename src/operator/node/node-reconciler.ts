@@ -87,7 +87,7 @@ export class NodeReconciler {
       options,
     });
     const cacheUpdater = cacheUpdaterOf(this.cache, adapters);
-    this.#uncertainWrites = new UncertainWrites(api, cacheUpdater, log);
+    this.#uncertainWrites = new UncertainWrites({ api, cacheUpdater, log, stores: ['nodes', 'leases'] });
     this.#writer = new Writer({ api, cacheUpdater, recorder, meter, fence, log, clock });
   }
 

@@ -16,6 +16,7 @@ import type { Change, Monitoring, Overview, Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import type { CacheUpdater } from '../write/cache-updater.ts';
 import { DecisionWriter } from '../write/decision-writer.ts';
+import { UncertainWrites } from '../write/uncertain-writes.ts';
 import { Writer } from '../write/writer.ts';
 import { type PlanExpressions, planExpressions } from './expressions.ts';
 import { GateObjects } from './gate-objects.ts';
@@ -87,7 +88,8 @@ export class PlanReconciler {
     });
     this.#gateObjects = new GateObjects(options.watcher, () => this.everything());
     this.#gateQueries = new GateQueries({ clock, monitoring: options.monitoring, changed: () => this.#gatesChanged(['promql', 'alerts']) });
-    this.#writer = new Writer({ ...options, cacheUpdater: planCacheUpdater(this.plans, options, change => this.#learned(change)) });
+    const cacheUpdater = planCacheUpdater(this.plans, options, change => this.#learned(change));
+    this.#writer = new Writer({ ...options, cacheUpdater });
     this.#inputs = {
       plans: this.plans,
       cache,
@@ -101,6 +103,7 @@ export class PlanReconciler {
     this.#decisions = new DecisionWriter({
       writer: this.#writer,
       clock,
+      uncertainWrites: new UncertainWrites({ ...options, cacheUpdater, stores: ['plans'] }),
       stored: () => this.everything(),
       again: (name, at) => this.#queue.addAt(name, at),
     });
@@ -215,6 +218,7 @@ export class PlanReconciler {
   async #pass(name: string): Promise<void> {
     const { fence, cache, machines } = this.#options;
     if (!this.#acting || !fence.mayAct() || cache.unsynced.length > 0 || this.plans.unsynced.length > 0) return;
+    if (!(await this.#decisions.settled(name)) || !this.#acting || !fence.mayAct()) return;
     const plan = this.plans.plans.get(name);
     if (plan === undefined) return;
     if (machines.cache.unsynced.length > 0 && asksForMachines(plan, this.#expressionsOf(plan))) return;

@@ -20,7 +20,12 @@ const bench = (response: (path: string) => ApiResponse | Error) => {
     },
   };
   return {
-    uncertainWrites: new UncertainWrites(api, { learn: ({ path }, body) => void learned.push([path, body]) }, silentLog),
+    uncertainWrites: new UncertainWrites({
+      api,
+      cacheUpdater: { learn: ({ path }, body) => void learned.push([path, body]) },
+      log: silentLog,
+      stores: ['nodes', 'leases'],
+    }),
     asked,
     learned,
   };

@@ -11,48 +11,52 @@ const pathOf = ({ method, path, body }: Write): string => {
   return method === 'POST' ? `${path}/${encodeURIComponent(name)}` : objectPath(path);
 };
 
+type Options = {
+  readonly api: Api;
+  readonly cacheUpdater: CacheUpdater;
+  readonly log: Log;
+  /** Only what is decided by matters: what is merely said is said again. */
+  readonly stores: readonly Write['store'][];
+};
+
 /**
  * Writes of which nobody knows whether they were made: their answer was lost. A hold that was released without our knowing would be taken
- * for one that is still there, for as long as the watch is behind. So what they change is read again, from the store itself, before anything is
- * decided about the node.
+ * for one that is still there, and a beginning that others have to wait for would not be seen, for as long as the watch is behind. So what they
+ * change is read again, from the store itself, before anything more is decided. `about`: the node, or whatever else is decided about together.
  */
 export class UncertainWrites {
   readonly #writes = new Map<string, readonly Write[]>();
-  readonly #api: Api;
-  readonly #cacheUpdater: CacheUpdater;
-  readonly #log: Log;
+  readonly #options: Options;
 
-  constructor(api: Api, cacheUpdater: CacheUpdater, log: Log) {
-    this.#api = api;
-    this.#cacheUpdater = cacheUpdater;
-    this.#log = log;
+  constructor(options: Options) {
+    this.#options = options;
   }
 
-  /** Only what a node is held by matters: what is said of it is said again. */
-  add(nodeName: string, write: Write): void {
-    if (write.store === 'nodes' || write.store === 'leases') this.#writes.set(nodeName, [...(this.#writes.get(nodeName) ?? []), write]);
+  add(about: string, write: Write): void {
+    if (this.#options.stores.includes(write.store)) this.#writes.set(about, [...(this.#writes.get(about) ?? []), write]);
   }
 
-  /** Whether everything about the node is as it is known to be. What cannot be read is asked for again the next time. */
-  async settle(nodeName: string): Promise<boolean> {
-    const writes = this.#writes.get(nodeName);
+  /** Whether everything about it is as it is known to be. What cannot be read is asked for again the next time. */
+  async settle(about: string): Promise<boolean> {
+    const writes = this.#writes.get(about);
     if (writes === undefined) return true;
-    const settled = await Promise.all(writes.map(write => this.#read(write, nodeName)));
+    const settled = await Promise.all(writes.map(write => this.#read(write, about)));
     const left = writes.filter((_, index) => settled[index] !== true);
-    if (left.length === 0) this.#writes.delete(nodeName);
-    else this.#writes.set(nodeName, left);
+    if (left.length === 0) this.#writes.delete(about);
+    else this.#writes.set(about, left);
     return left.length === 0;
   }
 
-  async #read(write: Write, nodeName: string): Promise<boolean> {
+  async #read(write: Write, about: string): Promise<boolean> {
+    const { api, cacheUpdater, log } = this.#options;
     try {
-      const { status, body } = await this.#api.call({ method: 'GET', path: pathOf(write), priority: 'vital', timeoutMs: 10_000 });
-      if (status === 200) this.#cacheUpdater.learn({ ...write, method: 'PATCH' }, body);
-      // A node that is gone is told by the watch; a lease may have come and gone before it came so far.
-      else if (status === 404 && write.store === 'leases') this.#cacheUpdater.learn({ ...write, path: pathOf(write) }, undefined);
+      const { status, body } = await api.call({ method: 'GET', path: pathOf(write), priority: 'vital', timeoutMs: 10_000 });
+      if (status === 200) cacheUpdater.learn({ ...write, method: 'PATCH' }, body);
+      // Of a node that is gone the watch tells; a lease may have come and gone before it came so far.
+      else if (status === 404 && write.store === 'leases') cacheUpdater.learn({ ...write, path: pathOf(write) }, undefined);
       return status === 200 || status === 404;
     } catch (error) {
-      this.#log.debug('failed to read a write back; retrying', { node: nodeName, path: write.path, error });
+      log.debug('failed to read a write back; retrying', { about, path: write.path, error });
       return false;
     }
   }

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Write } from '../../core/maintenance/decision.ts';
+import { at } from '../../core/testing/make.ts';
+import { silentLog } from '../../support/log.ts';
+import { DecisionWriter } from './decision-writer.ts';
+import { UncertainWrites } from './uncertain-writes.ts';
+import type { WriteOutcome } from './writer.ts';
+
+const path = '/apis/drydock.dev/v1alpha1/maintenanceplans/p1';
+const begin: Write = { what: 'begin', method: 'PATCH', path: `${path}/status`, body: {}, store: 'plans', announce: [] };
+const next: Write = { ...begin, what: 'next' };
+
+const bench = (outcomes: readonly WriteOutcome[]) => {
+  const [left, written, asked, learned, turns] = [[...outcomes], [] as string[], [] as string[], [] as unknown[], [] as string[]];
+  const readable = { on: true };
+  const call = async ({ path: of }: { readonly path: string }) => {
+    asked.push(of);
+    return readable.on ? { status: 200, headers: {}, body: 'as it is' } : { status: 503, headers: {}, body: {} };
+  };
+  const write = async ({ what }: Write): Promise<WriteOutcome> => {
+    written.push(what);
+    return left.shift() ?? { result: 'stored' };
+  };
+  const decisions = new DecisionWriter({
+    writer: { write },
+    clock: { now: () => at(0) },
+    uncertainWrites: new UncertainWrites({
+      api: { call },
+      cacheUpdater: { learn: (_write, body) => void learned.push(body) },
+      log: silentLog,
+      stores: ['plans'],
+    }),
+    stored: key => void turns.push(`${key} at once`),
+    again: (key, until) => void turns.push(`${key} ${until.epochMilliseconds - at(0).epochMilliseconds} ms`),
+  });
+  return { decisions, written, asked, learned, turns, readable };
+};
+
+test('one write after the other, and none after one that was not stored; pauses double', async () => {
+  const { decisions, written, turns } = bench([{ result: 'stored' }, { result: 'stored' }, { result: 'conflict' }, { result: 'conflict' }]);
+  await decisions.write('p1', 'n1', [begin, next]);
+  await decisions.write('p1', 'n1', [begin, next]);
+  await decisions.write('p1', 'n1', [begin, next]);
+  assert.deepEqual(written, ['begin', 'next', 'begin', 'begin']);
+  assert.deepEqual(turns, ['p1 at once', 'p1 50 ms', 'p1 100 ms']);
+});
+
+test('when the answer to a write is lost, it is read back before anything more is decided, of any object', async () => {
+  const { decisions, asked, learned, turns, readable } = bench([
+    { result: 'refused', message: 'the connection broke', until: at(9), mayBeMade: true },
+  ]);
+  await decisions.write('p1', 'n1', [begin]);
+  readable.on = false;
+  assert.equal(await decisions.settled('p2'), false);
+  readable.on = true;
+  assert.equal(await decisions.settled('p2'), true);
+  assert.deepEqual([asked, learned], [[path, path], ['as it is']]);
+  assert.equal(await decisions.settled('p1'), true);
+  assert.equal(asked.length, 2, 'it is known by then');
+  assert.deepEqual(turns, ['p1 9000 ms', 'p2 50 ms']);
+});
+
+test('what the server has refused was not made: nothing is read', async () => {
+  const { decisions, asked } = bench([{ result: 'refused', message: 'it is forbidden', until: at(9) }]);
+  await decisions.write('p1', 'n1', [begin]);
+  assert.equal(await decisions.settled('p2'), true);
+  assert.deepEqual(asked, []);
+  assert.equal(decisions.withTrouble('p1', { message: 'Waiting' }).message, 'Waiting; refused so far: it is forbidden');
+});
