@@ -314,7 +314,9 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     );
     await until(
       'all pods to be ready',
-      async () => (await podsOn(api, name)).filter(({ status }) => status.phase === 'Running').length >= 4,
+      async () =>
+        (await podsOn(api, name)).filter(({ metadata, status }) => metadata.namespace === 'shop' && status.phase === 'Running').length ===
+        4,
     );
 
     const [port = 0] = await freePorts(1);

@@ -419,6 +419,14 @@ test('a collection that does not exist is told as failing with 404 and looked fo
   assert.equal(Math.max(...waits) <= 10_000, true, `waits ${waits.join(', ')}`);
 });
 
+test('after a watch that was refused with 403, or 404, everything is listed anew: whoever was told that it cannot be read is told that it can', async () => {
+  for (const code of [403, 404]) {
+    await using it = await follow([lists(10, pod('a', 5))], [refuses(code, 'Refused'), says([])]);
+    await until('the second list', () => it.told.lists.length === 2);
+    assert.deepEqual([it.told.lists, it.told.problems.map(problem => problem.status)], [['ns/a@10', 'ns/a@10'], [code]]);
+  }
+});
+
 test('metadata only: asks for it in list and watch', async () => {
   await using it = await follow([lists(10)], [says([])], { metadataOnly: true });
   await until('the watch', () => it.script.watches.length === 1);

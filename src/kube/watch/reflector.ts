@@ -167,7 +167,8 @@ class Reflector<T extends CachedObject> {
 
   #refused(verb: 'list' | 'watch', statusError: StatusError, headers: ApiResponse['headers']): Step {
     const why = `cannot ${verb}: ${statusError.message}`;
-    if (statusError.about !== 'other') this.#version = undefined;
+    // What may not be read any more is listed when it may be again: that list tells that it is known.
+    if (statusError.about !== 'other' || statusError.status === 403) this.#version = undefined;
     if (statusError.about === 'version' && statusError.status !== 400) return { kind: 'again', why };
     const wait = retryAfterMs(headers['retry-after'], this.#options.clock.now());
     return { kind: 'failed', why, status: statusError.status, retryAfterMs: wait };

@@ -75,6 +75,39 @@ test('that all has been read is told when the last has been, and not again when 
   stop.abort();
 });
 
+test('what was read and may not be read for a while is known again when it is listed again, and that is told', async () => {
+  const handlers: Pick<WatchHandler<never>, 'synced' | 'listed' | 'failing'>[] = [];
+  const told: string[] = [];
+  const informers = new InformerSet({
+    watcher: { watch: async (_collection, _project, handler) => void handlers.push(handler) },
+    log: new Lines(),
+    lacks: (_name, status) => (status === 404 ? 'missing' : 'withheld'),
+    complete: () => told.push('complete'),
+  });
+  await informers.follow(
+    'things',
+    { path: '/x' },
+    () => undefined,
+    () => {},
+    new AbortController().signal,
+  );
+  const [handler] = handlers;
+  assert.ok(handler);
+  const listed = (): void => handler.listed?.({ keys: new Set(), version: '1' });
+  listed();
+  handler.synced();
+  assert.deepEqual([informers.isKnown('things'), told], [true, ['complete']]);
+  for (const status of [403, 404]) {
+    told.length = 0;
+    handler.failing?.({ message: 'it is refused', status, retryInMs: 1 });
+    assert.deepEqual([informers.isKnown('things'), told], [false, []]);
+    listed();
+    assert.deepEqual([informers.isKnown('things'), told], [true, ['complete']]);
+    listed();
+    assert.deepEqual(told, ['complete'], 'nothing new');
+  }
+});
+
 test('what only answers to our own writes have told of is removed when a complete list does not hold it', async () => {
   type Thing = { readonly key: string; readonly uid: string; readonly resourceVersion: string };
   const handlers: WatchHandler<Thing>[] = [];

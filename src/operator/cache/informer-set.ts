@@ -71,10 +71,14 @@ export class InformerSet {
     this.#unsynced.add(name);
     const handler: WatchHandler<T> = {
       changed,
-      synced: () => this.#synced(name),
+      synced: () => {
+        this.#readable(name);
+        this.#done(name);
+      },
       failing: problem => this.#failing(name, problem),
       listed: list => {
         for (const object of unseen(list)) changed({ type: 'removed', object });
+        this.#readable(name);
       },
     };
     await this.#watcher.watch(collection, project, handler, signal);
@@ -109,10 +113,12 @@ export class InformerSet {
     }
   }
 
-  #synced(name: string): void {
-    this.#withheld.delete(name);
-    if (this.missing.delete(name)) this.#log.info('kind is served now', { kind: name });
-    this.#done(name);
+  /** It has been read completely, for the first time or again: an API server that has just begun refuses what it allows a second later. */
+  #readable(name: string): void {
+    const wasMissing = this.missing.delete(name);
+    if (!this.#withheld.delete(name) && !wasMissing) return;
+    this.#log.info(wasMissing ? 'kind is served now' : 'allowed to read a collection now', { collection: name });
+    if (this.#unsynced.size === 0) this.#complete();
   }
 
   #done(name: string): void {

@@ -30,8 +30,8 @@ const isOver = (plan: Stored): boolean => inFlight(plan).length === 0 && ['Compl
 /** Since when nodes are out of service, by their names. */
 class Outages {
   readonly #since = new Map<string, number>();
-  /** When nodes were removed: the operator may count them for a while. */
-  #removed: readonly number[] = [];
+  /** When nodes were removed, by their names: the operator may count them for a while. */
+  readonly #removed = new Map<string, number>();
   readonly #around: Around;
 
   constructor(around: Around) {
@@ -40,16 +40,17 @@ class Outages {
 
   changed({ type, object }: StoreChange): void {
     const { name } = object.metadata;
-    if (type === 'removed') this.#removed = [...this.#removed, this.#around.nowMs()].slice(-50);
+    if (type === 'removed') this.#removed.set(name, this.#around.nowMs());
     if (type === 'removed' || !isOut(object)) this.#since.delete(name);
     else if (!this.#since.has(name)) this.#since.set(name, this.#around.nowMs());
   }
 
-  /** Of how many nodes a percent may be: all plans of a story select every node but the first. */
-  get selected(): number {
+  /** Of how many nodes a percent may be: all plans of a story select every node but the first. One that is being replaced counts when it is gone, too. */
+  selectedBy(plan: Stored): number {
     const { store, nowMs, staleMs } = this.#around;
-    const recently = this.#removed.filter(at => nowMs() - at <= staleMs()).length;
-    return store.list('nodes').length - 1 + recently;
+    const recently = [...this.#removed].flatMap(([name, at]) => (nowMs() - at <= staleMs() ? [name] : []));
+    const gone = [...new Set([...recently, ...inFlight(plan)])].filter(name => store.get('nodes', '', name) === undefined);
+    return store.list('nodes').length - 1 + gone.length;
   }
 
   /** For so long that the operator has to know it. */
@@ -94,14 +95,13 @@ const limitsChecker =
     // A node that is out already costs nothing; two plans share its drain.
     const isShared = all.some(other => other.metadata.name !== name && inFlight(other).includes(node));
     if (begun === undefined || isOut(begun) || isShared) return;
-    const { selected } = outages;
     const others = store.list('nodes').filter(({ metadata }) => metadata.name !== node && outages.isKnown(metadata.name));
     const out = new Set([...all.flatMap(inFlight), ...others.map(({ metadata }) => metadata.name)]);
     out.delete('n0');
-    const most = resolved(at(object, 'spec', 'concurrency', 'maxInFlight') ?? 1, selected);
+    const most = resolved(at(object, 'spec', 'concurrency', 'maxInFlight') ?? 1, outages.selectedBy(object));
     if (inFlight(object).length > most) fail('plans', `plan ${name} has ${inFlight(object).length} in flight, and allows ${most}`);
     for (const plan of all.filter(one => !isOver(one))) {
-      const limit = allowed.of(plan, name, selected);
+      const limit = allowed.of(plan, name, outages.selectedBy(plan));
       // A node that is gone is none of its nodes, unless it has begun with it.
       const ofPlan = [...out].filter(one => store.get('nodes', '', one) !== undefined || inFlight(plan).includes(one));
       if (ofPlan.length > limit)

@@ -54,6 +54,11 @@ export class Collections {
         this.#heard(what);
         this.#changed();
       },
+      // Also after a refusal: nothing else may be told of a collection in which nothing changes.
+      listed: () => {
+        this.#heard(what);
+        this.#changed();
+      },
       failing: ({ message, status, retryInMs }) => {
         this.#loading.delete(what);
         if (mayLack !== true || status !== 404) return this.#troubles.failing(what, message, retryInMs);
