@@ -36,7 +36,7 @@ export class InformerSet {
   readonly #lacks: (name: string, status: number) => MissingReason | undefined;
   readonly #complete: () => void;
 
-  /** `lacks` says which collections can be done without; `complete` is told whenever the last that was waited for has been read. */
+  /** `lacks` says which collections can be done without; `complete` is told whenever the last that was waited for has been read, and when what can be read changes after that. */
   constructor(options: {
     readonly watcher: Watcher;
     readonly log: Log;
@@ -118,6 +118,11 @@ export class InformerSet {
     const wasMissing = this.missing.delete(name);
     if (!this.#withheld.delete(name) && !wasMissing) return;
     this.#log.info(wasMissing ? 'kind is served now' : 'allowed to read a collection now', { collection: name });
+    this.#readableChanged();
+  }
+
+  /** What was known is not any more, or the other way round. */
+  #readableChanged(): void {
     if (this.#unsynced.size === 0) this.#complete();
   }
 
@@ -137,6 +142,7 @@ export class InformerSet {
     known.add(name);
     if (reason === 'missing') this.#log.info('kind is not installed in this cluster; it is reconciled as soon as it is', { kind: name });
     else this.#log.warn('not allowed to read a collection; continuing without it', { collection: name, error: message });
-    this.#done(name);
+    if (this.#unsynced.has(name)) this.#done(name);
+    else this.#readableChanged();
   }
 }
