@@ -8,6 +8,7 @@ import { freePorts } from '../control-plane/processes/ports.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { operatorsOn } from '../operator/harness/harness.ts';
 import { operatorUsers } from '../operator/harness/shipped.ts';
+import { removeWebhook } from '../operator/harness/webhook-address.ts';
 import { sectionOf } from '../predecessors/guide.ts';
 import { type Block, blocksOf, documents, root, typedIn } from './blocks.ts';
 import { freshClone } from './clone.ts';
@@ -56,8 +57,7 @@ const tryBlock = async (session: Session, block: Block): Promise<void> => {
   }
   const { code, stdout, stderr } = await session.run(block);
   // Nothing leads to the Services of this control plane: the webhook could not be reached.
-  if (/drydock install .*--apply/.test(block.text))
-    await controlPlane.kubectl(['delete', 'validatingwebhookconfiguration', 'drydock', '--ignore-not-found']);
+  if (/drydock install .*--apply/.test(block.text)) await removeWebhook(controlPlane.api);
   assert.equal(code, 0, `${block.place} ended with ${code}:\n${block.text}\n${stdout}${stderr}`);
   if (block.language === 'console') assertHeads(block, stdout);
 };

@@ -12,6 +12,7 @@ import { until } from '../control-plane/wait.ts';
 import { operatorsOn } from '../operator/harness/harness.ts';
 import { maintenance, untilMaintenance } from '../operator/harness/look.ts';
 import { drydock, operatorUsers } from '../operator/harness/shipped.ts';
+import { removeWebhook } from '../operator/harness/webhook-address.ts';
 
 /** drydock check, version and support-bundle: what somebody has who runs an installation. */
 
@@ -106,8 +107,7 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
       metadata: { name: 's' },
       stringData: { a: secret },
     });
-    // Nothing routes from this API server to a Service.
-    await api.delete('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/drydock');
+    await removeWebhook(api);
     await create(api, maintenance('n2', { drain: { force: true, deleteEmptyDirData: true } }));
     await untilMaintenance(api, 'n2', 'Drained');
     await create(api, {

@@ -29,7 +29,7 @@ import { until, waitFor } from '../control-plane/wait.ts';
 import { operatorsOn } from '../operator/harness/harness.ts';
 import { attachment, maintenance, maintenancePath, remove, storage, untilMaintenance } from '../operator/harness/look.ts';
 import { drydock, forbiddenCalls, operatorUsers } from '../operator/harness/shipped.ts';
-import { callWebhookAt } from '../operator/harness/webhook-address.ts';
+import { callWebhookAt, removeWebhook } from '../operator/harness/webhook-address.ts';
 
 const people = { viewer: [], editor: [], drainer: [] } as const;
 const started = await startControlPlane({ audit: true, users: { ...operatorUsers, ...people } });
@@ -362,7 +362,7 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
       const bound = await controlPlane.kubectl(['create', 'clusterrolebinding', user, `--clusterrole=${role}`, `--user=${user}`]);
       assert.equal(bound.code, 0, bound.stderr);
     }
-    await controlPlane.kubectl(['delete', 'validatingwebhookconfiguration', 'drydock']);
+    await removeWebhook(api);
     const name = 'deploy-4';
     await create(api, node(name), deployment('lonely', { namespace: 'shop', onNodes: [name] }));
     await until('its pod to run', async () => (await podsOn(api, name)).some(({ status }) => status.phase === 'Running'));
