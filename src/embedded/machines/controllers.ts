@@ -33,7 +33,8 @@ const resourcesOf = (flavour: Flavour): { readonly machines: string; readonly se
   return { machines: `machines.${group}`, sets: `machinesets.${group}` };
 };
 
-const hasHook = (machine: Stored): boolean =>
+/** Somebody keeps it whole while it is being deleted. */
+export const hasHook = (machine: Stored): boolean =>
   objects(at(machine, 'spec', 'lifecycleHooks', 'preDrain')).length > 0 ||
   Object.keys(machine.metadata.annotations ?? {}).some(key => key.startsWith(hookPrefix));
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../src/core/json.ts';
+import { hasHook } from '../../../src/embedded/machines/controllers.ts';
 import { machineGroups } from '../../../src/embedded/machines/definitions.ts';
 import { at, objects, part, type Stored, text, without } from '../../../src/embedded/object.ts';
 import { makeOdd, removeOdd } from '../odd/odd-deed.ts';
@@ -278,10 +279,23 @@ const giveUpMachines = ({ stage, story }: Omit<Doing, 'dice'>): void => {
   }
 };
 
+/** A machine API drains the nodes of machines that are being deleted, which the simulated one leaves to others. */
+const emptyMachines = ({ stage, story, clock }: Omit<Doing, 'dice'>): void => {
+  if (story.machines === undefined) return;
+  const { store } = stage.cluster.registry;
+  for (const machine of store.list(`machines.${machineGroups[story.machines.flavour].group}`)) {
+    const { name, deletionTimestamp } = machine.metadata;
+    if (deletionTimestamp === undefined || hasHook(machine) || clock.nowMs < Date.parse(deletionTimestamp) + stuckMs) continue;
+    for (const pod of store.indexed('pods', 'spec.nodeName', name))
+      stage.writes.remove('pods', pod.metadata.namespace ?? '', pod.metadata.name);
+  }
+};
+
 /** Pods that no kubelet ends, because it does not want to or because its machine was stopped, are taken away by force, again and again. */
 export const sweep = (doing: Omit<Doing, 'dice'>): void => {
   const { stage, clock } = doing;
   giveUpMachines(doing);
+  emptyMachines(doing);
   for (const pod of stage.cluster.registry.store.list('pods')) {
     const { namespace = '', name, deletionTimestamp } = pod.metadata;
     if (deletionTimestamp !== undefined && clock.nowMs > Date.parse(deletionTimestamp) + stuckMs)
