@@ -75,7 +75,7 @@ export class MachineReconciler {
     this.#decisions = new DecisionWriter({
       writer: this.writer,
       clock,
-      uncertainWrites: new UncertainWrites({ ...options, cacheUpdater: this.cacheUpdater, stores: ['machineMaintenances'] }),
+      uncertainWrites: new UncertainWrites({ ...options, cacheUpdater: this.cacheUpdater, stores: ['machineMaintenances', 'requests'] }),
       stored: key => this.#queue.add(key),
       again: (key, at) => this.#queue.addAt(key, at),
     });

@@ -103,7 +103,7 @@ export class PlanReconciler {
     this.#decisions = new DecisionWriter({
       writer: this.#writer,
       clock,
-      uncertainWrites: new UncertainWrites({ ...options, cacheUpdater, stores: ['plans'] }),
+      uncertainWrites: new UncertainWrites({ ...options, cacheUpdater, stores: ['plans', 'requests', 'machineMaintenances', 'planPods'] }),
       stored: () => this.everything(),
       again: (name, at) => this.#queue.addAt(name, at),
     });
