@@ -43,13 +43,19 @@ export const cached = (wanted: Pick<Wanted, 'name' | 'key'>): string | undefined
 
 const building = 'building-';
 
-/** Whether somebody else began earlier to make the same, and is still at it. */
+/** Longer than a tick of the clock of file systems, in milliseconds: what has the same birth time is there by then. */
+const tickMs = 25;
+
+/** Whether somebody else began earlier to make the same, and is still at it. Of those that began in the same tick the first by name goes first. */
 const isMadeElsewhere = (temporary: string, key: string): boolean => {
   const parent = dirname(temporary);
   sweep(parent, building);
   const begun = (name: string): bigint => statSync(join(parent, name), { bigint: true, throwIfNoEntry: false })?.birthtimeNs ?? 0n;
-  const own = begun(basename(temporary));
-  return readdirSync(parent).some(name => name.startsWith(building) && name.includes(`-${key}-`) && begun(name) > 0n && begun(name) < own);
+  const [ownName, own] = [basename(temporary), begun(basename(temporary))];
+  return readdirSync(parent).some(name => {
+    const other = name.startsWith(building) && name.includes(`-${key}-`) ? begun(name) : 0n;
+    return other > 0n && (other < own || (other === own && name < ownName));
+  });
 };
 
 /** Makes it and answers its folder. Test files run side by side: one of them makes it, the others wait. */
@@ -59,6 +65,7 @@ export const makeCached = async ({ name, key, announcement, make }: Wanted): Pro
   mkdirSync(parent, { recursive: true });
   const temporary = mkdtempSync(join(parent, `${building}${process.pid}-${key}-`));
   try {
+    await sleep(tickMs);
     while (isMadeElsewhere(temporary, key)) await sleep(1000);
     if (existsSync(folder)) return folder;
     process.stderr.write(`drydock: ${announcement} into ${folder} …\n`);
