@@ -12,9 +12,7 @@ import type { Machine, Scene } from './stories.ts';
 
 /** ReplaceWithSurge on real machine controllers, the operator killed at each of its writes: never a machine too few, never one left too many. */
 
-/** Where an operator that runs in no pod has its objects: others do not count. */
-const home = 'default';
-const path = `/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/${home}/machinemaintenances`;
+const path = '/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances';
 const pool = 'workers';
 const replicas = 3;
 
@@ -51,7 +49,7 @@ export const kill = (what: string, started: Scene | LeftOut): void => {
     const announced = (old: Machine) => ({
       apiVersion: 'machinemaintenance.managed.openshift.io/v1alpha1',
       kind: 'MachineMaintenance',
-      metadata: { name: `mm-${old.metadata.name}`, namespace: home },
+      metadata: { name: `mm-${old.metadata.name}`, namespace: 'drydock-system' },
       spec: {
         maintenancescheduled: false,
         machineid: instanceIn(old.spec.providerID) ?? '',

@@ -27,7 +27,7 @@ export class Keeper implements AsyncDisposable {
   static async start(controlPlane: ControlPlane): Promise<Keeper> {
     const keeper = new Keeper(controlPlane);
     const server = await keeper.#proxy.listen();
-    keeper.#kubeconfig = writeKubeconfig(join(controlPlane.folder, 'killed.kubeconfig'), 'drydock', { server });
+    keeper.#kubeconfig = writeKubeconfig(join(controlPlane.folder, 'killed.kubeconfig'), 'drydock', { server }, 'drydock-system');
     await keeper.#start();
     return keeper;
   }
