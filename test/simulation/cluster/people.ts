@@ -1,6 +1,4 @@
 import type { JsonObject } from '../../../src/core/json.ts';
-import { hasHook } from '../../../src/embedded/machines/controllers.ts';
-import { machineGroups } from '../../../src/embedded/machines/definitions.ts';
 import { at, objects, part, type Stored, text, without } from '../../../src/embedded/object.ts';
 import { makeOdd, removeOdd } from '../odd/odd-deed.ts';
 import { Dice } from '../story/dice.ts';
@@ -11,7 +9,7 @@ import { nodeDraft, readyCondition, type SimulatedCluster } from './simulated-cl
 
 /** What people do: to nodes, maintenances, pods and leases, and always at the wrong time. */
 
-type Doing = { readonly stage: SimulatedCluster; readonly story: Story; readonly clock: SimClock; readonly dice: Dice };
+export type Doing = { readonly stage: SimulatedCluster; readonly story: Story; readonly clock: SimClock; readonly dice: Dice };
 
 const label = 'remediation.medik8s.io/exclude-from-remediation';
 const parent = 'drydock.dev/machine-maintenance';
@@ -239,66 +237,4 @@ export const help = (given: Omit<Doing, 'dice'>): void => {
   relax(doing);
   removeOdd(stage);
   stage.responders?.mend();
-};
-
-/** Milliseconds past its grace period after which somebody looks for a pod that does not go. */
-const stuckMs = 120_000;
-
-const machineMaintenances = 'machinemaintenances.machinemaintenance.managed.openshift.io';
-
-/** Says on a machine that a person has deleted it. */
-const givenUp = 'people/given-up';
-
-const over = ['Succeeded', 'Cancelled', 'Notified'];
-
-/**
- * Machines that have stopped or vanished although their cloud had called that off are given up; so are those that were to be emptied only, and
- * that the cloud then did not give back.
- */
-const giveUpMachines = ({ stage, story }: Omit<Doing, 'dice'>): void => {
-  if (story.machines === undefined) return;
-  const resource = `machines.${machineGroups[story.machines.flavour].group}`;
-  const { store } = stage.cluster.registry;
-  for (const machine of store.list(resource)) {
-    const id = text(machine, 'spec', 'providerID').split('/').at(-1) ?? '';
-    if (id === '' || ['running', 'rebooting'].includes(stage.cloud?.instance(id)?.state ?? '')) continue;
-    const isCared = store
-      .list(machineMaintenances)
-      .some(
-        one =>
-          text(one, 'spec', 'machinelink') === machine.metadata.name &&
-          text(one, 'status', 'strategy') !== 'Drain' &&
-          !over.includes(text(one, 'status', 'phase')),
-      );
-    if (isCared || machine.metadata.deletionTimestamp !== undefined) continue;
-    stage.writes.update(resource, {
-      ...machine,
-      metadata: { ...machine.metadata, annotations: { ...machine.metadata.annotations, [givenUp]: 'x' } },
-    });
-    stage.writes.remove(resource, machine.metadata.namespace ?? '', machine.metadata.name);
-  }
-};
-
-/** A machine API drains the nodes of machines that are being deleted, which the simulated one leaves to others. */
-const emptyMachines = ({ stage, story, clock }: Omit<Doing, 'dice'>): void => {
-  if (story.machines === undefined) return;
-  const { store } = stage.cluster.registry;
-  for (const machine of store.list(`machines.${machineGroups[story.machines.flavour].group}`)) {
-    const { name, deletionTimestamp } = machine.metadata;
-    if (deletionTimestamp === undefined || hasHook(machine) || clock.nowMs < Date.parse(deletionTimestamp) + stuckMs) continue;
-    for (const pod of store.indexed('pods', 'spec.nodeName', name))
-      stage.writes.remove('pods', pod.metadata.namespace ?? '', pod.metadata.name);
-  }
-};
-
-/** Pods that no kubelet ends, because it does not want to or because its machine was stopped, are taken away by force, again and again. */
-export const sweep = (doing: Omit<Doing, 'dice'>): void => {
-  const { stage, clock } = doing;
-  giveUpMachines(doing);
-  emptyMachines(doing);
-  for (const pod of stage.cluster.registry.store.list('pods')) {
-    const { namespace = '', name, deletionTimestamp } = pod.metadata;
-    if (deletionTimestamp !== undefined && clock.nowMs > Date.parse(deletionTimestamp) + stuckMs)
-      stage.writes.remove('pods', namespace, name, { gracePeriodSeconds: 0 });
-  }
 };

@@ -35,6 +35,12 @@ const planConcurrency = (dice: Dice): JsonObject => ({
   foreignCordon: dice.of(['Wait', 'TakeFirst', 'Skip']),
 });
 
+/** Somebody lets a paused plan go on. */
+const resumed = (dice: Dice, pausedAtMs: number, faultyMs: number): StoryPlan['edits'][number] => ({
+  atMs: pausedAtMs + dice.share() * (faultyMs - pausedAtMs),
+  spec: { paused: false },
+});
+
 /** Somebody changes the plan while it runs: its work, its limits, or whether it goes on. */
 const planEditsOf = (dice: Dice, faultyMs: number): StoryPlan['edits'] => {
   if (!dice.is(40)) return [];
@@ -49,8 +55,7 @@ const planEditsOf = (dice: Dice, faultyMs: number): StoryPlan['edits'] => {
     () => ({ retries: [{ name: '*', before: timeAt(atMs) }] }),
     () => ({ skipNodes: [{ name: 'n1', reason: 'it is broken' }] }),
   ])();
-  const goesOn = spec['paused'] === true ? [{ atMs: atMs + dice.share() * (faultyMs - atMs), spec: { paused: false } }] : [];
-  return [{ atMs, spec }, ...goesOn];
+  return [{ atMs, spec }, ...(spec['paused'] === true ? [resumed(dice, atMs, faultyMs)] : [])];
 };
 
 /** A pause that ends by itself. */
@@ -101,10 +106,7 @@ export const replacementOf = (dice: Dice, nodes: readonly NodePlan[], faultyMs: 
   if (!dice.is(50)) return [];
   const atMs = dice.share() * faultyMs * 0.5;
   const pausedAtMs = dice.share() * faultyMs;
-  const pause = [
-    { atMs: pausedAtMs, spec: { paused: true } },
-    { atMs: pausedAtMs + dice.share() * (faultyMs - pausedAtMs), spec: { paused: false } },
-  ];
+  const pause = [{ atMs: pausedAtMs, spec: { paused: true } }, resumed(dice, pausedAtMs, faultyMs)];
   const edit = dice.of<() => StoryPlan['edits']>([
     () => [],
     () => pause,
