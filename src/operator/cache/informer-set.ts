@@ -73,7 +73,7 @@ export class InformerSet {
       changed,
       synced: () => {
         this.#readable(name);
-        this.#done(name);
+        if (this.#unsynced.delete(name)) this.#knownChanged();
       },
       failing: problem => this.#failing(name, problem),
       listed: list => {
@@ -116,18 +116,15 @@ export class InformerSet {
   /** It has been read completely, for the first time or again: an API server that has just begun refuses what it allows a second later. */
   #readable(name: string): void {
     const wasMissing = this.missing.delete(name);
-    if (!this.#withheld.delete(name) && !wasMissing) return;
-    this.#log.info(wasMissing ? 'kind is served now' : 'allowed to read a collection now', { collection: name });
-    this.#readableChanged();
+    const wasWithheld = this.#withheld.delete(name);
+    if (wasMissing) this.#log.info('kind is served now', { kind: name });
+    if (wasWithheld) this.#log.info('allowed to read a collection now', { collection: name });
+    if (wasMissing || wasWithheld) this.#knownChanged();
   }
 
-  /** What was known is not any more, or the other way round. */
-  #readableChanged(): void {
+  /** Something that was waited for has been read or is done without, or what can be read has changed. */
+  #knownChanged(): void {
     if (this.#unsynced.size === 0) this.#complete();
-  }
-
-  #done(name: string): void {
-    if (this.#unsynced.delete(name) && this.#unsynced.size === 0) this.#complete();
   }
 
   #failing(name: string, problem: Problem): void {
@@ -142,7 +139,7 @@ export class InformerSet {
     known.add(name);
     if (reason === 'missing') this.#log.info('kind is not installed in this cluster; it is reconciled as soon as it is', { kind: name });
     else this.#log.warn('not allowed to read a collection; continuing without it', { collection: name, error: message });
-    if (this.#unsynced.has(name)) this.#done(name);
-    else this.#readableChanged();
+    this.#unsynced.delete(name);
+    this.#knownChanged();
   }
 }

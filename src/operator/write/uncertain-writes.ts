@@ -54,7 +54,9 @@ export class UncertainWrites {
       if (status === 200) cacheUpdater.learn({ ...write, method: 'PATCH' }, body);
       // Of a node that is gone the watch tells; a lease may have come and gone before it came so far.
       else if (status === 404 && write.store === 'leases') cacheUpdater.learn({ ...write, path: pathOf(write) }, undefined);
-      return status === 200 || status === 404;
+      if (status === 200 || status === 404) return true;
+      log.warn('failed to read a write back; retrying', { about, path: write.path, status });
+      return false;
     } catch (error) {
       log.debug('failed to read a write back; retrying', { about, path: write.path, error });
       return false;
