@@ -39,6 +39,13 @@ const unready = (at: Place, pod: Thing | undefined): Promise<unknown> =>
     status: { conditions: ['Ready', 'ContainersReady'].map(type => ({ type, status: 'False' })) },
   });
 
+/** Somebody controls the set: pods on a node are counted for sets with a controller only, as those of a deployment have. */
+const own = async (at: Place, name: string): Promise<void> => {
+  const { metadata } = await at.make('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'owner' } });
+  const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: metadata.uid, controller: true };
+  await at.patch('replicasets', name, { metadata: { ownerReferences: [owner] } });
+};
+
 export const replicaSets: readonly Scenario[] = [
   {
     name: 'scaling up and down',
@@ -99,6 +106,7 @@ export const replicaSets: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1']);
       await at.replicaSet('web', { replicas: 3 });
+      await own(at, 'web');
       await settled(at, 'web', 3);
       await at.cordon('n1');
       await at.nodes(['n2']);
