@@ -55,9 +55,9 @@ export type InFlight = {
   readonly outcome?: Outcome;
 };
 
-/** Whether its work may still be under way, or has an end that is not noted yet. */
+/** Whether its work may be under way, or has an end that is not noted yet. Before, no pod does it: one that is there is left of an earlier attempt. */
 export const isAtWork = ({ state, outcome }: Pick<InFlight, 'state' | 'outcome'>): boolean =>
-  outcome === undefined && state !== 'Verifying' && state !== 'Soaking' && state !== 'Releasing';
+  outcome === undefined && (state === 'Working' || state === 'Rebooting');
 
 /** Entries of status.inFlight, and of status.hooks: the status stays far below what the API server stores. */
 export const mostSlots = 1000;

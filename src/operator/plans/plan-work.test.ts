@@ -5,12 +5,14 @@ import { nodesDone, planWorkOn } from './plan-work.ts';
 
 const failed = { verdict: 'Failed', step: 'Working', message: 'exit code 1', held: true } as const;
 const kernel = makePlan({ name: 'kernel', inFlight: [makeInFlight('n1', { state: 'Working' }), makeInFlight('n2', { state: 'Soaking' })] });
+const again = makePlan({ name: 'again', inFlight: [makeInFlight('n1', { state: 'Holding' })] });
 const firmware = makePlan({ name: 'firmware', inFlight: [makeInFlight('n1', { state: 'Working', outcome: failed })] });
 
 test('a node is told which plans work on it; while plans are not known, that none can be excluded', () => {
-  const plans = new Map([kernel, firmware].map(plan => [plan.name, plan]));
+  const plans = new Map([kernel, firmware, again].map(plan => [plan.name, plan]));
   const workOn = (nodeName: string, arePlansKnown = true) => planWorkOn({ plans, arePlansKnown, workNamespace: 'drydock-plans' }, nodeName);
   assert.deepEqual(workOn('n1'), { namespace: 'drydock-plans', plans: new Set(['kernel']) });
+  // What is left of its earlier attempt is not waited for: whoever drains may be whom the plan waits for.
   assert.deepEqual(workOn('n2').plans, new Set());
   assert.equal(workOn('n1', false).plans, undefined);
 });

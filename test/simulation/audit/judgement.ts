@@ -65,13 +65,13 @@ const ofDaemonSet = (pod: Stored, policy: JsonObject, store: Store): Judgement =
 };
 
 /** States of a node in flight in which the work of its plan may be under way. */
-const atWork = new Set(['Starting', 'Holding', 'Working', 'Rebooting']);
+const atWork = new Set(['Working', 'Rebooting']);
 
 /** The plan that a pod in the namespace of the work says that it is of. */
 export const planOfPod = ({ metadata }: Stored): string | undefined =>
   metadata.namespace === workNamespace ? metadata.annotations?.[planAnnotation] : undefined;
 
-/** It works for a plan on its node: that is waited for. Of a node that the plan began with after `knownMs` nobody has to know. */
+/** It works for a plan on its node: that is waited for. Of work that the plan began after `knownMs` nobody has to know. */
 const isWorkOfPlan = (pod: Stored, store: Store, knownMs: number): boolean => {
   const plan = store.get('maintenanceplans.drydock.dev', '', planOfPod(pod) ?? '');
   return objects(at(plan, 'status', 'inFlight')).some(
@@ -79,7 +79,7 @@ const isWorkOfPlan = (pod: Stored, store: Store, knownMs: number): boolean => {
       text(one, 'node') === nodeOfPod(pod) &&
       atWork.has(text(one, 'state')) &&
       one['outcome'] === undefined &&
-      Date.parse(text(one, 'startTime')) <= knownMs,
+      Date.parse(text(one, 'workStartTime')) <= knownMs,
   );
 };
 
