@@ -11,8 +11,8 @@ const firmware = makePlan({ name: 'firmware', inFlight: [makeInFlight('n1', { st
 test('a node is told which plans work on it; while plans are not known, that none can be excluded', () => {
   const plans = new Map([kernel, firmware, again].map(plan => [plan.name, plan]));
   const workOn = (nodeName: string, arePlansKnown = true) => planWorkOn({ plans, arePlansKnown, workNamespace: 'drydock-plans' }, nodeName);
+  // What is left of an earlier attempt of a plan that only holds the node is not waited for: the plan may wait for whoever drains it.
   assert.deepEqual(workOn('n1'), { namespace: 'drydock-plans', plans: new Set(['kernel']) });
-  // What is left of its earlier attempt is not waited for: whoever drains may be whom the plan waits for.
   assert.deepEqual(workOn('n2').plans, new Set());
   assert.equal(workOn('n1', false).plans, undefined);
 });

@@ -1,13 +1,7 @@
+import { map, ownedBy } from './config-maps.ts';
 import type { Place } from './place.ts';
 import type { Scenario } from './sides.ts';
-import { isGoing, type Thing } from './thing.ts';
-
-const map = (at: Place, name: string, metadata: object = {}): Promise<Thing> =>
-  at.make('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...metadata } });
-
-const ownedBy = (owner: Thing, more: object = {}): object => ({
-  ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: owner.metadata.name, uid: owner.metadata.uid, ...more }],
-});
+import { isGoing } from './thing.ts';
 
 const names = (at: Place): readonly string[] =>
   at

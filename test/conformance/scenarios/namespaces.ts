@@ -1,3 +1,4 @@
+import { map } from './config-maps.ts';
 import type { Scenario } from './sides.ts';
 import { condition, conditionsOf, isGoing, isUp } from './thing.ts';
 
@@ -7,7 +8,7 @@ export const namespaces: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1']);
       await at.deployment('web', { replicas: 2, pod: { terminationGracePeriodSeconds: 1 } });
-      await at.make('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings' } });
+      await map(at, 'settings');
       await at.up(2);
       await at.delete('namespaces', at.namespace);
       await at.until('the pods to go', () => at.pods.length === 0);
@@ -19,7 +20,7 @@ export const namespaces: readonly Scenario[] = [
   {
     name: 'nothing new comes into a namespace that goes',
     run: async at => {
-      await at.make('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'held', finalizers: ['example.test/hold'] } });
+      await map(at, 'held', { finalizers: ['example.test/hold'] });
       await at.delete('namespaces', at.namespace);
       const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'late', namespace: at.namespace } };
       const { status } = await at.api.call('POST', at.path('configmaps'), body);

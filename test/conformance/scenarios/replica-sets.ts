@@ -1,3 +1,4 @@
+import { map, ownedBy } from './config-maps.ts';
 import type { Place } from './place.ts';
 import type { Scenario } from './sides.ts';
 import { condition, count, isCurrent, isGoing, type Thing } from './thing.ts';
@@ -38,13 +39,6 @@ const unready = (at: Place, pod: Thing | undefined): Promise<unknown> =>
   at.patchStatus('pods', pod?.metadata.name ?? '', {
     status: { conditions: ['Ready', 'ContainersReady'].map(type => ({ type, status: 'False' })) },
   });
-
-/** Somebody controls the set: pods on a node are counted for sets with a controller only, as those of a deployment have. */
-const own = async (at: Place, name: string): Promise<void> => {
-  const { metadata } = await at.make('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'owner' } });
-  const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: metadata.uid, controller: true };
-  await at.patch('replicasets', name, { metadata: { ownerReferences: [owner] } });
-};
 
 export const replicaSets: readonly Scenario[] = [
   {
@@ -106,7 +100,8 @@ export const replicaSets: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1']);
       await at.replicaSet('web', { replicas: 3 });
-      await own(at, 'web');
+      // Pods on a node are counted for a set that has a controller only, as those of a deployment have.
+      await at.patch('replicasets', 'web', { metadata: ownedBy(await map(at, 'owner'), { controller: true }) });
       await settled(at, 'web', 3);
       await at.cordon('n1');
       await at.nodes(['n2']);
