@@ -14,7 +14,7 @@ import type { Namespaces } from '../cache/namespaces.ts';
 import { Defects } from '../defects.ts';
 import type { Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
-import { type CacheUpdater, cacheUpdaterOf, isAbout, isRemoved, objectPath } from '../write/cache-updater.ts';
+import { type CacheUpdater, cacheUpdaterOf, isAbout, isRemoved, isStillThere, objectPath } from '../write/cache-updater.ts';
 import { DecisionWriter } from '../write/decision-writer.ts';
 import { UncertainWrites } from '../write/uncertain-writes.ts';
 import { Writer } from '../write/writer.ts';
@@ -199,10 +199,9 @@ export class MachineReconciler {
     const ofNodes = cacheUpdaterOf(cache, adapters);
     return {
       learn: (write, body) => {
-        // A machine or a Maintenance that is being deleted is told as it is by then; of the rest the watch tells.
         if (body === undefined) return this.#forget(write, ofNodes);
-        const isGoing = write.store === 'machines' && (body as { readonly kind?: string }).kind === 'Machine';
-        if (write.method === 'DELETE' && !isGoing && write.store !== 'requests') return;
+        // Of what is gone for good the watch tells.
+        if (write.method === 'DELETE' && !isStillThere(body)) return;
         if (write.store === 'nodeNotices') this.machines.notices.observe(adapter.readNotice(body));
         else if (write.store === 'machineMaintenances') this.#learnRequest(adapter.readMaintenance(body));
         else if (write.store === 'machines' || write.store === 'machineSets') this.#learnMachine(body);

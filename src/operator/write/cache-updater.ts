@@ -51,8 +51,11 @@ const forgetRequest = (write: Write, cache: ClusterCache): void => {
   if (request !== undefined && isAbout(write, request)) cache.forgetRequest(request);
 };
 
-/** The answer to a deletion is the object where a finalizer keeps it: it is being deleted from now on. */
-const isStillThere = (body: unknown): boolean =>
+/**
+ * The answer to a deletion is the object where a finalizer keeps it: it is being deleted from now on. Whoever does not learn that asks for the deletion again and again
+ * until the watch tells.
+ */
+export const isStillThere = (body: unknown): boolean =>
   isObject(body) && isObject(body['metadata']) && typeof body['metadata']['deletionTimestamp'] === 'string';
 
 /** Its last finalizer has been taken off: the server has removed it in the same moment, and the watch may never tell, as above. */
