@@ -6,6 +6,7 @@ import type { SimClock } from '../cluster/sim-clock.ts';
 import { type Story, staleMsOf } from '../story/story.ts';
 import { type Checker, type Invariant, type Served, targetOf } from './checker.ts';
 import { evictionChecker } from './evictions.ts';
+import { FailingReads } from './failing-reads.ts';
 import { machineChecker } from './machines.ts';
 import { nodeChecker } from './nodes.ts';
 import { paceChecker } from './pace.ts';
@@ -27,8 +28,13 @@ const settlesMs = 60_000;
 
 const calmStaleMs = 1500;
 
+/** Added to how late reads were: what they told is on its way, and decided about. */
+const onItsWayMs = 5000;
+
 /** Looks at everything that happens and says what must not. The first violation ends the play. */
 export class Audit {
+  /** Of the process that runs. */
+  readonly reads = new FailingReads();
   readonly #clock: SimClock;
   readonly #hash = createHash('sha256');
   readonly #lines: string[] = [];
@@ -43,14 +49,15 @@ export class Audit {
   /** Begins to look. */
   attach(store: Store, { story, clock, isFaulty, calmSince }: Options): void {
     const nowMs = (): number => clock.nowMs;
-    const whileFaulty = staleMsOf(story);
-    const isSettled = (): boolean => !isFaulty() && nowMs() - calmSince() > whileFaulty + settlesMs;
+    // Bad luck has no bound: reads may fail once more and once more.
+    const whileFaulty = (): number => Math.max(staleMsOf(story), this.reads.lateMs + onItsWayMs);
+    const isSettled = (): boolean => !isFaulty() && nowMs() - calmSince() > whileFaulty() + settlesMs;
     const around = {
       story,
       store,
       records: new Records(store, nowMs),
       nowMs,
-      staleMs: () => (isSettled() ? calmStaleMs : whileFaulty),
+      staleMs: () => (isSettled() ? calmStaleMs : whileFaulty()),
       fail: (invariant: Invariant, message: string) => this.fail(invariant, message),
     };
     this.#checkers = [

@@ -53,6 +53,7 @@ export class Line implements Api, Streams {
     this.#world.audit.sends(this.#caller, call);
     this.#world.asked(call.method, call.path);
     const behavior = this.#behaviorOf(call);
+    if (call.method === 'GET') this.#hasRead(call, behavior === 'well' || behavior === 'conflict');
     const slow = this.#world.isFaulty() && this.#world.chance() < this.#world.story.calls.slow;
     await this.#pass(this.#transitMs(slow), signal);
     if (behavior === 'lost') return this.#broken(call, false, signal);
@@ -71,6 +72,7 @@ export class Line implements Api, Streams {
     this.#world.asked('WATCH', request.path);
     await this.#pass(this.#transitMs(false), signal);
     if (this.#isOut() || (this.#world.isFaulty() && this.#world.chance() < this.#world.story.calls.lost)) {
+      this.#hasRead(request, false);
       return this.#broken({ method: 'GET', ...request }, false, signal);
     }
     return this.#open(request, signal);
@@ -79,6 +81,13 @@ export class Line implements Api, Streams {
   /** The process is no more: nothing is told to it. */
   hangUp(): void {
     for (const flow of this.#flows) flow.drop();
+  }
+
+  #hasRead({ path, query }: Pick<StreamRequest, 'path' | 'query'>, well: boolean): void {
+    const { reads } = this.#world.audit;
+    const collection = `${this.#caller.id} ${path} ${query?.['fieldSelector'] ?? ''}`;
+    if (well) reads.succeeded(collection);
+    else reads.failed(collection, this.#world.clock.nowMs);
   }
 
   #isOut(): boolean {
@@ -138,6 +147,7 @@ export class Line implements Api, Streams {
       Object.entries(request.query ?? {}).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]])),
     );
     const isExpired = this.#world.isFaulty() && chance() < story.watches.expired * (story.watches.cutEveryMs > 0 ? 1 : 0);
+    this.#hasRead(request, !isExpired);
     if (isExpired) return { kind: 'refused', response: responseWith({ ...unnamed(410, 'too old resource version'), reason: 'Expired' }) };
     const response = this.#world.cluster.answer({
       method: 'GET',
@@ -160,7 +170,7 @@ export class Line implements Api, Streams {
       const silent = story.watches.hangs && chance() < 0.3;
       this.#clock.after(story.watches.cutEveryMs * (0.2 + 1.6 * chance()), () => {
         if (silent) flow.fallSilent();
-        else flow.cut(new Error('the connection broke'));
+        else if (flow.cut(new Error('the connection broke'))) this.#hasRead(request, false);
       });
     }
     return { kind: 'open', chunks: flow };
@@ -189,7 +199,7 @@ class Flow implements AsyncIterable<Uint8Array> {
   constructor(clock: Clock, signal: AbortSignal, lagMs: () => number) {
     this.#clock = clock;
     this.#lagMs = lagMs;
-    const aborted = (): void => this.cut(signal.reason);
+    const aborted = (): void => void this.cut(signal.reason);
     signal.addEventListener('abort', aborted, { once: true });
     // A joined signal with a listener is kept for ever, and the whole story with it.
     this.#deafen = () => signal.removeEventListener('abort', aborted);
@@ -215,11 +225,13 @@ class Flow implements AsyncIterable<Uint8Array> {
     });
   }
 
-  cut(error: unknown): void {
-    if (this.#over !== 'no') return;
+  /** Whether it was not over before. */
+  cut(error: unknown): boolean {
+    if (this.#over !== 'no') return false;
     this.#over = { error };
     this.#close();
     this.#wake?.();
+    return true;
   }
 
   /** Whoever listens never hears of it. */
