@@ -8,7 +8,7 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import { MachineManager } from '../machines/machine-manager.ts';
 import { NodeReconciler } from '../node/node-reconciler.ts';
-import type { ApiResponse, Monitoring } from '../ports.ts';
+import type { ApiResponse, Monitoring, Watcher } from '../ports.ts';
 import { FakeCluster } from '../testing/fake-cluster.ts';
 import { failure, Lines, Notebook, settle, Tallies } from '../testing/fakes.ts';
 import { PlanReconciler } from './plan-reconciler.ts';
@@ -32,7 +32,23 @@ const nodeOf = (name: string): JsonObject => ({
   status: { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo: { kernelVersion: '6.1.0', bootID: 'b' } },
 });
 
-const bench = (spec: object = {}, prepare: (cluster: FakeCluster) => void = () => {}, monitoring?: Monitoring) => {
+/** Its watch of nodes tells a second later than that of everybody else. */
+const behind = (cluster: FakeCluster, clock: VirtualClock): Watcher => ({
+  watch: (collection, project, handler, signal) => {
+    const isLate = collection.path === '/api/v1/nodes';
+    const late: typeof handler = {
+      changed: change => void (isLate ? clock.after(1000, () => handler.changed(change)) : handler.changed(change)),
+      synced: () => handler.synced(),
+      listed: list => handler.listed?.(list),
+      failing: problem => handler.failing?.(problem),
+    };
+    return cluster.watch(collection, project, late, signal);
+  },
+});
+
+type Given = { readonly prepare?: (cluster: FakeCluster) => void; readonly monitoring?: Monitoring; readonly isBehind?: true };
+
+const bench = (spec: object = {}, { prepare = () => {}, monitoring, isBehind }: Given = {}) => {
   const cluster = new FakeCluster();
   const clock = new VirtualClock();
   const ports = { api: cluster, watcher: cluster, recorder: new Notebook(), meter: new Tallies(), fence: { mayAct: () => true }, clock };
@@ -56,6 +72,7 @@ const bench = (spec: object = {}, prepare: (cluster: FakeCluster) => void = () =
   });
   const reconciler: PlanReconciler = new PlanReconciler({
     ...common,
+    watcher: isBehind ? behind(cluster, clock) : cluster,
     cache: operator.cache,
     machines: machines.forPlans,
     adapter: planAdapter,
@@ -81,7 +98,7 @@ const bench = (spec: object = {}, prepare: (cluster: FakeCluster) => void = () =
 
 describe('the loop of the plans', () => {
   test('reads what plans need only when there is one', async () => {
-    const { cluster, calm, end } = bench({}, one => one.remove(`${plans}/kernel`));
+    const { cluster, calm, end } = bench({}, { prepare: one => one.remove(`${plans}/kernel`) });
     await calm();
     assert.ok(!cluster.followed.includes(records));
     cluster.put(`${plans}/kernel`, planOf());
@@ -103,6 +120,24 @@ describe('the loop of the plans', () => {
     end();
   });
 
+  test('believes of a node that has booted only what the same object says: the other watch may be ahead', async () => {
+    const work = { job: { podSpec: { containers: [{ name: 'up', image: 'i' }] }, rebootsNode: true } };
+    const due = { expression: "node.status.nodeInfo.kernelVersion != '6.2.0'" };
+    const { cluster, wait, status, end } = bench({ due, work }, { isBehind: true });
+    for (const [index, node] of ['n1', 'n2'].entries()) {
+      for (let turn = 0; turn < 20; turn += 1) await wait(1);
+      assert.equal(
+        cluster.written.filter(call => call === 'POST /api/v1/namespaces/drydock-plans/pods').length,
+        index + 1,
+        JSON.stringify(status()),
+      );
+      cluster.patch(`/api/v1/nodes/${node}`, { status: { nodeInfo: { kernelVersion: '6.2.0', bootID: 'b2' } } });
+    }
+    for (let turn = 0; turn < 20; turn += 1) await wait(1);
+    assert.deepEqual([status()['phase'], status()['failures']], ['Complete', []]);
+    end();
+  });
+
   test('tells of plans that will miss their deadline, as long as they are not over', async () => {
     const pace = { deadline: '2026-01-01T00:15:00Z' };
     const { wait, status, reconciler, cluster, end } = bench({ soakSeconds: 3600, pace });
@@ -117,10 +152,11 @@ describe('the loop of the plans', () => {
   test('keeps to the limits of other plans, shares and numbers', async () => {
     const other = { ...planOf({ paused: true, concurrency: { maxUnavailable: '100%', maxUnavailableAbsolute: 1 } }) };
     const metadata = { name: 'other', uid: 'uid-other', generation: 1, creationTimestamp: '2026-11-21T08:00:00Z' };
-    const { wait, status, end } = bench({ concurrency: { maxInFlight: 2 }, soakSeconds: 1000 }, cluster => {
+    const prepare = (cluster: FakeCluster): void => {
       cluster.put(`${plans}/other`, { ...other, metadata });
       cluster.put('/api/v1/nodes/n3', nodeOf('n3'));
-    });
+    };
+    const { wait, status, end } = bench({ concurrency: { maxInFlight: 2 }, soakSeconds: 1000 }, { prepare });
     for (let turn = 0; turn < 20; turn += 1) await wait(1);
     const { waiting, inFlight } = status() as { waiting: readonly { word: string; who: string }[]; inFlight: readonly unknown[] };
     assert.equal(inFlight.length, 1);
@@ -129,7 +165,7 @@ describe('the loop of the plans', () => {
   });
 
   test('starts nothing, and says what is missing, where it has no right to what plans need', async () => {
-    const { cluster, wait, message, end } = bench({}, one => one.withheld.add(records));
+    const { cluster, wait, message, end } = bench({}, { prepare: one => void one.withheld.add(records) });
     await wait(2);
     assert.match(message(), /may not read maintenanceplanrecords\.drydock\.dev: install the rights of plans/);
     assert.ok(!cluster.written.includes(`POST ${maintenances}`));
@@ -186,7 +222,7 @@ describe('the loop of the plans', () => {
       { name: 'errors', promql: { query: 'errors', expression: 'value < 0.01' } },
       { name: 'page', alerts: { matchers: ['severity="page"'] } },
     ];
-    const { wait, status, end } = bench({ gates }, () => {}, monitoring);
+    const { wait, status, end } = bench({ gates }, { monitoring });
     await wait(1);
     const told = status()['waiting'] as readonly JsonObject[];
     assert.deepEqual([told[0]?.['word'], told[0]?.['who']], ['Gate', 'gate errors: errors is 0.5']);
@@ -216,7 +252,7 @@ describe('the loop of the plans', () => {
     const stored = { phase: 'Running', gates: [{ name: 'errors', value: 'True', since, message: '' }] };
     const prepare = (cluster: FakeCluster): void =>
       void cluster.put(`${plans}/kernel`, { ...planOf({ gates, soakSeconds: 1000 }), status: stored });
-    const { wait, status, end } = bench({ gates, soakSeconds: 1000 }, prepare, monitoring);
+    const { wait, status, end } = bench({ gates, soakSeconds: 1000 }, { prepare, monitoring });
     await wait(5);
     assert.deepEqual(status(), stored, 'nothing is decided yet');
     resolve();

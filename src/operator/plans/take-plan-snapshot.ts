@@ -1,4 +1,4 @@
-import type { Node } from '../../core/hold/node.ts';
+import { type Node, readNode } from '../../core/hold/node.ts';
 import { instanceOf, type Machine } from '../../core/machine/machine.ts';
 import { mostUnavailable } from '../../core/plan/amount.ts';
 import { outagesOf } from '../../core/plan/ledger.ts';
@@ -45,6 +45,17 @@ const linkOf = ({ apiVersion, namespace, name, providerId }: Machine): MachineLi
   name,
   instance: instanceOf(providerId) ?? name,
 });
+
+/**
+ * Of a node in flight, Ready, booted and done are proven of one object: the watch of the expressions may be ahead of the other one, or behind it. Whether another node is in
+ * service the ledger says, by that other one: what begins has to go by the same.
+ */
+const asExpressionsSeeIt = (known: Node, { object, resourceVersion }: NodeObject): Node => {
+  if (known.resourceVersion === resourceVersion) return known;
+  const { bootId: _bootId, ...rest } = known;
+  const { conditions, bootId } = readNode(object);
+  return { ...rest, conditions, ...(bootId !== undefined && { bootId }) };
+};
 
 const planNodeOf = (plan: Plan, seen: Seen, expressions: PlanExpressions, now: Temporal.Instant): PlanNode => {
   const { known, node, machine } = seen;
@@ -102,13 +113,15 @@ const nodesOf = (plan: Plan, inputs: SnapshotInputs, children: PlanSnapshot['chi
   expressions.pool.begin(now);
   const machines = asksForMachines(plan, expressions) ? machinesByNode(inputs) : undefined;
   const wanted = new Set([...plan.inFlight.map(({ node }) => node), ...[...children.values()].map(({ nodeName }) => nodeName)]);
+  const begun = new Set(plan.inFlight.map(({ uid }) => uid));
   const found = new Map<string, PlanNode>();
   for (const node of plans.nodes.values()) {
     const known = cache.nodes.get(node.key);
     // The two watches are not at the same place: what only one of them knows has its turn when both do.
     if (known === undefined || known.uid !== node.uid) continue;
     if (!wanted.has(node.key) && !matches(plan.nodeSelector, known.labels)) continue;
-    found.set(node.key, planNodeOf(plan, { known, node, machine: machines?.get(node.key) }, expressions, now));
+    const seen = begun.has(node.uid) ? asExpressionsSeeIt(known, node) : known;
+    found.set(node.key, planNodeOf(plan, { known: seen, node, machine: machines?.get(node.key) }, expressions, now));
   }
   return found;
 };

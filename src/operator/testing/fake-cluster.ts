@@ -17,6 +17,12 @@ const metadataOf = (object: JsonObject): Metadata => object['metadata'] as unkno
 const collectionOf = (path: string): string => path.slice(0, path.lastIndexOf('/'));
 const clusterWide = (path: string): string => path.replace(/\/namespaces\/[^/]+(\/[^/]+\/[^/]+)$/, '$1');
 
+/** The API server knows the namespace by the path. */
+const within = (path: string, object: JsonObject): JsonObject => {
+  const namespace = /\/namespaces\/([^/]+)\//.exec(path)?.[1];
+  return namespace === undefined ? object : { ...object, metadata: { ...(object['metadata'] as JsonObject), namespace } };
+};
+
 const nodeNameOf = (object: JsonObject): unknown => (isObject(object['spec']) ? object['spec']['nodeName'] : undefined);
 
 const belongs = (path: string, object: JsonObject, { path: collection, fieldSelector }: Collection): boolean => {
@@ -220,7 +226,7 @@ export class FakeCluster implements Api, Watcher {
     const body = isObject(call.body) ? call.body : {};
     if (method === 'GET') return this.#list(call);
     if (path.endsWith('/eviction')) return this.#evict(path.slice(0, -'/eviction'.length));
-    if (method === 'POST') return response(201, this.put(`${path}/${metadataOf(body).name}`, body));
+    if (method === 'POST') return response(201, this.put(`${path}/${metadataOf(body).name}`, within(path, body)));
     const target = path.replace(/\/status$/, '');
     const object = this.#objects.get(target);
     if (object === undefined) return failure(404, 'not found');
