@@ -16,8 +16,8 @@ const states: Readonly<Record<NodeState, State>> = {
   Releasing: releasing,
 };
 
-/** The next step of one node in flight. Nothing but a verdict, or that the node is gone, ever frees its slot. */
-export const advance = (snapshot: PlanSnapshot, one: InFlight, intent: PlanIntent, now: Temporal.Instant): Step => {
+/** What one state of a node in flight comes to. Nothing but a verdict, or that the node is gone, ever frees its slot. */
+export const stepOf = (snapshot: PlanSnapshot, one: InFlight, intent: PlanIntent, now: Temporal.Instant): Step => {
   const view = viewOfNode(snapshot, one, intent);
   // A machine that is replaced takes its node with it: that is the work.
   const mayBeGone = one.state === 'Releasing' || (one.state === 'Working' && one.work.kind === 'replace');
@@ -25,4 +25,14 @@ export const advance = (snapshot: PlanSnapshot, one: InFlight, intent: PlanInten
     return end(one, now, 'Gone', `Node ${one.node} (${one.uid}) does not exist any more`);
   }
   return states[one.state](view, now);
+};
+
+/**
+ * The next step of one node in flight: through every state that has nothing to wait for and nothing to do, to the first one that has. Each state that is written costs the
+ * plan a request, and all its other nodes the time of it.
+ */
+export const advance = (snapshot: PlanSnapshot, one: InFlight, intent: PlanIntent, now: Temporal.Instant): Step => {
+  const step = stepOf(snapshot, one, intent, now);
+  // States only ever follow each other in their order: this ends.
+  return step.one === undefined || step.one.state === one.state ? step : advance(snapshot, step.one, intent, now);
 };

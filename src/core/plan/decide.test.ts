@@ -68,7 +68,7 @@ describe('the plan itself', () => {
       assert.deepEqual([inFlight.length, writes.length, got], [1, 1, phase], JSON.stringify(over));
     }
     const halted = decided({ halted: 'power is low' }, plan);
-    assert.deepEqual([halted.phase, halted.inFlight[0]?.outcome?.verdict, halted.writes.length], ['Halted', 'Requeued', 0]);
+    assert.deepEqual([halted.phase, halted.inFlight[0]?.outcome?.verdict, halted.writes.length], ['Halted', 'Requeued', 1]);
     // Nothing has been done to n1 yet: it is given up.
     for (const over of [{ aborted: true }, { deleting: true }]) {
       assert.equal(decided({}, { ...plan, ...over }).inFlight[0]?.outcome?.verdict, 'Skipped');
@@ -255,14 +255,14 @@ describe('limits', () => {
     const after = (...verdicts: readonly ReturnType<typeof makeVerdict>[]): string =>
       words(decided({ nodes, verdicts }, { inFlight, ...many(9, { ramp }) }));
     assert.equal(after(), 'Running Ramp Holding');
-    assert.equal(after(makeVerdict('n1')), 'Running Holding');
+    assert.equal(after(makeVerdict('n1')), 'Running Holding Holding');
     assert.equal(after(makeVerdict('n1'), makeVerdict('n2', { verdict: 'Failed', completedAt: at(-200) })), 'Running Ramp Holding');
   });
 
   test('quorum, whatever the limits allow, and the last node in service', () => {
     const members = ['n1', 'n2', 'n3'].map(name => ({ name, ready: name !== 'n3', held: false }));
     assert.equal(words(decided({ members, outages: out('n3'), nodes: nodesOf(2) }, many(3))), 'Running Quorum');
-    assert.equal(words(decided({ outages: out('n2', 'n3'), nodes: [...nodesOf(1), ...nodesOf(3).slice(1)] }, many(3))), 'Running');
+    assert.equal(words(decided({ outages: out('n2', 'n3'), nodes: [...nodesOf(1), ...nodesOf(3).slice(1)] }, many(3))), 'Running Holding');
     const two = decided({ outages: cordoned('n2'), nodes: nodesOf(2) }, many(3));
     assert.equal(words(two), 'Running HeldBy LastHealthy');
   });
@@ -323,9 +323,9 @@ describe('stages', () => {
     const verdicts = [makeVerdict('n1', { stage: 'canary' })];
     for (const [more, word] of [
       [{ stage: 'canary' }, 'Running StageSoak'],
-      [{ stage: 'canary', promote: 'Stage' }, 'Running'],
+      [{ stage: 'canary', promote: 'Stage' }, 'Running Holding'],
       [{ stage: 'second', promote: 'Stage' }, 'Running StageSoak'],
-      [{ promote: 'Full' }, 'Running'],
+      [{ promote: 'Full' }, 'Running Holding'],
       [{ promote: 'Full', revision: 'r0' }, 'Running StageSoak'],
       [{}, 'Running StageSoak'],
     ] as const)

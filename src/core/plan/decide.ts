@@ -148,29 +148,28 @@ const beside = (view: PlanView, { phase, start }: PlanState, steps: readonly Ste
 const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Temporal.Instant): PlanDecision => {
   const state = stateOf(view, now);
   const { phase, message, warning, start } = state;
-  const kept = steps.flatMap(({ one }) => one ?? []);
   const begun = start?.one;
-  const more = beside(view, state, steps, now);
-  const waiting: readonly Waiting[] = [...(start?.waiting ?? []), ...steps.flatMap(({ waiting }) => waiting ?? [])];
+  const all = begun === undefined ? steps : [...steps, advance(view.snapshot, begun, { withdrawn: false }, now)];
+  const more = beside(view, state, all, now);
+  const waiting: readonly Waiting[] = [...(start?.waiting ?? []), ...all.flatMap(({ waiting }) => waiting ?? [])];
   const own = claim(view.snapshot.plan) ?? letGo(view.snapshot);
   const forecast = forecastOf(view, now);
   const hasDeadline = forecast.deadline !== undefined && forecast.end !== undefined;
   const next = hasDeadline ? secondsAfter(now, forecastAgain) : undefined;
-  const again = earliest([start?.again, more.again, ...steps.map(step => step.again), next]);
-  const first = begun && advance(view.snapshot, begun, { withdrawn: false }, now);
+  const again = earliest([start?.again, more.again, ...all.map(step => step.again), next]);
   return {
     phase,
     message,
     ...more.stored,
     run: runWith(run, view.snapshot.plan, begun),
-    inFlight: begun === undefined ? kept : [...kept, begun],
+    inFlight: all.flatMap(({ one }) => one ?? []),
     waiting,
     upNext: start?.upNext ?? [],
     counts: view.counts,
     forecast,
     stages: stageCounts(view, start?.stage),
     failures: view.failures.slice(-mostFailures),
-    writes: [...more.writes, ...[...steps, first].flatMap(step => step?.writes ?? [])],
+    writes: [...more.writes, ...all.flatMap(step => step.writes ?? [])],
     ...(warning && { warning }),
     ...(start?.stage !== undefined && { stage: start.stage }),
     ...(own && { own }),
@@ -180,7 +179,7 @@ const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Tempo
 
 /**
  * What to do about a plan now: a pure function of what is known and of the time. At most one node is begun with, and its slot is in the status before anything is
- * done to it; every node in flight makes its next step. Everything that it goes by is stored in the API.
+ * done to it; every node in flight goes on as far as it gets. Everything that it goes by is stored in the API.
  */
 export const decidePlan = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanDecision => {
   const run = runOf(snapshot.plan, now);

@@ -4,7 +4,7 @@ import type { Node } from '../hold/node.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import { at, makeRequest } from '../testing/make.ts';
 import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode } from '../testing/make-plan.ts';
-import { advance } from './advance.ts';
+import { advance, stepOf } from './advance.ts';
 import { decidePlan } from './decide.ts';
 import type { InFlight, NodeState } from './in-flight.ts';
 import { begunWork, type Plan, type Work } from './plan.ts';
@@ -39,7 +39,7 @@ type Given = {
   readonly image?: string;
 };
 
-const step = ({
+const given = ({
   state,
   plan = {},
   one = {},
@@ -51,7 +51,7 @@ const step = ({
   withdrawn = false,
   halted,
   image,
-}: Given): Step => {
+}: Given): Parameters<typeof advance> => {
   const full = makePlan({ work, rebooted: 'Required', ...plan });
   const slot = makeInFlight('n1', { state, attempt: 1, bootIdBefore: 'n1-boot-1', work: begunWork(full.work), ...one });
   const name = childNameOf(full, slot.uid);
@@ -78,12 +78,17 @@ const step = ({
     others,
     settings: { workNamespace: 'drydock-plans', machineNamespace: 'drydock-system', ...(image !== undefined && { image }) },
   });
-  return advance(snapshot, slot, { withdrawn, halted }, now);
+  return [snapshot, slot, { withdrawn, halted }, now];
 };
 
+/** What the state itself comes to. */
+const step = (what: Given): Step => stepOf(...given(what));
+
+/** How far it gets at once. */
+const far = (what: Given): Step => advance(...given(what));
+
 /** Where it is then, in short: the state, or the verdict and whether the node stays held. */
-const to = (given: Given): string => {
-  const { one, writes = [], waiting } = step(given);
+const inShort = ({ one, writes = [], waiting }: Step): string => {
   if (one === undefined) return 'free';
   const { outcome } = one;
   const what = outcome === undefined ? one.state : `${outcome.verdict}${outcome.held ? ' held' : ''}`;
@@ -94,7 +99,21 @@ const to = (given: Given): string => {
   ].join(', ');
 };
 
+const to = (what: Given): string => inShort(step(what));
+
 describe('a node in flight', () => {
+  test('goes through every state that has nothing to wait for and nothing to do, in one step', () => {
+    assert.equal(inShort(far({ state: 'Starting' })), 'Working, create the pod, Working', 'its node is drained already');
+    const booted = { pod: { phase: 'Succeeded' }, of: { ...held, bootId: 'next' } } as const;
+    const proven = far({ state: 'Working', one: { podUid: 'pod-1' }, ...booted, plan: { soakSeconds: 0 } });
+    assert.equal(inShort(proven), 'Done, delete the pod, delete the maintenance');
+    assert.deepEqual([proven.one?.rebooted, proven.one?.rebootStartedAt, proven.one?.workEndedAt], [true, now, now]);
+    const quiet = far({ state: 'Working', one: { podUid: 'pod-1' }, ...booted, plan: { soakSeconds: 30 } });
+    assert.equal(inShort(quiet), 'Soaking, Soaking', 'until its soak time is over');
+    const down = far({ state: 'Working', one: { podUid: 'pod-1' }, pod: { phase: 'Succeeded' } });
+    assert.equal(inShort(down), 'Rebooting, Rebooting', 'until it has booted');
+  });
+
   test('is held: its Maintenance is made once, and nothing goes on before it is drained', () => {
     assert.equal(to({ state: 'Starting', child: 'none' }), 'Starting, create the maintenance, Holding');
     assert.equal(to({ state: 'Starting' }), 'Holding');
@@ -154,7 +173,7 @@ describe('a node in flight', () => {
     assert.match(step({ state: 'Rebooting' }).waiting?.who ?? '', /it has not booted yet/);
     const untold = makeInFlight('n1', { state: 'Rebooting', attempt: 1, work: begunWork(work) });
     const snapshot = makePlanSnapshot({ plan: makePlan({ work }), nodes: [makePlanNode(makeReadyNode('n1', held))] });
-    assert.match(advance(snapshot, untold, { withdrawn: false }, now).waiting?.who ?? '', /it reports no boot ID/);
+    assert.match(stepOf(snapshot, untold, { withdrawn: false }, now).waiting?.who ?? '', /it reports no boot ID/);
     const still = { ...work, rebootsNode: false } as const;
     assert.equal(to({ state: 'Working', pod: { phase: 'Succeeded' }, one: seen, plan: { work: still } }), 'Verifying');
   });
@@ -204,8 +223,11 @@ describe('a node in flight', () => {
     const outcome = { verdict: 'Done', step: 'Soaking', message: 'Done', held: false } as const;
     const releasing = { state: 'Releasing', one: { outcome } } as const;
     const writes = (given: Given): readonly string[] => (step(given).writes ?? []).map(({ what }) => what);
-    assert.deepEqual(writes({ ...releasing, pod: { phase: 'Succeeded' } }), ['delete the pod that has worked on the node']);
-    assert.deepEqual(writes(releasing), ['delete the maintenance of the node']);
+    const [pod, hold] = ['delete the pod that has worked on the node', 'delete the maintenance of the node'];
+    assert.deepEqual(writes({ ...releasing, pod: { phase: 'Succeeded' } }), [pod, hold], 'in this order');
+    assert.deepEqual(writes({ ...releasing, pod: { phase: 'Succeeded' }, child: 'none' }), [pod]);
+    assert.deepEqual(writes({ ...releasing, pod: { phase: 'Succeeded', deleting: true } }), [hold]);
+    assert.deepEqual(writes(releasing), [hold]);
     assert.deepEqual(writes({ ...releasing, child: { deleting: true } }), []);
     assert.deepEqual(writes({ ...releasing, child: 'none' }), ['record the verdict']);
     const held = { state: 'Releasing', one: { outcome: { ...outcome, verdict: 'Failed', held: true } } } as const;

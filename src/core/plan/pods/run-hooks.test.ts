@@ -93,7 +93,7 @@ describe('a hook before the run', () => {
     assert.equal(text(ended), 'Running, run Succeeded, DELETE');
     assert.equal(
       text(decide({ plan: { hooks, hookRuns: [runOf(ofRun, { state: 'Succeeded' })] } })),
-      'Running, run Succeeded, n1 Starting',
+      'Running, run Succeeded, n1 Starting, Holding',
     );
   });
 
@@ -107,7 +107,7 @@ describe('a hook before the run', () => {
     const retries = new Map([['*', at(0)]]);
     assert.equal(text(decide({ plan: { hooks, hookRuns: stored, retries } })), 'Running, run Running 2, Hook');
     const careless = [hookAt('BeforeRun', { onFailure: 'Continue' })];
-    assert.equal(text(decide({ plan: { hooks: careless, hookRuns: stored } })), 'Running, run Failed, n1 Starting');
+    assert.equal(text(decide({ plan: { hooks: careless, hookRuns: stored } })), 'Running, run Failed, n1 Starting, Holding');
     assert.equal(
       decide({ plan: { hooks, hookRuns: [runOf(ofRun, { since: at(-100) })] } }).hooks[0]?.message,
       'it has not ended within 100 s',
@@ -123,7 +123,10 @@ describe('hooks at other moments', () => {
     const before = [hookAt('BeforeStage')];
     assert.equal(text(decide({ plan: { hooks: before, stages } })), 'Running, stage canary Running, Hook');
     const [first, second] = [runOf(ofStage('canary'), { state: 'Succeeded' }), runOf(ofStage('rest'), { state: 'Succeeded' })] as const;
-    assert.equal(text(decide({ plan: { hooks: before, stages, hookRuns: [first] } })), 'Running, stage canary Succeeded, n1 Starting');
+    assert.equal(
+      text(decide({ plan: { hooks: before, stages, hookRuns: [first] } })),
+      'Running, stage canary Succeeded, n1 Starting, Holding',
+    );
     const next = decide({ plan: { hooks: before, stages, hookRuns: [first] }, verdicts: canaryDone });
     assert.equal(text(next), 'Running, stage canary Succeeded, stage rest Running, Hook');
     const begun = decide({ plan: { hooks: before, stages, hookRuns: [first, second] }, verdicts: canaryDone });

@@ -1,6 +1,7 @@
 import { deleteChildWrite } from '../../maintenance/delete-child.ts';
 import { secondsBetween } from '../../time.ts';
 import type { InFlight, NodeVerdict } from '../in-flight.ts';
+import type { Waiting } from '../snapshot.ts';
 import { deletePodWrite, recordWrite } from '../writes.ts';
 import { end, hooksOf, isRebooted, type NodeView, requeuesOf, type State, type Step } from './common.ts';
 import { settle } from './proof.ts';
@@ -43,8 +44,8 @@ const ofEarlierRevision = ({ one, node, snapshot: { plan } }: NodeView, revision
   return end({ ...rest, revision, startedAt: now }, now, 'Failed', message, true);
 };
 
-/** It is recorded first; then the slot is free. */
-const record = (view: NodeView, now: Temporal.Instant): Step => {
+/** It is recorded first; then the slot is free. `waiting` is what the status says meanwhile. */
+const record = (view: NodeView, now: Temporal.Instant, waiting?: Waiting): Step => {
   const { one, snapshot } = view;
   const verdict = verdictOf(view, now);
   const { run } = snapshot.plan;
@@ -56,7 +57,7 @@ const record = (view: NodeView, now: Temporal.Instant): Step => {
   );
   const hooks = isRecorded || view.intent.withdrawn ? undefined : hooksOf(view, 'AfterNode', now);
   if (hooks !== undefined) return hooks;
-  return isRecorded ? {} : { one, writes: [recordWrite(snapshot, verdict, run.revision)] };
+  return isRecorded ? {} : { one, writes: [recordWrite(snapshot, verdict, run.revision)], ...(waiting && { waiting }) };
 };
 
 /** The verdict is known: what was made for the node is taken away, and the verdict recorded. */
@@ -65,12 +66,12 @@ export const releasing: State = (view, now) => {
   if (one.outcome?.held === true) return record(view, now);
   const withdrawn = one.work.kind === 'replace' ? withdrawReplacement(view) : undefined;
   if (withdrawn !== undefined) return withdrawn;
-  const [pod] = podNamesOf(view).flatMap(name => snapshot.pods.get(name) ?? []);
-  const isOurs = pod !== undefined && pod.plan === snapshot.plan.name && pod.nodeName === one.node;
-  if (isOurs && !pod.deleting) return { one, writes: [deletePodWrite(pod)] };
-  if (child !== undefined && child.plan === snapshot.plan.name) {
-    const waiting = { word: 'Releasing', who: 'its Maintenance is being deleted', node: one.node };
-    return { one, waiting, ...(!child.deleting && { writes: [deleteChildWrite(child)] }) };
-  }
-  return settle(view, now, () => record(view, now));
+  const pods = podNamesOf(view).flatMap(name => snapshot.pods.get(name) ?? []);
+  const left = pods.filter(pod => pod.plan === snapshot.plan.name && pod.nodeName === one.node && !pod.deleting);
+  const isHeld = child !== undefined && child.plan === snapshot.plan.name;
+  // The pods first: writes are made in their order, and none after one that failed.
+  const writes = [...left.map(deletePodWrite), ...(isHeld && !child.deleting ? [deleteChildWrite(child)] : [])];
+  // One text for all of it: another one would cost the plan a request.
+  const waiting: Waiting = { word: 'Releasing', who: 'it is being given back, and its verdict recorded', node: one.node };
+  return isHeld || writes.length > 0 ? { one, writes, waiting } : settle(view, now, () => record(view, now, waiting));
 };

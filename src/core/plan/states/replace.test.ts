@@ -4,7 +4,7 @@ import type { MachineRequest } from '../../machine/request.ts';
 import { at } from '../../testing/make.ts';
 import { makeMachineRequest } from '../../testing/make-machine.ts';
 import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from '../../testing/make-plan.ts';
-import { advance } from '../advance.ts';
+import { stepOf } from '../advance.ts';
 import { decidePlan } from '../decide.ts';
 import type { InFlight } from '../in-flight.ts';
 import { begunWork } from '../plan.ts';
@@ -40,7 +40,7 @@ const step = ({ one, node = {}, request, withdrawn = false }: Given) => {
     nodes: node === 'gone' ? [] : [makePlanNode(makeReadyNode('n1'), { machine, ...node })],
     replacements: request === undefined ? new Map() : new Map([[name, found]]),
   });
-  return advance(snapshot, slot, { withdrawn }, now);
+  return stepOf(snapshot, slot, { withdrawn }, now);
 };
 
 const to = (given: Given): string => {
