@@ -25,6 +25,8 @@ test('who must wait: the client for what is about the server, nobody for what is
   assert.equal(pause(429, { message: 'no', details: { name: 'pod-1', kind: 'pods' } }), undefined);
   assert.equal(pause(429, { message: 'admission webhook "x" denied the request' }), undefined);
   assert.equal(pause(503, 'apiserver is shutting down'), 1000);
+  const starting = 'the request has been made before all known HTTP paths have been installed, please try again';
+  assert.equal(pause(503, { message: starting, details: { retryAfterSeconds: 5 } }, '5'), undefined);
   assert.equal(pause(500, 'x'), undefined);
 });
 

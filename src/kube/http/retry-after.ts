@@ -6,17 +6,17 @@ const longestMs = 60_000;
 /**
  * How long the whole client should hold back, in milliseconds; undefined when the answer asks for nothing of the kind.
  *
- * - 503 with Retry-After: the server is going down, or not up yet.
- * - 429 with Retry-After from priority & fairness or max-in-flight, which is plain text.
+ * - 429 with Retry-After in plain text: priority & fairness, max-in-flight, or a server that is going down.
+ * - 503 with Retry-After in plain text: what stands before the server.
  *
- * A 429 that is a Status is about what was asked for: a PodDisruptionBudget, one kind whose storage is not ready (for up to 30 s, and again each time: everybody else's work
- * must not wait for it), a resource version that is too new. So is an admission webhook's refusal. Rule: k8s.io/apiserver pkg/server/filters/maxinflight.go and
- * priority-and-fairness.go against pkg/storage/cacher/cacher.go and k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go.
+ * A Status is about what was asked for, and nobody else has to wait for that: a PodDisruptionBudget, one kind whose storage is not ready (for up to 30 s, and again each
+ * time), a resource version that is too new, a path that a server which has just started does not serve yet (503, for 5 s, while it serves nodes and asks webhooks already). So is an
+ * admission webhook's refusal. Rule: k8s.io/apiserver pkg/server/filters/maxinflight.go, priority-and-fairness.go and with_retry_after.go against
+ * pkg/storage/cacher/cacher.go, pkg/util/notfoundhandler/not_found_handler.go and k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go.
  */
 export const pauseAsked = (response: ApiResponse, now: Temporal.Instant): number | undefined => {
-  if (response.status !== 429 && response.status !== 503) return undefined;
-  if (response.status === 429 && !isAboutAll(response.body)) return undefined;
-  return retryAfterMs(response.headers['retry-after'], now);
+  const { status, body, headers } = response;
+  return (status === 429 || status === 503) && isAboutAll(body) ? retryAfterMs(headers['retry-after'], now) : undefined;
 };
 
 const isAboutAll = (body: unknown): boolean => typeof body === 'string' && !body.startsWith('admission webhook');
