@@ -25,6 +25,7 @@ import { isShort } from './gates.ts';
 import { PlanCache, type PlanCacheOptions } from './plan-cache.ts';
 import { planCacheUpdater } from './plan-cache-updater.ts';
 import { nodesDone } from './plan-work.ts';
+import { StatusPace } from './status-pace.ts';
 import { asksForMachines, type SnapshotInputs, takePlanSnapshot } from './take-plan-snapshot.ts';
 
 export type PlanReconcilerOptions = Ports &
@@ -73,6 +74,7 @@ export class PlanReconciler {
   readonly #inputs: SnapshotInputs;
   /** By uid: compiled once a generation, whatever becomes of the status. */
   readonly #expressions = new Map<string, { readonly generation: number; readonly expressions: PlanExpressions }>();
+  readonly #pace = new StatusPace();
   readonly #decisions: DecisionWriter;
   readonly #gateObjects: GateObjects;
   readonly #gateQueries: GateQueries;
@@ -182,6 +184,7 @@ export class PlanReconciler {
 
   /** By the watch, or by an answer, of which the watch does not tell again. A plan that begins to run has its gates asked. */
   #learned(change: Change<Plan>): void {
+    if (change.type === 'removed') this.#pace.forget(change.object.uid);
     for (const nodeName of nodesDone(change)) this.#options.touched(nodeName);
     this.#gateQueries.follow(this.plans.plans.values());
   }
@@ -253,15 +256,20 @@ export class PlanReconciler {
     this.#queue.clearAppointment(plan.name);
     const again = earliest([decision.again, expressions.pool.restsUntil, expressions.readsNow ? secondsAfter(now, nowAgain) : undefined]);
     if (again !== undefined) this.#queue.addAt(plan.name, again);
-    const status = decision.own ?? this.#statusWrite(decision, plan, adapter.status(decision, plan, now));
+    const status = decision.own ?? this.#statusWrite(decision, plan, adapter.status(decision, plan, now), now);
     // Slots are stored before anything is done for them.
     const writes = [...(status ? [status] : []), ...(decision.own === undefined ? decision.writes : [])];
     await this.#decisions.write(plan.name, plan.name, writes);
   }
 
-  #statusWrite(decision: PlanDecision, plan: Plan, wanted: JsonObject): Write | undefined {
+  #statusWrite(decision: PlanDecision, plan: Plan, wanted: JsonObject, now: Temporal.Instant): Write | undefined {
     const patch = mergePatch(plan.status, wanted);
     if (patch === undefined) return undefined;
+    const later = this.#pace.dueAt(plan.uid, patch, now);
+    if (later !== undefined) {
+      this.#queue.addAt(plan.name, later);
+      return undefined;
+    }
     const isTransition = wanted['phase'] !== plan.status['phase'];
     const said = isTransition ? [announce(plan, decision.warning ? 'Warning' : 'Normal', decision.phase, decision.message)] : [];
     return statusWrite(plan, decision.phase, patch, said);
