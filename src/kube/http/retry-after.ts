@@ -6,9 +6,10 @@ const longestMs = 60_000;
 /**
  * How long the whole client should hold back, in milliseconds; undefined when the answer asks for nothing of the kind.
  *
- * - 429 with Retry-After in plain text: priority & fairness, max-in-flight, or a server that is going down.
+ * - 429 with Retry-After in plain text: priority & fairness, or max-in-flight.
  * - 503 with Retry-After in plain text: what stands before the server.
  *
+ * Nobody waits for a server that goes down: it closes the connection with its 429, and the next one is to another server, where there is one.
  * A Status is about what was asked for, and nobody else has to wait for that: a PodDisruptionBudget, one kind whose storage is not ready (for up to 30 s, and again each
  * time), a resource version that is too new, a path that a server which has just started does not serve yet (503, for 5 s, while it serves nodes and asks webhooks already). So is an
  * admission webhook's refusal. Rule: k8s.io/apiserver pkg/server/filters/maxinflight.go, priority-and-fairness.go and with_retry_after.go against
@@ -16,7 +17,8 @@ const longestMs = 60_000;
  */
 export const pauseAsked = (response: ApiResponse, now: Temporal.Instant): number | undefined => {
   const { status, body, headers } = response;
-  return (status === 429 || status === 503) && isAboutAll(body) ? retryAfterMs(headers['retry-after'], now) : undefined;
+  const goesDown = status === 429 && headers['connection'] === 'close';
+  return (status === 429 || status === 503) && !goesDown && isAboutAll(body) ? retryAfterMs(headers['retry-after'], now) : undefined;
 };
 
 const isAboutAll = (body: unknown): boolean => typeof body === 'string' && !body.startsWith('admission webhook');

@@ -171,6 +171,20 @@ test('bulk calls leave places for normal ones, and those for vital ones; first c
   assert.equal(it.server.connections <= 32, true);
 });
 
+test('a server that starts, or goes down, says wait: nobody else does', async () => {
+  const ending = { 'retry-after': '5', 'content-type': 'text/plain', connection: 'close' };
+  const starting = { kind: 'Status', code: 503, message: 'the request has been made before all known HTTP paths have been installed' };
+  const responses: readonly FaultResponder[] = [
+    (_, incoming) => json(incoming, 503, starting, { 'retry-after': '5' }),
+    (_, incoming) => void incoming.writeHead(429, ending).end('The apiserver is shutting down, please try again later.\n'),
+    (_, incoming) => json(incoming, 200, {}),
+  ];
+  const response: FaultResponder = (request, incoming) => responses[it.server.requests.length - 1]?.(request, incoming);
+  await using it = await start(response, { clock: new VirtualClock() });
+  const statuses = [(await it.transport.call(get)).status, (await it.transport.call(get)).status, (await it.transport.call(get)).status];
+  assert.deepEqual(statuses, [503, 429, 200]);
+});
+
 test('priority & fairness says wait: normal and bulk calls wait, vital ones do not', async () => {
   const clock = new VirtualClock();
   let isBusy = true;
@@ -213,12 +227,17 @@ for (const [what, body] of [
   });
 }
 
+/** What stands before an API server that is away. */
+const away = (retryAfter: string): FaultResponder => {
+  const headers = { 'retry-after': retryAfter, 'content-type': 'text/plain' };
+  return (_, incoming) => void incoming.writeHead(503, headers).end('no server is available');
+};
+
 test('503 with Retry-After holds back, at most a minute', async () => {
   const clock = new VirtualClock();
-  await using it = await start(
-    (_, incoming) => json(incoming, it.server.requests.length === 1 ? 503 : 200, {}, { 'retry-after': '86400' }),
-    { clock },
-  );
+  const response: FaultResponder = (request, incoming) =>
+    it.server.requests.length === 1 ? away('86400')(request, incoming) : json(incoming, 200, {});
+  await using it = await start(response, { clock });
   await it.transport.call(get);
   const waiting = it.transport.call({ ...get, timeoutMs: 100_000 });
   await clock.advance(59_000);
@@ -229,7 +248,7 @@ test('503 with Retry-After holds back, at most a minute', async () => {
 
 test('a call that is held back longer than its time is given up, and has not happened', async () => {
   const clock = new VirtualClock();
-  await using it = await start((_, incoming) => json(incoming, 503, {}, { 'retry-after': '60' }), { clock });
+  await using it = await start(away('60'), { clock });
   await it.transport.call(get);
   const waiting = failure(it.transport.call({ ...post, priority: 'bulk' }));
   await clock.advance(30_000);

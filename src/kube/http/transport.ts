@@ -59,7 +59,7 @@ const defaultTimeoutMs = 30_000;
  *
  * - What only reads is asked again, once, when a kept connection was closed under it; a change only when nothing of it was sent.
  * - After 401 the credentials are renewed and the call is made once more, if that gave other ones.
- * - When the server asks for patience (`pushback.ts`), normal and bulk calls wait; vital ones do not.
+ * - When the server asks for patience (`retry-after.ts`), normal and bulk calls wait; vital ones do not.
  */
 export class Transport implements Api, Streams {
   readonly #options: TransportOptions;
