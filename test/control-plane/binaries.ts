@@ -10,7 +10,8 @@ export type Binaries =
       readonly release: Release;
       readonly controlplane: string;
       readonly kubectl: string;
-      readonly kwok: string;
+      /** Missing where it was not asked for. */
+      readonly kwok: string | undefined;
       readonly attend: string;
     }
   | { readonly kind: 'left-out'; readonly why: string };
@@ -35,21 +36,38 @@ const buildOf = (release: Release): GoBuild => {
     name: 'control-plane',
     module: import.meta.dirname,
     goMod,
-    salt: `${linkerFlags}\n${kwokModule}`,
+    salt: linkerFlags,
     announcement: `building Kubernetes ${version} for the tests, 5 to 10 minutes the first time,`,
     build: async (folder, go) => {
       await go(['build', ...modules, '-o', join(folder, 'attend'), '-ldflags', '-s -w', './attend']);
       await go(['build', ...modules, '-o', join(folder, 'controlplane'), '-ldflags', linkerFlags, '.']);
-      await go(['install', '-ldflags', '-s -w', kwokModule], { GOBIN: folder });
       symlinkSync('controlplane', join(folder, 'kubectl'));
     },
   };
 };
 
-/** Builds the control plane of a release from Go modules, once, or says why this machine cannot. */
-export const ensureBinaries = async (release = wantedRelease()): Promise<Binaries> => {
+/** One for all releases. Its module has other versions of everything, so that it takes minutes of its own: real nodes do without. */
+const kwokBuild: GoBuild = {
+  name: 'kwok',
+  module: import.meta.dirname,
+  salt: kwokModule,
+  announcement: 'building kwok for the tests, 2 to 3 minutes the first time,',
+  build: (folder, go) => go(['install', '-ldflags', '-s -w', kwokModule], { GOBIN: folder }),
+};
+
+/** Builds the control plane of a release from Go modules, once, or says why this machine cannot. `kwok: false` leaves kwok out. */
+export const ensureBinaries = async (release = wantedRelease(), { kwok = true } = {}): Promise<Binaries> => {
   const built = await ensureBuilt(buildOf(release));
   if (built.kind === 'left-out') return built;
+  const kubelets = kwok ? await ensureBuilt(kwokBuild) : undefined;
+  if (kubelets?.kind === 'left-out') return kubelets;
   const at = (name: string): string => join(built.folder, name);
-  return { kind: 'ready', release, controlplane: at('controlplane'), kubectl: at('kubectl'), kwok: at('kwok'), attend: at('attend') };
+  return {
+    kind: 'ready',
+    release,
+    controlplane: at('controlplane'),
+    kubectl: at('kubectl'),
+    kwok: kubelets && join(kubelets.folder, 'kwok'),
+    attend: at('attend'),
+  };
 };

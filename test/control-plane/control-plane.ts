@@ -23,6 +23,8 @@ const writeTokens = (folder: string, options: Options): void => {
   writeFileSync(join(folder, 'tokens.csv'), `${lines.join('\n')}\n`, { mode: 0o600 });
 };
 
+const hasKwok = ({ without = [] }: Options): boolean => !without.includes('kwok');
+
 const prepare = async (binaries: Ready, folder: string, options: Options): Promise<Site> => {
   const pki = await run(binaries.attend, ['pki', folder]);
   if (pki.code !== 0) throw new Error(`no certificates: ${pki.stderr}`);
@@ -162,7 +164,7 @@ const assemble = (binaries: Ready, site: Site, folder: Folder, components: Compo
       if (name === 'etcd' || name === 'kube-apiserver') await serving(api, [again]);
     },
     upgrade: async release => {
-      const next = await ensureBinaries(release);
+      const next = await ensureBinaries(release, { kwok: hasKwok(options) });
       if (next.kind === 'left-out') throw new Error(`no ${release.version}: ${next.why}`);
       await whileDown(() => components.use(next));
     },
@@ -208,6 +210,6 @@ export const startControlPlane = async (options: Options = {}): Promise<ControlP
   const given = process.env['DRYDOCK_TEST_KUBECONFIG'];
   if (given !== undefined && given !== '') return externalControlPlane(given);
   if (process.env['DRYDOCK_TEST_CLUSTER'] === 'embedded') return embeddedControlPlane(options);
-  const binaries = await ensureBinaries(options.release);
+  const binaries = await ensureBinaries(options.release, { kwok: hasKwok(options) });
   return binaries.kind === 'ready' ? startPatiently(binaries, options) : binaries;
 };

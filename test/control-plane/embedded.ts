@@ -110,7 +110,7 @@ const open = async (options: Options): Promise<Open> => {
 
 /** The one that is built with the control plane, or the machine's own. */
 const findKubectl = async (): Promise<{ readonly path: string; readonly lacks: string | false }> => {
-  const binaries = await ensureBinaries();
+  const binaries = await ensureBinaries(undefined, { kwok: false });
   if (binaries.kind === 'ready') return { path: binaries.kubectl, lacks: false };
   const own = await run('kubectl', ['version', '--client']).catch(() => undefined);
   const lacks = own?.code === 0 ? false : `kubectl left out: there is none on PATH, and ${binaries.why}`;

@@ -14,7 +14,7 @@ const outOfReach = (what: string): never => {
 
 /** Somebody's cluster, with kwok in it. Everyone is the user of the kubeconfig. */
 export const externalControlPlane = async (kubeconfig: string): Promise<ControlPlane> => {
-  const binaries = await ensureBinaries();
+  const binaries = await ensureBinaries(undefined, { kwok: false });
   const kubectlPath = binaries.kind === 'ready' ? binaries.kubectl : 'kubectl';
   const view = await run(kubectlPath, ['--kubeconfig', kubeconfig, 'config', 'view', '--raw', '--flatten', '--minify', '-o', 'json']);
   if (view.code !== 0) throw new Error(`DRYDOCK_TEST_KUBECONFIG=${kubeconfig}: ${view.stderr}`);

@@ -14,7 +14,7 @@ export type Site = {
   /** Of Kubernetes: 37 is 1.37. */
   readonly minor: number;
   readonly controlplane: string;
-  readonly kwok: string;
+  readonly kwok: string | undefined;
   readonly etcdPort: number;
   readonly peerPort: number;
   readonly apiPort: number;
@@ -157,5 +157,7 @@ const flagsOf: Readonly<Record<ComponentName, (site: Site) => readonly string[]>
 /** The command line of a component. Flags given by a test come last, where they win. */
 export const programOf = (site: Site, name: ComponentName): Program => {
   const args = [...flagsOf[name](site), ...(site.flags[name] ?? [])];
-  return name === 'kwok' ? { name, command: site.kwok, args } : { name, command: site.controlplane, args: [name, ...args] };
+  if (name !== 'kwok') return { name, command: site.controlplane, args: [name, ...args] };
+  if (site.kwok === undefined) throw new Error('this control plane was started without kwok');
+  return { name, command: site.kwok, args };
 };

@@ -95,7 +95,7 @@ const fail = (name: string): never => {
 type Made = { readonly kind: 'ready'; readonly programs: NodePrograms; readonly product: string };
 
 const make = async ({ product }: BedOptions): Promise<Made | LeftOut> => {
-  const controlPlane = await ensureBinaries(newest);
+  const controlPlane = await ensureBinaries(newest, { kwok: false });
   if (controlPlane.kind === 'left-out') return controlPlane;
   const programs = await ensureNodePrograms();
   if (programs.kind === 'left-out') return programs;
