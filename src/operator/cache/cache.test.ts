@@ -136,6 +136,7 @@ test('what we have made, and is gone while the watch was behind, is not in a new
   assert.deepEqual(keysOf(6), [], 'the list is older than it');
   assert.deepEqual(keysOf(9, 'made'), []);
   assert.deepEqual(keysOf(9), ['made'], 'of the other one the watch has told, and will tell');
+  assert.deepEqual(keysOf(7), ['made'], 'the answer to its deletion has the version of its end');
   cache.observe(thing('made', 10));
   assert.deepEqual([keysOf(9), keysOf(11)], [[], ['made']], 'written again since');
   cache.apply({ type: 'added', object: thing('made', 10) });

@@ -70,7 +70,7 @@ export class Cache<T extends CachedObject> {
   unseen({ keys, version }: CompleteList): readonly T[] {
     if (this.#untold.size === 0) return [];
     return Array.from(this.#objects.values()).filter(
-      ({ uid, key, resourceVersion }) => this.#untold.has(uid) && !keys.has(key) && compareVersions(resourceVersion, version) < 0,
+      ({ uid, key, resourceVersion }) => this.#untold.has(uid) && !keys.has(key) && compareVersions(resourceVersion, version) <= 0,
     );
   }
 
