@@ -33,6 +33,8 @@ export const stepOf = (snapshot: PlanSnapshot, one: InFlight, intent: PlanIntent
  */
 export const advance = (snapshot: PlanSnapshot, one: InFlight, intent: PlanIntent, now: Temporal.Instant): Step => {
   const step = stepOf(snapshot, one, intent, now);
-  // States only ever follow each other in their order: this ends.
-  return step.one === undefined || step.one.state === one.state ? step : advance(snapshot, step.one, intent, now);
+  const { one: next, writes, waiting, hooks } = step;
+  // States follow each other in their order, and attempts are bounded: this ends.
+  const isPassed = next !== undefined && next !== one && writes === undefined && waiting === undefined && hooks === undefined;
+  return isPassed ? advance(snapshot, next, intent, now) : step;
 };

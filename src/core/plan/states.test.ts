@@ -110,6 +110,10 @@ describe('a node in flight', () => {
     assert.deepEqual([proven.one?.rebooted, proven.one?.rebootStartedAt, proven.one?.workEndedAt], [true, now, now]);
     const quiet = far({ state: 'Working', one: { podUid: 'pod-1' }, ...booted, plan: { soakSeconds: 30 } });
     assert.equal(inShort(quiet), 'Soaking, Soaking', 'until its soak time is over');
+    const seen = far({ state: 'Working', pod: { phase: 'Pending' } });
+    assert.deepEqual([inShort(seen), seen.one?.podUid], ['Working, Working', 'pod-1'], 'what is waited for is told with it');
+    const failed = far({ state: 'Working', one: { podUid: 'pod-1' }, pod: { phase: 'Failed' } });
+    assert.deepEqual([inShort(failed), failed.one?.attempt], ['Working, create the pod, Working', 2]);
     const down = far({ state: 'Working', one: { podUid: 'pod-1' }, pod: { phase: 'Succeeded' } });
     assert.equal(inShort(down), 'Rebooting, Rebooting', 'until it has booted');
   });

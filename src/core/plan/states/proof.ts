@@ -40,10 +40,14 @@ const soak = (view: NodeView, seconds: number, now: Temporal.Instant, done: () =
     const { soakSince: _soakSince, ...broken } = one;
     return { one: broken, waiting: { word: 'SoakBroken', who: `${lack}: its soak time starts again`, node: one.node } };
   }
-  if (one.soakSince === undefined) return { one: { ...one, soakSince: now } };
-  const until = secondsAfter(one.soakSince, seconds);
+  const { soakSince = now } = one;
+  const until = secondsAfter(soakSince, seconds);
   if (!isBefore(now, until)) return done();
-  return { one, waiting: { word: 'Soaking', who: 'its soak time is not over', node: one.node, ends: until }, again: until };
+  return {
+    one: { ...one, soakSince },
+    waiting: { word: 'Soaking', who: 'its soak time is not over', node: one.node, ends: until },
+    again: until,
+  };
 };
 
 /** Everything has to stay well without a break, still without pods. */

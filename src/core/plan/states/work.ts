@@ -82,7 +82,7 @@ const byPod = (view: NodeView, work: PodWork, now: Temporal.Instant): Step => {
   if (pod === undefined && one.podUid === undefined) return begin(view, work, now);
   if (pod === undefined) return again(view, work, now, 'Somebody has deleted the pod of the work');
   if (isForeign(pod, view)) return fail(view, now, `Pod ${pod.namespace}/${pod.name} exists and is not part of this plan: delete it`);
-  if (one.podUid === undefined) return { one: { ...one, podUid: pod.uid } };
+  if (one.podUid === undefined) return byPod({ ...view, one: { ...one, podUid: pod.uid } }, work, now);
   if (isOver(pod)) return ended(view, work, pod, now);
   return late(view, now, `pod ${pod.name} has been ${pod.phase.toLowerCase()}`);
 };
