@@ -18,6 +18,7 @@ describe('an API server that starts', { skip, timeout: 60_000 }, () => {
     const connection = await connect({ kubeconfig: controlPlane.kubeconfigOf('admin'), env: {}, userAgent: 'test' });
     stack.defer(() => connection.close());
     const ended = new AbortController();
+    stack.defer(() => ended.abort());
     const said = new Set<string>();
     const asking = (async (): Promise<void> => {
       while (!ended.signal.aborted) {
