@@ -5,6 +5,7 @@ import { isFinished, type Pod } from '../../core/pod/pod.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { Api, ApiCall, Fence, Meter, Recorder } from '../ports.ts';
+import { BudgetTurns } from './budget-turns.ts';
 import { type InFlightEvictions, takesNothing } from './in-flight-evictions.ts';
 import { escalation, podCall } from './pod-calls.ts';
 
@@ -30,19 +31,18 @@ const said: Readonly<Record<EvictionMethod, string>> = {
 };
 
 /**
- * Asks for evictions. Those of one budget go one after the other: the API server would only let them trip over each other (a lost race for
- * the budget's status costs it 500 ms, kubernetes#102361). Deletions that overrule a budget wait for those that are under way: they would take
- * from it what has just been granted. A queued one can be called back until it is sent.
+ * Asks for evictions. Those of one budget take turns. Deletions that overrule a budget wait for all its evictions that are under way: they
+ * would take from it what has just been granted. A queued one can be called back until it is sent.
  */
 export class Evictor {
   readonly #options: Options;
-  /** The last eviction of each budget. */
-  readonly #lastByBudget = new Map<string, Promise<void>>();
+  readonly #turns: BudgetTurns;
   /** By node, and by the uid of the pod. */
   readonly #attempts = new Map<string, Map<string, Attempt>>();
 
   constructor(options: Options) {
     this.#options = options;
+    this.#turns = new BudgetTurns(options.clock);
   }
 
   /** The attempts for pods of one node, by uid. */
@@ -72,14 +72,10 @@ export class Evictor {
       ...(budget && { budget: budget.key }),
       ...(overrules && { overrules }),
     });
-    const keys = budget === undefined ? (overrules ?? []).map(one => one.budget) : [budget.key];
-    const before = keys.flatMap(key => this.#lastByBudget.get(key) ?? []);
-    const run = before.length === 0 ? this.#send(call, nodeName) : Promise.all(before).then(() => this.#send(call, nodeName));
-    if (budget === undefined) return;
-    this.#lastByBudget.set(budget.key, run);
-    void run.then(() => {
-      if (this.#lastByBudget.get(budget.key) === run) this.#lastByBudget.delete(budget.key);
-    });
+    const overruled = (overrules ?? []).map(one => one.budget);
+    const send = (): Promise<void> => this.#send(call, nodeName);
+    if (budget === undefined) this.#turns.waitForAll(overruled, send);
+    else this.#turns.takeTurn(budget.key, send);
   }
 
   /** Calls back everything of the node that has not been sent and may not leave any more. */
