@@ -355,11 +355,24 @@ test('a refused pod stops the drain before the first eviction', () => {
   assert.match(JSON.stringify(decision.writes), /LocalData b/);
 });
 
+test('a pod stays, and the node is not drained, until its DaemonSet is known to be there or gone: a watch that is late proves nothing', () => {
+  const agent = makePod('agent', { owner: { kind: 'DaemonSet', name: 'new', uid: 'ds', apiVersion: 'apps/v1' } });
+  const requests = [makeRequest('one', { policy: { ...seedPolicy, force: true } })];
+  const see = (over: Partial<NodeSnapshot>) => run({ requests, pods: [agent, makePod('web')], ...over });
+  const unknown = see({ goneDaemonSets: new Set(['another']) });
+  assert.deepEqual(unknown.lookups, [{ kind: 'DaemonSet', key: 'shop/new', uid: 'ds' }]);
+  assert.deepEqual([unknown.calls, whats(unknown)], [[], []]);
+  const names = ({ calls }: Decision): readonly string[] => calls.map(({ pod }) => pod.name);
+  assert.deepEqual(names(see({ goneDaemonSets: new Set(['ds']) })), ['agent', 'web']);
+  assert.deepEqual(names(see({ goneDaemonSets: new Set(), daemonSets: new Set(['shop/new']) })), ['web']);
+  assert.deepEqual(names(see({})), ['agent', 'web'], 'a list that is younger than the pods is proof');
+});
+
 test('volumes of pods that left are waited for; those of pods that stay are not', () => {
   const attachment = { key: 'va', uid: 'va', resourceVersion: '1', nodeName: 'n1', volume: 'pv-1' };
   assert.ok(whats(run({ attachments: [attachment] })).includes('report Detaching'));
   const stays = makePod('agent', { owner: { kind: 'DaemonSet', name: 'agent', uid: 'ds', apiVersion: 'apps/v1' }, claims: ['data'] });
-  assert.deepEqual(run({ attachments: [attachment], pods: [stays] }).lookups, ['shop/data']);
+  assert.deepEqual(run({ attachments: [attachment], pods: [stays] }).lookups, [{ kind: 'PersistentVolumeClaim', key: 'shop/data' }]);
   assert.ok(whats(run({ attachments: [attachment], pods: [stays], volumes: new Map([['shop/data', 'pv-1']]) })).includes('report Drained'));
 });
 

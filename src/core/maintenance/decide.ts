@@ -5,6 +5,7 @@ import type { Report } from './report.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 import { claim } from './steps/claim.ts';
 import { detach } from './steps/detach.ts';
+import { daemonSets } from './steps/drain/daemon-sets.ts';
 import { drain } from './steps/drain/drain.ts';
 import { tidyEvictionRequests } from './steps/eviction-requests.ts';
 import { hold } from './steps/hold.ts';
@@ -19,7 +20,20 @@ import { notesAfter, type Reported, reports } from './steps/report.ts';
 import { schedule } from './steps/schedule.ts';
 
 /** In this order, each idempotent; the first that is not done is as far as it goes today. */
-const steps: readonly ReconcileStep[] = [claim, missingNode, schedule, quorum, lease, hold, recall, letGo, drain, hypervisor, detach];
+const steps: readonly ReconcileStep[] = [
+  claim,
+  missingNode,
+  schedule,
+  quorum,
+  lease,
+  hold,
+  recall,
+  letGo,
+  daemonSets,
+  drain,
+  hypervisor,
+  detach,
+];
 
 const walk = (
   start: ReconcileContext,

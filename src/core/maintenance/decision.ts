@@ -13,6 +13,13 @@ export type ObjectReference = {
   readonly resourceVersion?: string;
 };
 
+/** What only the API server can say. `key` is `namespace/name`. */
+export type Lookup =
+  /** The volume of a claim. */
+  | { readonly kind: 'PersistentVolumeClaim'; readonly key: string }
+  /** Whether the DaemonSet is there that a pod names with this uid. */
+  | { readonly kind: 'DaemonSet'; readonly key: string; readonly uid: string };
+
 /** An event to record. */
 export type KubeEvent = {
   readonly type: 'Normal' | 'Warning';
@@ -80,8 +87,8 @@ export type Decision = {
   readonly handOver: boolean;
   /** An EvictionRequest has not been answered: for a while none is made. */
   readonly requestUnanswered: boolean;
-  /** Claims (`namespace/name`) whose volume has to be known. */
-  readonly lookups: readonly string[];
+  /** What has to be known before anything else is decided. */
+  readonly lookups: readonly Lookup[];
   readonly notes: Notes;
   /** Look again at this time, whatever happens. */
   readonly again?: Temporal.Instant;

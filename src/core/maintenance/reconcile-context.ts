@@ -7,7 +7,7 @@ import type { MaintenanceFailure } from '../request/words.ts';
 import type { DesiredHostState } from '../vm/host.ts';
 import type { Tracked } from '../vm/tracking.ts';
 import type { VmStatus } from '../vm/vm-status.ts';
-import type { KubeEvent, ObjectReference, Write } from './decision.ts';
+import type { KubeEvent, Lookup, ObjectReference, Write } from './decision.ts';
 import type { Problem } from './report.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 
@@ -69,7 +69,7 @@ export type ReconcileContext = {
   readonly writes: readonly Write[];
   readonly plan: EvictionPlan;
   readonly moments: readonly Temporal.Instant[];
-  readonly lookups: readonly string[];
+  readonly lookups: readonly Lookup[];
   /** The pods have to be read once more, now that the hold is in place. */
   readonly confirmPods: boolean;
   /** Only the operator's own pod is left to be asked. */

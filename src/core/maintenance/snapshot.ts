@@ -76,6 +76,8 @@ export type NodeSnapshot = {
   readonly volumes: ReadonlyMap<string, string | null>;
   /** `namespace/name`; missing as long as they are not known. */
   readonly daemonSets?: ReadonlySet<string>;
+  /** uids of DaemonSets that the API server has said are gone; missing where `daemonSets` is younger than the pods, and whole. */
+  readonly goneDaemonSets?: ReadonlySet<string>;
   /** Missing where nobody asks for plans. */
   readonly planWork?: PlanWork;
   /** Responders whose turn it is (Evictions of lifecycle.k8s.io), by the uid of the pod; missing where there are none. */

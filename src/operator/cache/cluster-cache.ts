@@ -40,8 +40,6 @@ export class ClusterCache {
   readonly daemonSets = new Cache<NamedObject>(() => '');
   readonly attachments = new Cache<Attachment>(({ nodeName }) => nodeName);
   readonly pods: PodWatches;
-  /** Volume by claim, looked up once: a bound claim stays bound to its volume. */
-  readonly volumes = new Map<string, string | null>();
   readonly windows = new Cache<MaintenanceWindow>(() => '');
   readonly vms: Vms;
   readonly lifecycleEvictions: LifecycleEvictions;

@@ -5,9 +5,8 @@ import { noHistory } from '../../core/request/request.ts';
 import { at, heldNode, makeNode, makeRequest } from '../../core/testing/make.ts';
 import { listAll } from '../list.ts';
 import { longestDrain } from '../node/overview.ts';
-import { lookUp } from '../node/resolve-claims.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
-import { failure, Lines, response, ScriptedApi } from '../testing/fakes.ts';
+import { failure, response, ScriptedApi } from '../testing/fakes.ts';
 import { fingerprint, isMarked, standsFor } from './node-predicates.ts';
 
 describe('a whole collection', () => {
@@ -42,24 +41,6 @@ describe('a whole collection', () => {
       read(() => failure(403, 'forbidden'), 'none if missing'),
       /forbidden/,
     );
-  });
-});
-
-describe('the volumes of claims', () => {
-  const look = async (reply: () => ApiResponse) => {
-    const [volumes, log] = [new Map<string, string | null>(), new Lines()];
-    const found = await lookUp(new ScriptedApi(reply), ['shop/disk'], volumes, log);
-    return [found, volumes.get('shop/disk'), log.of('warn').length];
-  };
-  test('are looked up; what could not be asked stays unknown', async () => {
-    assert.deepEqual(await look(() => response(200, { spec: { volumeName: 'v1' } })), [true, 'v1', 0]);
-    assert.deepEqual(await look(() => response(200, { spec: {} })), [true, null, 0], 'it is not bound');
-    assert.deepEqual(await look(() => failure(404, 'not found')), [true, null, 0], 'there is no such claim');
-    assert.deepEqual(await look(() => failure(500, 'broken')), [false, undefined, 1]);
-    const down = (): ApiResponse => {
-      throw new Error('no answer');
-    };
-    assert.deepEqual(await look(down), [false, undefined, 1]);
   });
 });
 

@@ -222,7 +222,7 @@ test('a claim that cannot be looked up is asked for again a little later; where 
   await wait(60);
   assert.equal(snapshots.length, quiet);
   cluster.intercept = ({ path }) => (path === claim ? failure(500, 'broken') : undefined);
-  script.decision = ({ volumes }) => ({ lookups: volumes.has('shop/data') ? [] : ['shop/data'] });
+  script.decision = ({ volumes }) => ({ lookups: volumes.has('shop/data') ? [] : [{ kind: 'PersistentVolumeClaim', key: 'shop/data' }] });
   await wake();
   const looks = snapshots.length;
   cluster.intercept = ({ path }) => (path === claim ? response(200, { spec: { volumeName: 'v' } }) : undefined);

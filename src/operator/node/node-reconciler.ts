@@ -20,9 +20,9 @@ import { WorkQueue } from '../work-queue.ts';
 import { cacheUpdaterOf } from '../write/cache-updater.ts';
 import { UncertainWrites } from '../write/uncertain-writes.ts';
 import { type WriteOutcome, Writer } from '../write/writer.ts';
+import { LookedUp, lookUp } from './look-up.ts';
 import { NodeStates } from './node-states.ts';
 import { countedByState } from './overview.ts';
-import { lookUp } from './resolve-claims.ts';
 import { type SnapshotOptions, snapshots } from './take-snapshot.ts';
 
 export type NodeReconcilerOptions = Ports &
@@ -50,6 +50,7 @@ export class NodeReconciler {
   readonly cache: ClusterCache;
   readonly #options: NodeReconcilerOptions;
   readonly #inFlight = new InFlightEvictions();
+  readonly #lookedUp = new LookedUp();
   readonly #budgetWaiters = new BudgetWaiters();
   readonly #nodeStates = new NodeStates();
   readonly #defects: Defects;
@@ -83,6 +84,7 @@ export class NodeReconciler {
       nodeStates: this.#nodeStates,
       evictor: this.#evictor,
       inFlight: this.#inFlight,
+      lookedUp: this.#lookedUp,
       clock,
       options,
     });
@@ -205,7 +207,7 @@ export class NodeReconciler {
     if (decision.handOver) this.#options.self?.handOver();
     const [written, found] = await Promise.all([
       Promise.all(decision.writes.map(write => this.#writer.write(write, nodeName))),
-      lookUp(this.#options.api, decision.lookups, this.cache.volumes, this.#options.log),
+      lookUp(this.#options.api, decision.lookups, this.#lookedUp, this.#options.log),
     ]);
     this.#afterWrites(nodeName, decision.writes, written);
     if (found) this.#queue.add(nodeName);

@@ -5,6 +5,7 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 import { ClusterCache } from '../cache/cluster-cache.ts';
 import { FakeCluster } from '../testing/fake-cluster.ts';
 import { Lines, settle } from '../testing/fakes.ts';
+import { LookedUp } from './look-up.ts';
 import { NodeStates } from './node-states.ts';
 import { snapshots } from './take-snapshot.ts';
 
@@ -21,9 +22,8 @@ test('a control-plane node that nobody has looked at yet takes no seat; one that
   const nodeStates = new NodeStates();
   const options = { adapters: [], terms: { durationSeconds: 3600, renewEverySeconds: 900 } };
   const [evictor, inFlight] = [{ attemptsOf: () => new Map() }, { all: () => [] }];
-  const look = snapshots({ cache, nodeStates, evictor, inFlight, options, clock: new VirtualClock() } as unknown as Parameters<
-    typeof snapshots
-  >[0]);
+  const sources = { cache, nodeStates, evictor, inFlight, lookedUp: new LookedUp(), options, clock: new VirtualClock() };
+  const look = snapshots(sources as unknown as Parameters<typeof snapshots>[0]);
   assert.equal(look('n1').quorum?.members.length, 3);
   assert.deepEqual(look('n1').quorum?.seats, new Set());
   nodeStates.note('n2', { ...noNotes, seat: true }, 0);

@@ -11,6 +11,7 @@ import { makeVms } from '../../core/testing/make-vms.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
 import { Cache } from '../cache/cache.ts';
 import type { CachedObject, Hypervisors } from '../ports.ts';
+import { LookedUp } from './look-up.ts';
 import { snapshots } from './take-snapshot.ts';
 
 type Sources = Parameters<typeof snapshots>[0];
@@ -61,7 +62,6 @@ const snapshotOf = ({
     budgetIndex: { over: () => [] },
     leases: none,
     attachments: none,
-    volumes: new Map(),
     missingKinds: new Set(),
     vms: { of: () => vms },
     lifecycleEvictions: {
@@ -76,6 +76,7 @@ const snapshotOf = ({
     nodeStates: { of: (name: string) => ({ notes: { ...noNotes, seat: seats.includes(name) } }) },
     evictor: { attemptsOf: () => new Map() },
     inFlight: { all: () => [] },
+    lookedUp: new LookedUp(),
     clock: { now: () => at(0) },
     options: { adapters: [], terms: { durationSeconds: 1, renewEverySeconds: 1 }, ...options },
   };

@@ -11,6 +11,7 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Evictor } from '../evict/evictor.ts';
 import type { InFlightEvictions } from '../evict/in-flight-evictions.ts';
 import type { Hypervisors } from '../ports.ts';
+import type { LookedUp } from './look-up.ts';
 import type { NodeStates } from './node-states.ts';
 import { longestDrain } from './overview.ts';
 
@@ -36,6 +37,7 @@ type SnapshotSources = {
   readonly nodeStates: NodeStates;
   readonly evictor: Evictor;
   readonly inFlight: InFlightEvictions;
+  readonly lookedUp: LookedUp;
   readonly clock: Clock;
   readonly options: SnapshotOptions;
 };
@@ -84,7 +86,7 @@ const evictionsOf = (
 export const snapshots =
   (snapshotSources: SnapshotSources) =>
   (nodeName: string): NodeSnapshot => {
-    const { cache, nodeStates, evictor, inFlight, options } = snapshotSources;
+    const { cache, nodeStates, evictor, inFlight, lookedUp, options } = snapshotSources;
     const { adapters, terms, self, planWork } = options;
     const node = cache.nodes.get(nodeName);
     const pods = cache.pods.of(nodeName);
@@ -97,7 +99,8 @@ export const snapshots =
       budgets: cache.budgetIndex.over(pods ?? []),
       leases: leasesOf(nodeName, snapshotSources),
       attachments: cache.attachments.in(nodeName),
-      volumes: cache.volumes,
+      volumes: lookedUp.volumes,
+      goneDaemonSets: lookedUp.goneDaemonSets,
       attempts: evictor.attemptsOf(nodeName),
       inFlight: inFlight.all(),
       notes,

@@ -1,6 +1,5 @@
-import { isObject } from '../../core/json.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
-import { saidBy } from '../../core/status.ts';
+import { isMissing, saidBy } from '../../core/status.ts';
 import { secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
@@ -32,11 +31,8 @@ const contentTypes = { merge: 'application/merge-patch+json', strategic: 'applic
 
 const messageOf = (response: ApiResponse): string => `${saidBy(response).slice(0, 500)} (HTTP ${response.status})`;
 
-/** The server says of this very object that it is not there: a path that is not served, or a proxy on the way, says nothing of it. */
-const isMissed = ({ path }: Write, { body }: ApiResponse): boolean => {
-  const details = isObject(body) ? body['details'] : undefined;
-  return isObject(details) && details['name'] === decodeURIComponent(objectPath(path).split('/').at(-1) ?? '');
-};
+/** The name of the object that is written. */
+const nameIn = ({ path }: Write): string => decodeURIComponent(objectPath(path).split('/').at(-1) ?? '');
 
 /** The write that makes what this one deletes. */
 const creationOf = (write: Write): Write => {
@@ -147,7 +143,7 @@ export class Writer {
     }
     if (response.status === 409) return { result: 'conflict' };
     if (response.status === 404 && write.method !== 'POST') {
-      const isGone = write.store === 'leases' || isMissed(write, response);
+      const isGone = write.store === 'leases' || isMissing(nameIn(write), response);
       // It may have been made by us and have gone before the watch came so far, which may never tell then.
       if (isGone) this.#options.cacheUpdater.learn(write, undefined);
       // What was to be achieved by its deletion is achieved.

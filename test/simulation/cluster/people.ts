@@ -148,6 +148,20 @@ const remove = (doing: Doing, resource: string, object: Stored | undefined): voi
   if (object !== undefined) doing.stage.writes.remove(resource, object.metadata.namespace ?? '', object.metadata.name);
 };
 
+const daemonSets = 'daemonsets.apps';
+
+/** Somebody installs an agent, whose pods come to every node at once, or takes one away. */
+const changeDaemonSet = (doing: Doing): void => {
+  const { dice, stage } = doing;
+  const agents = listOf(doing, daemonSets).filter(({ metadata }) => metadata.labels?.['agent'] !== undefined);
+  if (agents.length > 0 && dice.is(40)) return remove(doing, daemonSets, oneOf(doing, agents));
+  const name = `agent-${dice.whole(0, 1e6)}`;
+  const labels = { agent: name };
+  const spec = { containers: [{ name: 'main', image: 'example.test/none:1' }], tolerations: [{ operator: 'Exists' }] };
+  const template = { metadata: { labels }, spec };
+  stage.make(daemonSets, { metadata: { name, namespace: 'shop', labels }, spec: { selector: { matchLabels: labels }, template } });
+};
+
 const deeds: Readonly<Record<DeedKind, (doing: Doing) => void>> = {
   uncordon: doing => changeNode(doing, oneOf(doing, nodesOf(doing)), node => ({ spec: without(part(node, 'spec'), 'unschedulable') })),
   cordon: doing => changeNode(doing, oneOf(doing, nodesOf(doing)), node => ({ spec: { ...part(node, 'spec'), unschedulable: true } })),
@@ -185,6 +199,7 @@ const deeds: Readonly<Record<DeedKind, (doing: Doing) => void>> = {
   changeBudget,
   scale,
   compact: ({ stage }) => stage.cluster.registry.store.compact(),
+  daemonSet: changeDaemonSet,
   odd: ({ stage, dice }) => makeOdd(stage, dice.whole(0, 2 ** 31 - 1)),
 };
 

@@ -146,6 +146,9 @@ const deedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
 const oddDeedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
   dice.times(dice.whole(0, 6), () => ({ kind: 'odd', pick: dice.share(), when: momentOf(dice, faultyMs) }));
 
+const daemonSetDeedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
+  dice.times(dice.whole(0, 3), () => ({ kind: 'daemonSet', pick: dice.share(), when: momentOf(dice, faultyMs) }));
+
 const endsOf = (dice: Dice, faultyMs: number): readonly End[] =>
   dice.times(dice.whole(0, 5), () => ({
     how: dice.of(['killed', 'killed', 'killed', 'stopped', 'fenced']),
@@ -249,7 +252,11 @@ export const generate = (seed: number): Story => {
     plans: [...plansOf(new Dice(seed * 2 + 2_000_003), faultyMs), ...replacement],
     windows: windowsOf(dice, faultyMs),
     maintenances: maintenancesOf(dice, nodes, faultyMs),
-    deeds: [...deedsOf(dice, faultyMs), ...oddDeedsOf(new Dice(seed * 2 + 3_000_003), faultyMs)],
+    deeds: [
+      ...deedsOf(dice, faultyMs),
+      ...oddDeedsOf(new Dice(seed * 2 + 3_000_003), faultyMs),
+      ...daemonSetDeedsOf(new Dice(seed * 2 + 5_000_003), faultyMs),
+    ],
     ends: endsOf(dice, faultyMs),
     outages: outagesOf(dice, faultyMs),
     clockSteps: clockStepsOf(dice, faultyMs),

@@ -114,8 +114,8 @@ export const deedKinds = [
   'scale',
   'compact',
 ] as const;
-/** `odd`: drawn apart from the others. */
-export type DeedKind = (typeof deedKinds)[number] | 'odd';
+/** `odd` and `daemonSet`: drawn apart from the others. */
+export type DeedKind = (typeof deedKinds)[number] | 'odd' | 'daemonSet';
 
 /** What a person does, at a time or at the worst moment: just before, or after, the server does one of the operator's calls. */
 export type Deed = { readonly kind: DeedKind; readonly pick: number; readonly when: WhenInStory };

@@ -24,7 +24,7 @@ export const detach: ReconcileStep = context => {
   const persistent = attachments.filter(({ volume }) => volume !== undefined);
   if (persistent.length === 0 || !context.progresses.some(waitsForVolumes)) return { done: true, context };
   const claims = claimsInUse(context);
-  const lookups = claims.filter(claim => !volumes.has(claim));
+  const lookups = claims.flatMap(key => (volumes.has(key) ? [] : [{ kind: 'PersistentVolumeClaim', key } as const]));
   if (lookups.length > 0) return { done: false, context: { ...context, lookups } };
   const used = new Set(claims.map(claim => volumes.get(claim)));
   const left = persistent.filter(({ volume }) => !used.has(volume)).map(attached);

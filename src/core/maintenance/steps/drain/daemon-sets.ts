@@ -1,0 +1,24 @@
+import { isDaemonSetPod } from '../../../pod/pod.ts';
+import type { Lookup } from '../../decision.ts';
+import { isDraining, type ReconcileStep } from '../../reconcile-context.ts';
+import type { NodeSnapshot } from '../../snapshot.ts';
+
+/** DaemonSets that pods of the node name, and that no watch has told of. */
+const unknownOf = ({ pods = [], daemonSets, goneDaemonSets }: NodeSnapshot): readonly Lookup[] => {
+  if (daemonSets === undefined || goneDaemonSets === undefined) return [];
+  const lookups = new Map<string, Lookup>();
+  for (const { namespace, owner } of pods.filter(isDaemonSetPod)) {
+    const [key, uid] = [`${namespace}/${owner?.name ?? ''}`, owner?.uid ?? ''];
+    if (!daemonSets.has(key) && !goneDaemonSets.has(uid)) lookups.set(uid, { kind: 'DaemonSet', key, uid });
+  }
+  return [...lookups.values()];
+};
+
+/**
+ * The watch of the DaemonSets may be later than that of the pods, and a pod whose DaemonSet is taken for gone would be evicted although it
+ * belongs on the node: the API server is asked before, as kubectl drain asks it.
+ */
+export const daemonSets: ReconcileStep = context => {
+  const lookups = context.progresses.some(isDraining) ? unknownOf(context.snapshot) : [];
+  return lookups.length === 0 ? { done: true, context } : { done: false, context: { ...context, lookups } };
+};

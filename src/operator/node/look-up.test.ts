@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Lookup } from '../../core/maintenance/decision.ts';
+import type { ApiResponse } from '../ports.ts';
+import { failure, Lines, response, ScriptedApi } from '../testing/fakes.ts';
+import { LookedUp, lookUp } from './look-up.ts';
+
+const look = async (lookup: Lookup, reply: () => ApiResponse) => {
+  const [lookedUp, log] = [new LookedUp(), new Lines()];
+  const api = new ScriptedApi(reply);
+  const isNew = await lookUp(api, [lookup], lookedUp, log);
+  return { isNew, lookedUp, warnings: log.of('warn').length, paths: api.calls.map(({ path }) => path) };
+};
+const missing = (kind: string, name: string): ApiResponse => response(404, { kind: 'Status', code: 404, details: { kind, name } });
+const down = (): ApiResponse => {
+  throw new Error('no answer');
+};
+
+describe('the volumes of claims', () => {
+  const claim = async (reply: () => ApiResponse) => {
+    const { isNew, lookedUp, warnings } = await look({ kind: 'PersistentVolumeClaim', key: 'shop/disk' }, reply);
+    return [isNew, lookedUp.volumes.get('shop/disk'), warnings];
+  };
+  test('are looked up; what could not be asked stays unknown', async () => {
+    assert.deepEqual(await claim(() => response(200, { spec: { volumeName: 'v1' } })), [true, 'v1', 0]);
+    assert.deepEqual(await claim(() => response(200, { spec: {} })), [true, null, 0], 'it is not bound');
+    assert.deepEqual(await claim(() => missing('persistentvolumeclaims', 'disk')), [true, null, 0], 'there is no such claim');
+    assert.deepEqual(await claim(() => failure(500, 'broken')), [false, undefined, 1]);
+    assert.deepEqual(await claim(down), [false, undefined, 1]);
+  });
+});
+
+describe('whether a DaemonSet is there', () => {
+  const daemonSet = async (reply: () => ApiResponse) => {
+    const { isNew, lookedUp, warnings, paths } = await look({ kind: 'DaemonSet', key: 'shop/agent', uid: 'u1' }, reply);
+    assert.deepEqual(paths, ['/apis/apps/v1/namespaces/shop/daemonsets/agent']);
+    return [isNew, [...lookedUp.goneDaemonSets], warnings];
+  };
+  test('only the API server says that it is gone, and of that one; of one that exists the watch will tell', async () => {
+    assert.deepEqual(await daemonSet(() => missing('daemonsets', 'agent')), [true, ['u1'], 0]);
+    assert.deepEqual(await daemonSet(() => response(200, { metadata: { name: 'agent' } })), [false, [], 0]);
+    assert.deepEqual(await daemonSet(() => failure(404, 'page not found')), [false, [], 1], 'of a path that is not served');
+    assert.deepEqual(await daemonSet(() => failure(403, 'no right')), [false, [], 1]);
+    assert.deepEqual(await daemonSet(down), [false, [], 1]);
+  });
+});
