@@ -116,7 +116,7 @@ export const evictionChecker = (around: Around): Checker => {
     const name = nodeOfPod(pod);
     const node = store.get('nodes', '', name);
     const key = `${pod.metadata.namespace}/${pod.metadata.name}`;
-    if (node === undefined || records.nodeGoneFor(name) < staleMs()) return;
+    if (node === undefined || records.goneFor('nodes', '', name) < staleMs()) return;
     if (!isHeld(node)) return fail('held first', `${key} is asked to go, and node ${name} is not held`);
     const isMarked = isCordoned(node) && taintsOf(node).some(taint => drainTaints.has(idOf(taint)));
     const touched = stirred.get(`node ${name}`) ?? Number.NEGATIVE_INFINITY;

@@ -19,11 +19,10 @@ const isDeleting = ({ metadata }: Stored): boolean => metadata.deletionTimestamp
 
 export const stageOf = (object: Stored): string => text(object, 'spec', 'stage') || 'Drain';
 
-/** What every maintenance was at any moment of late, and when pods and marks have gone: for judging those who knew it late. */
+/** What every maintenance was at any moment of late, and when objects have gone: for judging those who knew it late. */
 export class Records {
   readonly #versions = new Map<string, Version[]>();
-  readonly #podsGone = new Map<string, number>();
-  readonly #nodesGone = new Map<string, number>();
+  readonly #goneAtMs = new Map<string, number>();
   readonly #nowMs: () => number;
 
   constructor(store: Store, nowMs: () => number) {
@@ -37,19 +36,14 @@ export class Records {
     return (this.#versions.get(node) ?? []).filter(({ toMs, object }) => toMs >= since && !isDeleting(object));
   }
 
-  /** Milliseconds since a pod of that name was removed; Infinity where there was none. */
-  podGoneFor(key: string): number {
-    return this.#nowMs() - (this.#podsGone.get(key) ?? Number.NEGATIVE_INFINITY);
-  }
-
-  nodeGoneFor(name: string): number {
-    return this.#nowMs() - (this.#nodesGone.get(name) ?? Number.NEGATIVE_INFINITY);
+  /** Milliseconds since an object of that name was removed; Infinity where there was none. */
+  goneFor(resource: string, namespace: string, name: string): number {
+    return this.#nowMs() - (this.#goneAtMs.get(`${resource} ${namespace}/${name}`) ?? Number.NEGATIVE_INFINITY);
   }
 
   #told({ type, resource, object }: StoreChange): void {
-    if (resource === 'pods' && type === 'removed')
-      this.#podsGone.set(`${object.metadata.namespace}/${object.metadata.name}`, this.#nowMs());
-    if (resource === 'nodes' && type === 'removed') this.#nodesGone.set(object.metadata.name, this.#nowMs());
+    const { namespace = '', name } = object.metadata;
+    if (type === 'removed') this.#goneAtMs.set(`${resource} ${namespace}/${name}`, this.#nowMs());
     if (!resources.has(resource)) return;
     const node = nodeOf(object);
     const now = this.#nowMs();

@@ -2,7 +2,7 @@ import { at, objects, part, type Stored, text } from '../../../src/embedded/obje
 import type { StoreChange } from '../../../src/embedded/store/store.ts';
 import { maintenanceResources } from '../story/story.ts';
 import type { Around, Checker } from './checker.ts';
-import { judge } from './judgement.ts';
+import { judge, ownerOf } from './judgement.ts';
 import { isHeld } from './marks.ts';
 import { nodeOf, stageOf } from './records.ts';
 
@@ -52,13 +52,16 @@ export const statusChecker = (around: Around): Checker => {
   const left = (resource: string, object: Stored): readonly string[] => {
     const node = nodeOf(object);
     const versions = records.wanting(node, staleMs()).filter(one => one.object.metadata.uid === object.metadata.uid);
+    /** It stayed, as long as its DaemonSet was there. */
+    const hasJustToGo = (pod: Stored): boolean =>
+      records.goneFor('daemonsets.apps', pod.metadata.namespace ?? '', ownerOf(pod)?.name ?? '') <= staleMs();
     const isOld = (pod: Stored): boolean => nowMs() - Date.parse(pod.metadata.creationTimestamp) > staleMs() + 1500;
     const all = [...versions, { resource, object }];
     // Somebody may have set the clock of the operator.
     const ahead = story.clockSteps.reduce((sum, { byMs }) => sum + Math.abs(byMs), 0);
     return store
       .indexed('pods', 'spec.nodeName', node)
-      .filter(pod => isOld(pod) && all.every(version => judge(pod, version, store, nowMs() + ahead) !== 'stays'))
+      .filter(pod => isOld(pod) && !hasJustToGo(pod) && all.every(version => judge(pod, version, store, nowMs() + ahead) !== 'stays'))
       .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
   };
 
@@ -68,7 +71,7 @@ export const statusChecker = (around: Around): Checker => {
     if (node === undefined || stageOf(object) !== 'Drain') return;
     const there = left(resource, object);
     if (there.length > 0) fail('status', `${what} says that node ${nodeOf(object)} is drained; ${there.join(', ')} had to go`);
-    if (!isHeld(node) && records.nodeGoneFor(node.metadata.name) > staleMs())
+    if (!isHeld(node) && records.goneFor('nodes', '', node.metadata.name) > staleMs())
       fail('status', `${what} says drained, and node ${nodeOf(object)} is not held`);
   };
 
@@ -78,11 +81,11 @@ export const statusChecker = (around: Around): Checker => {
     if ((number(status, 'blockerCount') ?? 0) < blockers.length)
       fail('status', `${resource} ${object.metadata.name}: fewer blockers than it lists`);
     for (const blocker of blockers) {
-      const key = `${text(blocker, 'pod', 'namespace')}/${text(blocker, 'pod', 'name')}`;
-      if (at(blocker, 'pod') === undefined || store.get('pods', ...(key.split('/') as [string, string])) !== undefined) continue;
+      const pod = [text(blocker, 'pod', 'namespace'), text(blocker, 'pod', 'name')] as const;
+      if (at(blocker, 'pod') === undefined || store.get('pods', ...pod) !== undefined) continue;
       // Texts about blockers are written every five seconds at most, and are as old as what is known.
-      if (records.podGoneFor(key) > staleMs() + 6000)
-        fail('status', `${resource} ${object.metadata.name}: ${key} is named as a blocker and is not there`);
+      if (records.goneFor('pods', ...pod) > staleMs() + 6000)
+        fail('status', `${resource} ${object.metadata.name}: ${pod.join('/')} is named as a blocker and is not there`);
     }
   };
 
