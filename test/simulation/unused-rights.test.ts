@@ -59,8 +59,8 @@ const elsewhere: readonly Elsewhere[] = [
   {
     rights: ['get persistentvolumeclaims'],
     because: 'no pod of a story has a volume',
-    file: 'src/operator/node/resolve-claims.ts',
-    words: '/persistentvolumeclaims/',
+    file: 'src/operator/node/look-up.ts',
+    words: "'persistentvolumeclaims'",
   },
   {
     rights: reads(

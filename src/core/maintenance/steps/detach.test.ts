@@ -48,7 +48,11 @@ test('an inline volume is nobody’s that could be waited for', () => {
 test('claims of pods that stay are looked up first, and only where there is something to wait for', () => {
   const pods = [stays];
   const first = look({ pods });
-  assert.deepEqual([first.lookups, first.phases], [['shop/data'], []], 'nothing is said before the answer');
+  assert.deepEqual(
+    [first.lookups, first.phases],
+    [[{ kind: 'PersistentVolumeClaim', key: 'shop/data' }], []],
+    'nothing is said before the answer',
+  );
   assert.deepEqual(look({ pods, requests: [hasty] }).lookups, []);
   assert.deepEqual(look({ pods, attachments: [] }).lookups, []);
   assert.deepEqual(look({ pods, attachments: [attachment()] }).lookups, []);
