@@ -79,14 +79,12 @@ export const workNamespace = 'drydock-plans';
 
 const overviewOf = (operator: NodeReconciler, manager: MachineManager, plans: PlanReconciler): Overview => {
   const { maintenances, unsynced, ...rest } = operator.overview();
-  const planPhases = plans.phases();
-  const ofPlans = planPhases.map(({ phase }) => ['MaintenancePlan', phase] as const);
+  const ofPlans = plans.overview();
+  const phases = ofPlans.planPhases.map(({ phase }) => ['MaintenancePlan', phase] as const);
   return {
     ...rest,
-    maintenances: [...maintenances, ...countedByState([...manager.states(), ...ofPlans])],
-    planPhases,
-    planNodes: plans.nodes(),
-    planDeadlines: plans.deadlines(),
+    maintenances: [...maintenances, ...countedByState([...manager.states(), ...phases])],
+    ...ofPlans,
     unsynced: [...unsynced, ...manager.unsynced, ...plans.plans.unsynced],
   };
 };

@@ -4,6 +4,7 @@ import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
 import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { windowsPath } from '../../core/window/window.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import { MachineManager } from '../machines/machine-manager.ts';
@@ -32,10 +33,10 @@ const nodeOf = (name: string): JsonObject => ({
   status: { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo: { kernelVersion: '6.1.0', bootID: 'b' } },
 });
 
-/** Its watch of nodes tells a second later than that of everybody else. */
-const behind = (cluster: FakeCluster, clock: VirtualClock): Watcher => ({
+/** Its watch of this collection tells a second later than all others. */
+const behind = (cluster: FakeCluster, clock: VirtualClock, path: string): Watcher => ({
   watch: (collection, project, handler, signal) => {
-    const isLate = collection.path === '/api/v1/nodes';
+    const isLate = collection.path === path;
     const late: typeof handler = {
       changed: change => void (isLate ? clock.after(1000, () => handler.changed(change)) : handler.changed(change)),
       synced: () => handler.synced(),
@@ -46,9 +47,14 @@ const behind = (cluster: FakeCluster, clock: VirtualClock): Watcher => ({
   },
 });
 
-type Given = { readonly prepare?: (cluster: FakeCluster) => void; readonly monitoring?: Monitoring; readonly isBehind?: true };
+type Given = {
+  readonly prepare?: (cluster: FakeCluster) => void;
+  readonly monitoring?: Monitoring;
+  readonly isBehind?: true;
+  readonly windowsLate?: true;
+};
 
-const bench = (spec: object = {}, { prepare = () => {}, monitoring, isBehind }: Given = {}) => {
+const bench = (spec: object = {}, { prepare = () => {}, monitoring, isBehind, windowsLate }: Given = {}) => {
   const cluster = new FakeCluster();
   const clock = new VirtualClock();
   const ports = { api: cluster, watcher: cluster, recorder: new Notebook(), meter: new Tallies(), fence: { mayAct: () => true }, clock };
@@ -56,7 +62,12 @@ const bench = (spec: object = {}, { prepare = () => {}, monitoring, isBehind }: 
   for (const name of ['n1', 'n2']) cluster.put(`/api/v1/nodes/${name}`, nodeOf(name));
   cluster.put(`${plans}/kernel`, planOf(spec));
   prepare(cluster);
-  const operator = new NodeReconciler({ ...common, terms: { durationSeconds: 1e8, renewEverySeconds: 1e7 } });
+  const operator = new NodeReconciler({
+    ...common,
+    watcher: windowsLate ? behind(cluster, clock, windowsPath) : cluster,
+    readWindow: machineAdapter.readWindow,
+    terms: { durationSeconds: 1e8, renewEverySeconds: 1e7 },
+  });
   const haltLease = { namespace: 'drydock-system', name: 'leader' };
   const machines = new MachineManager({
     ...common,
@@ -72,7 +83,7 @@ const bench = (spec: object = {}, { prepare = () => {}, monitoring, isBehind }: 
   });
   const reconciler: PlanReconciler = new PlanReconciler({
     ...common,
-    watcher: isBehind ? behind(cluster, clock) : cluster,
+    watcher: isBehind ? behind(cluster, clock, '/api/v1/nodes') : cluster,
     cache: operator.cache,
     machines: machines.forPlans,
     adapter: planAdapter,
@@ -107,14 +118,27 @@ describe('the loop of the plans', () => {
     end();
   });
 
+  test('does not begin outside of a window that was there before it, and of which the watch tells later', async () => {
+    const openings = [{ from: '2027-01-01T00:00:00Z', to: '2027-01-02T00:00:00Z' }];
+    const window = { metadata: { name: 'nights', uid: 'w' }, spec: { kinds: ['MaintenancePlan'], openings } };
+    const prepare = (cluster: FakeCluster): void => void cluster.put(`${windowsPath}/nights`, window);
+    const { cluster, calm, wait, status, end } = bench({}, { prepare, windowsLate: true });
+    const begun = (): boolean => cluster.calls.some(({ method, path }) => method === 'POST' && path === maintenances);
+    await calm();
+    assert.deepEqual([begun(), status()], [false, {}], 'nothing is said before the windows are known');
+    await wait(2);
+    assert.deepEqual([begun(), status()['waitingFor']], [false, 'Window']);
+    end();
+  });
+
   test('goes through its nodes, one after the other, and records each', async () => {
     const { cluster, wait, status, reconciler, end } = bench();
     for (let turn = 0; turn < 40; turn += 1) await wait(1);
     assert.equal(status()['phase'], 'Complete', JSON.stringify(status()));
     const record = cluster.written.filter(call => call.includes('maintenanceplanrecords'));
     assert.equal(record.length, 2, record.join());
-    assert.deepEqual(reconciler.phases(), [{ plan: 'kernel', phase: 'Complete' }]);
-    assert.deepEqual(reconciler.nodes()[3], { plan: 'kernel', state: 'Done', count: 2 });
+    assert.deepEqual(reconciler.overview().planPhases, [{ plan: 'kernel', phase: 'Complete' }]);
+    assert.deepEqual(reconciler.overview().planNodes[3], { plan: 'kernel', state: 'Done', count: 2 });
     const made = cluster.written.filter(call => call === `POST ${maintenances}`);
     assert.equal(made.length, 2);
     end();
@@ -142,10 +166,10 @@ describe('the loop of the plans', () => {
     const pace = { deadline: '2026-01-01T00:15:00Z' };
     const { wait, status, reconciler, cluster, end } = bench({ soakSeconds: 3600, pace });
     for (let turn = 0; turn < 5; turn += 1) await wait(1);
-    assert.deepEqual(reconciler.deadlines(), [{ plan: 'kernel', isMissed: true }], JSON.stringify(status()));
+    assert.deepEqual(reconciler.overview().planDeadlines, [{ plan: 'kernel', isMissed: true }], JSON.stringify(status()));
     cluster.put(`${plans}/kernel`, { ...planOf({ aborted: true }), status: { ...status(), phase: 'Aborted' } });
     await wait(1);
-    assert.deepEqual(reconciler.deadlines(), []);
+    assert.deepEqual(reconciler.overview().planDeadlines, []);
     end();
   });
 

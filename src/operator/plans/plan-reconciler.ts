@@ -1,5 +1,5 @@
 import type { Budget } from '../../core/drain/budgets/budget.ts';
-import { isObject, type JsonObject, mergePatch } from '../../core/json.ts';
+import { type JsonObject, mergePatch } from '../../core/json.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { PlanAdapter } from '../../core/plan/adapter.ts';
 import { decidePlan } from '../../core/plan/decide.ts';
@@ -12,7 +12,7 @@ import { earliest, secondsAfter } from '../../core/time.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { Defects } from '../defects.ts';
 import type { MachineCache } from '../machines/machine-cache.ts';
-import type { Change, Monitoring, Overview, Ports } from '../ports.ts';
+import type { Change, Monitoring, Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import type { CacheUpdater } from '../write/cache-updater.ts';
 import { DecisionWriter } from '../write/decision-writer.ts';
@@ -22,9 +22,11 @@ import { type PlanExpressions, planExpressions } from './expressions.ts';
 import { GateObjects } from './gate-objects.ts';
 import { GateQueries } from './gate-queries.ts';
 import { isShort } from './gates.ts';
+import { KnownWindows } from './known-windows.ts';
 import { PlanCache, type PlanCacheOptions } from './plan-cache.ts';
 import { planCacheUpdater } from './plan-cache-updater.ts';
 import { nodesDone } from './plan-work.ts';
+import { overviewOf, type PlansOverview } from './plans-overview.ts';
 import { StatusPace } from './status-pace.ts';
 import { asksForMachines, type SnapshotInputs, takePlanSnapshot } from './take-plan-snapshot.ts';
 
@@ -49,18 +51,11 @@ export type PlanReconcilerOptions = Ports &
     readonly monitoring?: Monitoring | undefined;
   };
 
-/** How far nodes are, and where the status of a plan counts them. */
-const states = [
-  ['Due', 'due'],
-  ['Blocked', 'blocked'],
-  ['InFlight', 'inFlight'],
-  ['Done', 'done'],
-  ['Failed', 'failed'],
-  ['Skipped', 'skipped'],
-] as const;
-
 /** One at a time: what one has begun, the next one sees, so that limits hold exactly. */
 const atOnce = 1;
+
+/** Windows of which the watch has not told, or that could not be read, are asked for again after so many seconds, unless the watch tells. */
+const windowsAgain = 1;
 
 /** Expressions over `now` are looked at again after so many seconds. */
 const nowAgain = 60;
@@ -75,6 +70,7 @@ export class PlanReconciler {
   /** By uid: compiled once a generation, whatever becomes of the status. */
   readonly #expressions = new Map<string, { readonly generation: number; readonly expressions: PlanExpressions }>();
   readonly #pace = new StatusPace();
+  readonly #windows: KnownWindows;
   readonly #decisions: DecisionWriter;
   readonly #gateObjects: GateObjects;
   readonly #gateQueries: GateQueries;
@@ -83,6 +79,7 @@ export class PlanReconciler {
   constructor(options: PlanReconcilerOptions) {
     const { cache, clock, ownNode, machines } = options;
     this.#options = options;
+    this.#windows = new KnownWindows(options);
     this.plans = new PlanCache(options, {
       plan: change => this.#planChanged(change),
       anything: () => this.everything(),
@@ -137,32 +134,9 @@ export class PlanReconciler {
     }
   }
 
-  /** The phase of every plan, as its status has it. */
-  phases(): Overview['planPhases'] {
-    return [...this.plans.plans.values()].map(({ name, status: { phase } }) => ({
-      plan: name,
-      phase: typeof phase === 'string' ? phase : 'Pending',
-    }));
-  }
-
-  /** How many nodes of each plan are how far, as its status has it. */
-  nodes(): Overview['planNodes'] {
-    return [...this.plans.plans.values()].flatMap(({ name, status }) => {
-      const { nodes } = status;
-      if (!isObject(nodes)) return [];
-      return states.map(([state, field]) => ({ plan: name, state, count: Number(nodes[field] ?? 0) }));
-    });
-  }
-
-  /** What the status of each plan says of its deadline; of one that is over nothing. */
-  deadlines(): Overview['planDeadlines'] {
-    return [...this.plans.plans.values()].flatMap(({ name, status }) => {
-      const { conditions, phase } = status;
-      const isEnding = phase === 'Complete' || phase === 'Aborted' || phase === 'Deleting';
-      const all = !isEnding && Array.isArray(conditions) ? (conditions as readonly unknown[]).filter(isObject) : [];
-      const predicted = all.find(({ type }) => type === 'Predicted');
-      return predicted === undefined ? [] : [{ plan: name, isMissed: predicted['status'] === 'False' }];
-    });
+  /** What is told of the plans in metrics. */
+  overview(): PlansOverview {
+    return overviewOf([...this.plans.plans.values()]);
   }
 
   /** Whatever happens, any of them may have waited for it: the ledger is one. */
@@ -184,7 +158,10 @@ export class PlanReconciler {
 
   /** By the watch, or by an answer, of which the watch does not tell again. A plan that begins to run has its gates asked. */
   #learned(change: Change<Plan>): void {
-    if (change.type === 'removed') this.#pace.forget(change.object.uid);
+    if (change.type === 'removed') {
+      this.#pace.forget(change.object.uid);
+      this.#windows.forget(change.object.uid);
+    }
     for (const nodeName of nodesDone(change)) this.#options.touched(nodeName);
     this.#gateQueries.follow(this.plans.plans.values());
   }
@@ -219,7 +196,7 @@ export class PlanReconciler {
 
   /** Looks at one plan and does what is to be done. Rejects for defects only. */
   async #pass(name: string): Promise<void> {
-    const { fence, cache, machines } = this.#options;
+    const { fence, cache, clock, machines } = this.#options;
     if (!this.#acting || !fence.mayAct() || cache.unsynced.length > 0 || this.plans.unsynced.length > 0) return;
     if (!(await this.#decisions.settled(name)) || !this.#acting || !fence.mayAct()) return;
     const plan = this.plans.plans.get(name);
@@ -227,7 +204,10 @@ export class PlanReconciler {
     if (machines.cache.unsynced.length > 0 && asksForMachines(plan, this.#expressionsOf(plan))) return;
     // A process that has just begun would break quiet times by what it does not know yet.
     if (this.#gateQueries.isPending(plan) || this.#gateObjects.isPending(plan)) return;
-    await this.#carryOut(plan);
+    if (!(await this.#windows.areKnown(plan))) return this.#queue.addAt(name, secondsAfter(clock.now(), windowsAgain));
+    if (!this.#acting || !fence.mayAct()) return;
+    if (this.plans.plans.get(name) === plan) await this.#carryOut(plan);
+    else this.#queue.add(name);
   }
 
   /** What cannot be read keeps every start: of expressions, and of objects that the operator has no right to. */

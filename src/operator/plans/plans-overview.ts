@@ -1,0 +1,39 @@
+import { isObject } from '../../core/json.ts';
+import type { Plan } from '../../core/plan/plan.ts';
+import type { Overview } from '../ports.ts';
+
+/** What is told of plans, of all that is. */
+export type PlansOverview = Pick<Overview, 'planPhases' | 'planNodes' | 'planDeadlines'>;
+
+/** How far nodes are, and where the status of a plan counts them. */
+const states = [
+  ['Due', 'due'],
+  ['Blocked', 'blocked'],
+  ['InFlight', 'inFlight'],
+  ['Done', 'done'],
+  ['Failed', 'failed'],
+  ['Skipped', 'skipped'],
+] as const;
+
+const phaseOf = ({ name, status: { phase } }: Plan): PlansOverview['planPhases'][number] => ({
+  plan: name,
+  phase: typeof phase === 'string' ? phase : 'Pending',
+});
+
+const nodesOf = ({ name, status: { nodes } }: Plan): PlansOverview['planNodes'] =>
+  isObject(nodes) ? states.map(([state, field]) => ({ plan: name, state, count: Number(nodes[field] ?? 0) })) : [];
+
+/** Of one that is over nothing. */
+const deadlineOf = ({ name, status: { conditions, phase } }: Plan): PlansOverview['planDeadlines'] => {
+  const isEnding = phase === 'Complete' || phase === 'Aborted' || phase === 'Deleting';
+  const all = !isEnding && Array.isArray(conditions) ? (conditions as readonly unknown[]).filter(isObject) : [];
+  const predicted = all.find(({ type }) => type === 'Predicted');
+  return predicted === undefined ? [] : [{ plan: name, isMissed: predicted['status'] === 'False' }];
+};
+
+/** Phases, nodes by state, and deadlines, as the statuses have them. */
+export const overviewOf = (plans: readonly Plan[]): PlansOverview => ({
+  planPhases: plans.map(phaseOf),
+  planNodes: plans.flatMap(nodesOf),
+  planDeadlines: plans.flatMap(deadlineOf),
+});
