@@ -2,7 +2,7 @@ import { workNamespace } from '../../../src/cli/manager/controller-manager.ts';
 import { at, objects, part, type Stored, strings, text } from '../../../src/embedded/object.ts';
 import type { Store } from '../../../src/embedded/store/store.ts';
 import { type Around, type Checker, isDone, type Served } from './checker.ts';
-import { isFinished, isReady, isTerminating, judge, nodeOfPod, ownerOf, planOfPod } from './judgement.ts';
+import { hasLostDaemonSet, isFinished, isReady, isTerminating, judge, nodeOfPod, ownerOf, planOfPod } from './judgement.ts';
 import { drainTaints, idOf, isCordoned, isHeld, taintsOf } from './marks.ts';
 import { flag, policyOf, stageOf, type Version } from './records.ts';
 
@@ -86,7 +86,8 @@ export const evictionChecker = (around: Around): Checker => {
   const isStopped = (version: Version, node: string): boolean =>
     store
       .indexed('pods', 'spec.nodeName', node)
-      .some(pod => planOfPod(pod) === undefined && !isYoung(pod) && judge(pod, version, store, nowMs()) === 'refused');
+      .filter(pod => planOfPod(pod) === undefined && !isYoung(pod) && !hasLostDaemonSet(pod, records, staleMs()))
+      .some(pod => judge(pod, version, store, nowMs()) === 'refused');
 
   const isYoung = (pod: Stored): boolean => nowMs() - Date.parse(pod.metadata.creationTimestamp) < staleMs() + 1000;
 

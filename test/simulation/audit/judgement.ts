@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../src/core/json.ts';
 import { planAnnotation } from '../../../src/core/plan/plan.ts';
 import { at, items, objects, part, type Stored, strings, text } from '../../../src/embedded/object.ts';
 import type { Store } from '../../../src/embedded/store/store.ts';
-import { flag, policyOf, type Version } from './records.ts';
+import { flag, policyOf, type Records, type Version } from './records.ts';
 
 /** What the policy says of a pod, worked out from the stored objects alone: no decision of the operator's is used here. */
 
@@ -63,6 +63,10 @@ const ofDaemonSet = (pod: Stored, policy: JsonObject, store: Store): Judgement =
   if (exists) return flag(policy, 'ignoreDaemonSets', true) ? 'stays' : 'refused';
   return flag(policy, 'force', false) ? 'goes' : 'refused';
 };
+
+/** Its DaemonSet has gone within the last so many milliseconds: to those who know it late, the pod stays on its node. */
+export const hasLostDaemonSet = (pod: Stored, records: Records, withinMs: number): boolean =>
+  records.goneFor('daemonsets.apps', pod.metadata.namespace ?? '', ownerOf(pod)?.name ?? '') <= withinMs;
 
 /** States of a node in flight in which the work of its plan may be under way. */
 const atWork = new Set(['Working', 'Rebooting']);

@@ -2,7 +2,7 @@ import { at, objects, part, type Stored, text } from '../../../src/embedded/obje
 import type { StoreChange } from '../../../src/embedded/store/store.ts';
 import { maintenanceResources } from '../story/story.ts';
 import type { Around, Checker } from './checker.ts';
-import { judge, ownerOf } from './judgement.ts';
+import { hasLostDaemonSet, judge } from './judgement.ts';
 import { isHeld } from './marks.ts';
 import { nodeOf, stageOf } from './records.ts';
 
@@ -52,16 +52,18 @@ export const statusChecker = (around: Around): Checker => {
   const left = (resource: string, object: Stored): readonly string[] => {
     const node = nodeOf(object);
     const versions = records.wanting(node, staleMs()).filter(one => one.object.metadata.uid === object.metadata.uid);
-    /** It stayed, as long as its DaemonSet was there. */
-    const hasJustToGo = (pod: Stored): boolean =>
-      records.goneFor('daemonsets.apps', pod.metadata.namespace ?? '', ownerOf(pod)?.name ?? '') <= staleMs();
     const isOld = (pod: Stored): boolean => nowMs() - Date.parse(pod.metadata.creationTimestamp) > staleMs() + 1500;
     const all = [...versions, { resource, object }];
     // Somebody may have set the clock of the operator.
     const ahead = story.clockSteps.reduce((sum, { byMs }) => sum + Math.abs(byMs), 0);
     return store
       .indexed('pods', 'spec.nodeName', node)
-      .filter(pod => isOld(pod) && !hasJustToGo(pod) && all.every(version => judge(pod, version, store, nowMs() + ahead) !== 'stays'))
+      .filter(
+        pod =>
+          isOld(pod) &&
+          !hasLostDaemonSet(pod, records, staleMs()) &&
+          all.every(version => judge(pod, version, store, nowMs() + ahead) !== 'stays'),
+      )
       .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
   };
 
