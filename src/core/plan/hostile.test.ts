@@ -90,6 +90,20 @@ describe('limits, where machines are replaced', () => {
     assert.deepEqual(begun({ nodes }, plan), ['n1']);
   });
 
+  test('that are shares are of the nodes that are there: a replaced one does not count beside its successor, whatever the clocks say', () => {
+    const concurrencyOf = concurrency({ maxUnavailable: '34%', maxInFlight: '34%' });
+    const plan = {
+      work,
+      membership: 'Snapshot',
+      concurrency: concurrencyOf,
+      run: { id: '1', revision: 'r1', startedAt: at(-60) },
+    } as const;
+    const seemsOld = makePlanNode(makeReadyNode('s1'), { createdAt: at(-90), machine });
+    const nodes = [...nodesOf(7, { machine, createdAt: at(-5000) }), seemsOld];
+    const { counts } = decided({ nodes, verdicts: [makeVerdict('gone')] }, plan);
+    assert.deepEqual([counts.selected, counts.maxUnavailable, counts.maxInFlight], [9, 2, 2]);
+  });
+
   test('of failures are shares of all nodes of the run, the replaced ones too', () => {
     const done = Array.from({ length: 70 }, (_, index) => makeVerdict(`d${index}`));
     const failures = ['n1', 'n2'].map(name => makeVerdict(name, { verdict: 'Failed' }));

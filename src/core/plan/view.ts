@@ -95,14 +95,12 @@ const replacedOf = ({ plan }: PlanSnapshot, { selected, verdicts }: Known): read
   return [...verdicts.values()].filter(({ uid, verdict }) => verdict === 'Done' && !uids.has(uid));
 };
 
-/**
- * Of the nodes that the selector matches, those that are out of service: nodes that have no part in the run, such as the successors of replaced ones, are counted
- * too. One whose machine is being replaced is out until the other one is there.
- */
-export const outOfService = ({ plan, nodes, outages }: PlanSnapshot): readonly string[] => {
-  const chosen = [...nodes].filter(([, one]) => isChosen(one, plan)).map(([name]) => name);
-  return unavailableOf(new Set([...chosen, ...plan.inFlight.map(({ node }) => node)]), outages);
-};
+/** What limits count: the nodes that the selector matches, also those that have no part in the run, such as the successors of replaced ones, and those in flight. */
+const limitedNodes = ({ plan, nodes }: PlanSnapshot): ReadonlySet<string> =>
+  new Set([...[...nodes].flatMap(([name, one]) => (isChosen(one, plan) ? [name] : [])), ...plan.inFlight.map(({ node }) => node)]);
+
+/** Those of them that are out of service. One whose machine is being replaced is out until the other one is there. */
+export const outOfService = (snapshot: PlanSnapshot): readonly string[] => unavailableOf(limitedNodes(snapshot), snapshot.outages);
 
 /** Hooks of a node have entries of their own in the status, before and after it; as many again are left for those of stages and of the run. */
 const mostInFlight = ({ hooks }: Plan): number => {
@@ -117,16 +115,16 @@ const countsOf = (snapshot: PlanSnapshot, { selected, verdicts }: Known, replace
   const many = (word: NodeVerdict['verdict']): number => words.filter(one => one === word).length;
   const open = all.filter(({ node }) => !isOver(verdicts.get(node.uid)) && !plan.skips.has(node.name));
   const begun = new Set(plan.inFlight.map(({ uid }) => uid));
-  const size = selected.size + replaced;
-  const most = mostUnavailable(plan.concurrency, size);
+  const limited = limitedNodes(snapshot).size;
+  const most = mostUnavailable(plan.concurrency, limited);
   return {
-    selected: size,
+    selected: selected.size + replaced,
     due: open.filter(({ node, due }) => due === true && !begun.has(node.uid)).length,
     blocked: open.filter(({ due }) => typeof due !== 'boolean').length + plan.preparing.filter(isRefused).length,
     done: many('Done'),
     failed: many('Failed'),
     skipped: many('Skipped') + all.filter(({ node }) => plan.skips.has(node.name) && !verdicts.has(node.uid)).length,
-    maxInFlight: Math.min(resolveAmount(plan.concurrency.maxInFlight, size) ?? 0, mostInFlight(plan)),
+    maxInFlight: Math.min(resolveAmount(plan.concurrency.maxInFlight, limited) ?? 0, mostInFlight(plan)),
     ...(most !== undefined && { maxUnavailable: most }),
     unavailable: outOfService(snapshot).length,
   };
