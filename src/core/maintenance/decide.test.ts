@@ -366,6 +366,10 @@ test('a pod stays, and the node is not drained, until its DaemonSet is known to 
   assert.deepEqual(names(see({ goneDaemonSets: new Set(['ds']) })), ['agent', 'web']);
   assert.deepEqual(names(see({ goneDaemonSets: new Set(), daemonSets: new Set(['shop/new']) })), ['web']);
   assert.deepEqual(names(see({})), ['agent', 'web'], 'a list that is younger than the pods is proof');
+  for (const name of ['new/status', '..', 'New', '', 'a'.repeat(254)]) {
+    const pods = [makePod('agent', { owner: { kind: 'DaemonSet', name, uid: 'ds', apiVersion: 'apps/v1' } })];
+    assert.deepEqual(names(run({ requests, pods, goneDaemonSets: new Set() })), ['agent'], `no object is called ${name}: nobody is asked`);
+  }
 });
 
 test('volumes of pods that left are waited for; those of pods that stay are not', () => {

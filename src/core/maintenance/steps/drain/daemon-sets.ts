@@ -3,13 +3,17 @@ import type { Lookup } from '../../decision.ts';
 import { isDraining, type ReconcileStep } from '../../reconcile-context.ts';
 import type { NodeSnapshot } from '../../snapshot.ts';
 
+/** RFC 1123, as the API server asks of objects. Of owners it does not: a pod that names another one names nothing that could be there. */
+const objectName = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
+
 /** DaemonSets that pods of the node name, and that no watch has told of. */
 const unknownOf = ({ pods = [], daemonSets, goneDaemonSets }: NodeSnapshot): readonly Lookup[] => {
   if (daemonSets === undefined || goneDaemonSets === undefined) return [];
   const lookups = new Map<string, Lookup>();
   for (const { namespace, owner } of pods.filter(isDaemonSetPod)) {
-    const [key, uid] = [`${namespace}/${owner?.name ?? ''}`, owner?.uid ?? ''];
-    if (!daemonSets.has(key) && !goneDaemonSets.has(uid)) lookups.set(uid, { kind: 'DaemonSet', key, uid });
+    const { name, uid } = owner ?? { name: '', uid: '' };
+    const key = `${namespace}/${name}`;
+    if (objectName.test(name) && !daemonSets.has(key) && !goneDaemonSets.has(uid)) lookups.set(uid, { kind: 'DaemonSet', key, uid });
   }
   return [...lookups.values()];
 };
