@@ -115,8 +115,8 @@ const countsOf = (snapshot: PlanSnapshot, { selected, verdicts }: Known, replace
   const many = (word: NodeVerdict['verdict']): number => words.filter(one => one === word).length;
   const open = all.filter(({ node }) => !isOver(verdicts.get(node.uid)) && !plan.skips.has(node.name));
   const begun = new Set(plan.inFlight.map(({ uid }) => uid));
-  const limited = limitedNodes(snapshot).size;
-  const most = mostUnavailable(plan.concurrency, limited);
+  const limited = limitedNodes(snapshot);
+  const most = mostUnavailable(plan.concurrency, limited.size);
   return {
     selected: selected.size + replaced,
     due: open.filter(({ node, due }) => due === true && !begun.has(node.uid)).length,
@@ -124,9 +124,9 @@ const countsOf = (snapshot: PlanSnapshot, { selected, verdicts }: Known, replace
     done: many('Done'),
     failed: many('Failed'),
     skipped: many('Skipped') + all.filter(({ node }) => plan.skips.has(node.name) && !verdicts.has(node.uid)).length,
-    maxInFlight: Math.min(resolveAmount(plan.concurrency.maxInFlight, limited) ?? 0, mostInFlight(plan)),
+    maxInFlight: Math.min(resolveAmount(plan.concurrency.maxInFlight, limited.size) ?? 0, mostInFlight(plan)),
     ...(most !== undefined && { maxUnavailable: most }),
-    unavailable: outOfService(snapshot).length,
+    unavailable: unavailableOf(limited, snapshot.outages).length,
   };
 };
 

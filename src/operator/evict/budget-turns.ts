@@ -23,7 +23,7 @@ export class BudgetTurns {
   takeTurn(budget: string, send: () => Promise<void>): void {
     const before = this.#lastTurns.get(budget);
     const run = before === undefined ? send() : before.then(send);
-    const turn = before === undefined ? this.#answeredOrResting(run) : before.then(() => this.#answeredOrResting(run));
+    const turn = (before ?? Promise.resolve()).then(() => this.#answeredOrResting(run));
     const underWay = this.#underWay.get(budget) ?? new Set();
     this.#underWay.set(budget, underWay.add(run));
     this.#lastTurns.set(budget, turn);

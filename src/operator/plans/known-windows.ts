@@ -39,7 +39,7 @@ export class KnownWindows {
   }
 
   #isNews({ metadata: { name, resourceVersion } }: Listed): boolean {
-    const known = [...this.#options.cache.windows.values()].find(one => one.name === name);
+    const known = this.#options.cache.windows.get(name);
     return known === undefined || compareVersions(known.resourceVersion, resourceVersion) < 0;
   }
 
