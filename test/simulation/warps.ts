@@ -241,6 +241,18 @@ export const warps = {
       },
     ),
   },
+  'deletes a machine whose node has just been asked for': {
+    invariant: 'machines',
+    warp: adding(
+      ({ method, path }) => method === 'POST' && path === '/apis/drydock.dev/v1alpha1/maintenances',
+      (call, world) => {
+        const group = world.story.machines?.flavour === 'capi' ? 'cluster.x-k8s.io/v1beta2' : 'machine.openshift.io/v1beta1';
+        const isPart = text(bodyOf(call), 'spec', 'requester') === 'drydock.dev/machine-maintenance';
+        const path = `/apis/${group}/namespaces/machines/machines/${text(bodyOf(call), 'spec', 'nodeName')}`;
+        return isPart ? { method: 'DELETE', path, body: {} } : undefined;
+      },
+    ),
+  },
   'begins with two nodes of a plan in one decision': {
     invariant: 'plans',
     warp: changing(call => {

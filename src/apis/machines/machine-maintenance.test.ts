@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readMachineMaintenance } from './machine-maintenance.ts';
+import { at } from '../../core/testing/make.ts';
+import { makeMachine, makeMachineRequest, makeMachineSnapshot } from '../../core/testing/make-machine.ts';
+import { machineMaintenanceStatus, readMachineMaintenance } from './machine-maintenance.ts';
 
 const events = [{ provider: 'aws', id: 'e1', kind: 'reboot', state: 'Cancelled', source: 'aws' }];
 
@@ -18,4 +20,18 @@ test('a request that was made without an event does not depend on those that are
   assert.equal(independent({ eventcode: 'instance-reboot', eventid: 'e1', machineid: 'i-1' }), false);
   assert.equal(independent({ events }, { 'drydock.dev/independent-of-events': 'true' }), true);
   assert.equal(independent({ events }, { 'drydock.dev/independent-of-events': 'false' }), false);
+});
+
+test('a node that the machine gets after the beginning is noted, for when the machine is gone; the first one stays noted', () => {
+  const noted = (status: object, machine: ReturnType<typeof makeMachine> | undefined): unknown =>
+    machineMaintenanceStatus(
+      { phase: 'Draining', reason: 'Drain', message: 'x' },
+      makeMachineSnapshot({ machine, request: makeMachineRequest({ status: { ...status } }) }),
+      at(0),
+    )['nodeName'];
+  const startTime = '2026-11-21T08:00:00Z';
+  assert.equal(noted({ startTime }, makeMachine()), 'n1');
+  assert.equal(noted({ startTime, nodeName: 'n9' }, makeMachine()), 'n9');
+  assert.equal(noted({ startTime, nodeName: 'n9' }, undefined), 'n9');
+  assert.equal(noted({}, makeMachine()), undefined, 'it has not begun');
 });

@@ -117,7 +117,7 @@ const saidOf = (
 const startOf = (
   verdict: MachineDecision,
   stored: MachineMaintenanceStatus,
-  request: MachineRequest,
+  { request, machine }: MachineSnapshot,
   now: Temporal.Instant,
 ): MachineMaintenanceStatus => {
   const { begins, restarts } = verdict;
@@ -135,7 +135,9 @@ const startOf = (
       ...(stored.drainedTime !== undefined && { drainedTime: stored.drainedTime }),
     };
   }
-  const { startTime, strategy, maintenanceName, beganForDeadline, set, nodeName, bootID, drainedTime } = stored;
+  const { startTime, strategy, maintenanceName, beganForDeadline, set, bootID, drainedTime } = stored;
+  // A machine may get its node after the work has begun: the Maintenance of that node is known by it when the machine is gone.
+  const nodeName = stored.nodeName ?? (startTime === undefined ? undefined : machine?.nodeName);
   return Object.fromEntries(
     Object.entries({ startTime, strategy, maintenanceName, beganForDeadline, set, nodeName, bootID, drainedTime }).filter(
       ([, value]) => value !== undefined,
@@ -155,7 +157,7 @@ export const machineMaintenanceStatus = (verdict: MachineDecision, snapshot: Mac
   const stored = request.status as MachineMaintenanceStatus;
   const { phase, reason, message, startsAt } = verdict;
   const over = isOver(phase);
-  const start = startOf(verdict, stored, request, now);
+  const start = startOf(verdict, stored, snapshot, now);
   const isDrained =
     start.startTime !== undefined && (afterDrain.includes(phase) || start.drainedTime !== undefined) && phase !== 'Cancelled';
   const deadline = deadlineFor(snapshot);

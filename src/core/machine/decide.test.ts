@@ -214,7 +214,8 @@ describe('under way', () => {
     const deletion = decided({ request: begun({ deletionIssued: true }), child: child('Drained') });
     assert.deepEqual(
       deletion.writes?.map(({ method, path, body }) => [method, path, body]),
-      [['DELETE', '/m1', { preconditions: { uid: 'uid-m1' } }]],
+      [['DELETE', '/m1', { preconditions: { uid: 'uid-m1', resourceVersion: '1' } }]],
+      'not one that has changed: it may have got its node meanwhile',
     );
   });
 

@@ -41,6 +41,8 @@ export type MachineSnapshot = {
   readonly machine?: Machine;
   /** The node of the machine. */
   readonly node?: Node;
+  /** The API server has been asked, and has no node of the name that the machine gives. */
+  readonly nodeIsGone?: true;
   /** Missing: nothing would replace the machine. */
   readonly replacement?: ReplacementSet;
   /** Sets that have a machine too many on account of this request. */
@@ -89,6 +91,8 @@ export type MachineDecision = {
   readonly begins?: Beginning;
   /** What had begun is undone: it begins anew another time. */
   readonly restarts?: true;
+  /** A node that the API server has to be asked about before anything more can be decided. */
+  readonly unseenNode?: string;
   /** When it will begin. */
   readonly startsAt?: Temporal.Instant;
   /** Look again at this time, whatever happens. */

@@ -129,11 +129,12 @@ export const scaleWrite = (set: MachineSet, request: MachineRequest, by: 1 | -1)
     'machineSets',
   );
 
+/** Deletes the machine, as long as it is as it was seen: one that has got its node meanwhile has pods that nobody has moved. */
 export const deleteMachineWrite = (machine: Machine, request: MachineRequest): Write => ({
   what: 'delete the machine',
   method: 'DELETE',
   path: machine.path,
-  body: { preconditions: { uid: machine.uid } },
+  body: { preconditions: { uid: machine.uid, resourceVersion: machine.resourceVersion } },
   store: 'machines',
   announce: [
     announce(

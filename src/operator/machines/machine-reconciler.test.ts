@@ -10,6 +10,7 @@ import { makeMachine, makeMachineRequest } from '../../core/testing/make-machine
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
+import type { ApiCall, ApiResponse } from '../ports.ts';
 import { Lines, Notebook, response, ScriptedApi, Tallies } from '../testing/fakes.ts';
 import { announced, type Furniture, machineBench, paths } from '../testing/machine-bench.ts';
 import { MachineReconciler } from './machine-reconciler.ts';
@@ -319,4 +320,72 @@ test('the events of a machine say its deadline where it has none of its own', as
   const [one, two] = ['mm-m1', 'mm-m2'].map(name => bench.cluster.written.indexOf(`PATCH ${paths.request(name)}`));
   assert.ok(two! >= 0 && two! < one!, String(bench.cluster.written));
   await bench.end();
+});
+
+describe('a watch that is late does not prove that a machine has no node', () => {
+  /** Asked to be replaced by somebody, with a node that the watch has not told of. */
+  const late = (responses: (call: ApiCall) => ApiResponse | undefined) =>
+    machineBench(
+      (furniture, cluster) => {
+        furniture.machineApi();
+        furniture.set('workers', 1);
+        furniture.machine('m1', { set: 'workers' });
+        asked(cluster);
+      },
+      { responses },
+    );
+  const asksNode = ({ method, path }: ApiCall): boolean => method === 'GET' && path === paths.node('n-m1');
+  const deletions = ({ cluster }: Bench): number => cluster.written.filter(call => call === `DELETE ${paths.machine('m1')}`).length;
+  const drains = ({ cluster }: Bench): number => cluster.written.filter(call => call === `POST ${adapter.path}`).length;
+
+  test('the API server has the node, or gives no answer: nothing is deleted, and it is asked again', async () => {
+    for (const answer of [response(200, { metadata: { name: 'n-m1' } }), response(503, {}), response(404, '404 page not found')]) {
+      const bench = late(call => (asksNode(call) ? answer : undefined));
+      await bench.wait(5);
+      assert.equal(phase(bench), 'Draining NodeUnknown');
+      assert.equal(deletions(bench), 0);
+      const looks = bench.cluster.calls.filter(asksNode).length;
+      assert.ok(looks >= 4 && looks <= 8, String(looks));
+      bench.furniture.node('n-m1', 'aws:///a/i-m1');
+      await bench.calm();
+      assert.equal(drains(bench), 1, 'the watch has told of it');
+      await bench.end();
+    }
+  });
+
+  test('the API server has no such node: the machine is deleted', async () => {
+    const missing = response(404, { kind: 'Status', details: { name: 'n-m1' } });
+    const bench = late(call => (asksNode(call) ? missing : undefined));
+    await bench.wait(1);
+    assert.equal(deletions(bench), 1);
+    await bench.end();
+  });
+
+  test('a machine that has got its node meanwhile is not deleted as it was: it is read again, and its node is drained first', async () => {
+    const bench = machineBench(
+      (furniture, cluster) => {
+        furniture.machineApi();
+        furniture.set('workers', 1);
+        furniture.machine('m1', { set: 'workers' });
+        furniture.node('n-m1', 'aws:///a/i-m1');
+        cluster.patch(paths.machine('m1'), { status: null });
+        asked(cluster);
+      },
+      {
+        responses: ({ method, path, body }) => {
+          if (path !== paths.machine('m1') || deletions(bench) > 1) return undefined;
+          const { metadata, ...current } = bench.cluster.get(path) as JsonObject & { readonly metadata: JsonObject };
+          if (method === 'GET') return response(200, { ...current, metadata: { ...metadata, resourceVersion: '999' }, status: withNode });
+          const { uid, resourceVersion } = metadata;
+          assert.deepEqual(body, { preconditions: { uid, resourceVersion } });
+          return response(409, { kind: 'Status', reason: 'Conflict' });
+        },
+      },
+    );
+    const withNode = { nodeRef: { name: 'n-m1' } };
+    await bench.wait(1);
+    const written = bench.cluster.written.filter(call => call.startsWith('DELETE /apis/machine') || call === `POST ${adapter.path}`);
+    assert.deepEqual(written, [`DELETE ${paths.machine('m1')}`, `POST ${adapter.path}`, `DELETE ${paths.machine('m1')}`]);
+    await bench.end();
+  });
 });

@@ -4,7 +4,7 @@ import { decideMachine } from '../../core/machine/decide.ts';
 import { deadlineOf } from '../../core/machine/event.ts';
 import { type Machine, readMachine, readMachineSet } from '../../core/machine/machine.ts';
 import { isOver, type MachineRequest } from '../../core/machine/request.ts';
-import type { MachineDecision, MachineLimits } from '../../core/machine/snapshot.ts';
+import type { MachineDecision, MachineLimits, MachineSnapshot } from '../../core/machine/snapshot.ts';
 import { announce, pathOfRequest } from '../../core/machine/writes.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
@@ -19,6 +19,7 @@ import { DecisionWriter } from '../write/decision-writer.ts';
 import { UncertainWrites } from '../write/uncertain-writes.ts';
 import { Writer } from '../write/writer.ts';
 import { machineOf, snapshotOf } from './gather.ts';
+import { isNodeGone } from './is-node-gone.ts';
 import { MachineCache, type MachineChanges } from './machine-cache.ts';
 
 export type MachinesOptions = Ports & {
@@ -37,6 +38,9 @@ export type MachinesOptions = Ports & {
 
 /** One at a time: what one has begun, the next one sees, so that limits hold exactly. Each is a few calls. */
 const atOnce = 1;
+
+/** Whose stored state decides what is done next. */
+const decidedBy = ['machineMaintenances', 'requests', 'machines', 'machineSets'] as const;
 
 /** The loop of the machine maintenances: something happens to one, its snapshot is taken, the core decides, and what it decides is done. */
 export class MachineReconciler {
@@ -75,7 +79,7 @@ export class MachineReconciler {
     this.#decisions = new DecisionWriter({
       writer: this.writer,
       clock,
-      uncertainWrites: new UncertainWrites({ ...options, cacheUpdater: this.cacheUpdater, stores: ['machineMaintenances', 'requests'] }),
+      uncertainWrites: new UncertainWrites({ ...options, cacheUpdater: this.cacheUpdater, stores: decidedBy }),
       stored: key => this.#queue.add(key),
       again: (key, at) => this.#queue.addAt(key, at),
     });
@@ -171,13 +175,21 @@ export class MachineReconciler {
     const now = clock.now();
     const { limits, drainLeadSeconds, adapter } = this.#options;
     const snapshot = snapshotOf(request, this.machines, cache, { limits, drainLeadSeconds, drainPolicy: adapter.drainPolicy });
-    const verdict = this.#decisions.withTrouble(request.key, decideMachine(snapshot, now));
+    const verdict = this.#decisions.withTrouble(request.key, await this.#decide(snapshot, now));
     this.#queue.clearAppointment(request.key);
     if (verdict.again !== undefined) this.#queue.addAt(request.key, verdict.again);
     const status = verdict.own ?? this.#statusWrite(verdict, request, this.#options.adapter.maintenanceStatus(verdict, snapshot, now));
     // The beginning is stored before anything is done.
     const writes = [...(status ? [status] : []), ...(verdict.writes ?? [])];
     await this.#decisions.write(request.key, snapshot.node?.name ?? request.machineName, writes);
+  }
+
+  /** A node that the machine names and no watch has told of is asked for before anything is done without it. */
+  async #decide(snapshot: MachineSnapshot, now: Temporal.Instant): Promise<MachineDecision> {
+    const { api, log } = this.#options;
+    const first = decideMachine(snapshot, now);
+    const isGone = first.unseenNode !== undefined && (await isNodeGone(api, first.unseenNode, log));
+    return isGone ? decideMachine({ ...snapshot, nodeIsGone: true }, now) : first;
   }
 
   #statusWrite(

@@ -45,7 +45,8 @@ export class DecisionWriter {
     for (const write of writes) {
       const answered = await this.#options.writer.write(write, nodeName);
       if (answered.result === 'stored') continue;
-      if (answered.result === 'refused' && answered.mayBeMade) this.#options.uncertainWrites.add(everything, write);
+      const isUncertain = answered.result === 'conflict' || (answered.result === 'refused' && answered.mayBeMade);
+      if (isUncertain) this.#options.uncertainWrites.add(everything, write);
       return this.#failed(key, answered);
     }
     this.#failures.delete(key);

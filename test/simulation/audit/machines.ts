@@ -1,7 +1,9 @@
+import { hookName } from '../../../src/core/machine/machine.ts';
 import { at, objects, type Stored, text } from '../../../src/embedded/object.ts';
+import type { ApiCall } from '../../../src/operator/ports.ts';
 import type { Around, Checker } from './checker.ts';
 
-/** Machines: only those that something was announced about go, and no more of a set at once than may. */
+/** Machines: only those that something was announced about go, emptied before, and no more of a set at once than may. */
 
 const machineMaintenances = 'machinemaintenances.machinemaintenance.managed.openshift.io';
 
@@ -11,7 +13,11 @@ const isActive = (one: Stored): boolean => text(one, 'status', 'startTime') !== 
 
 const machineOf = (one: Stored): string => text(one, 'spec', 'machineRef', 'name') || text(one, 'spec', 'machinelink');
 
-export const machineChecker = ({ story, store, fail }: Around): Checker => {
+/** The object is the one that the deletion is meant for. */
+const isWanted = ({ body }: ApiCall, { metadata }: Stored): boolean =>
+  (['uid', 'resourceVersion'] as const).every(field => [metadata[field], ''].includes(text(body as Stored, 'preconditions', field)));
+
+export const machineChecker = ({ story, store, nowMs, fail }: Around): Checker => {
   const { machines } = story;
   if (machines === undefined) return {};
   const group = machines.flavour === 'openshift' ? 'machine.openshift.io' : 'cluster.x-k8s.io';
@@ -42,9 +48,33 @@ export const machineChecker = ({ story, store, fail }: Around): Checker => {
           text(one, 'status', 'strategy') === 'ReplaceWithSurge' &&
           text(one, 'status', 'startTime') <= creationTimestamp,
       );
+  /** Names of nodes that a Maintenance has been Drained for. */
+  const drained = new Set<string>();
+  /** What its cloud has taken by then may be silent. */
+  const mayBeTaken = (machine: Stored): boolean =>
+    store
+      .list(machineMaintenances)
+      .some(one => machineOf(one) === machine.metadata.name && Date.parse(text(one, 'status', 'deadline')) <= nowMs());
+  /** It stays until its hook goes. */
+  const isHooked = ({ metadata: { annotations = {} }, spec }: Stored): boolean =>
+    Object.keys(annotations).some(key => key.endsWith(`/${hookName}`)) ||
+    objects(at(spec, 'lifecycleHooks', 'preDrain')).some(({ name }) => name === hookName);
+  const checkEmptied = (machine: Stored): void => {
+    const { name, deletionTimestamp } = machine.metadata;
+    if (deletionTimestamp !== undefined || drained.has(name) || isHooked(machine) || mayBeTaken(machine)) return;
+    if (isUsable({ ...machine, spec: { machinelink: name } }))
+      fail('machines', `machine ${name} is deleted, and nobody has emptied its node`);
+  };
   return {
+    before: ({ call, target: { resource, namespace, name } }) => {
+      if (call.method !== 'DELETE' || resource !== `machines.${group}`) return;
+      const machine = store.get(resource, namespace, name);
+      if (machine !== undefined && isWanted(call, machine)) checkEmptied(machine);
+    },
     changed: change => {
       const { resource, object, type } = change;
+      if (resource === 'maintenances.drydock.dev' && text(object, 'status', 'phase') === 'Drained')
+        drained.add(text(object, 'spec', 'nodeName'));
       if (resource === `machines.${group}` && type === 'changed') {
         const isNew = object.metadata.deletionTimestamp !== undefined && change.before.metadata.deletionTimestamp === undefined;
         const isByHand = object.metadata.annotations?.['people/given-up'] !== undefined;

@@ -124,7 +124,27 @@ describe('the node is emptied', () => {
     assert.equal(nodeOf({ machine: nodeless }, { nodeName: 'n2', history: { nodeName: 'n3' } }), 'n2');
     assert.equal(nodeOf({ machine: undefined }, { deletionIssued: true, history: { nodeName: 'n3' } }), 'n3');
     assert.doesNotMatch(does({ request: begun('Replace'), machine: nodeless }), /^Draining/);
-    assert.doesNotMatch(does({ request: begun('Replace'), node: undefined }), /^Draining/);
+  });
+
+  test('a node that is not known is not taken for one that is gone before the API server has said so', () => {
+    const seen = { request: begun('Replace'), node: undefined };
+    const asks = decided(seen);
+    assert.deepEqual(
+      [asks.reason, asks.unseenNode, asks.writes, asks.own, asks.again?.toString()],
+      ['NodeUnknown', 'n1', undefined, undefined, at(1).toString()],
+    );
+    assert.match(asks.message, /^Nothing is known yet about node n1 of Machine m1/);
+    const { nodeName: _, ...nodeless } = makeMachine();
+    assert.equal(decided({ ...seen, machine: nodeless, request: begun('Replace', { nodeName: 'n2' }) }).unseenNode, 'n2');
+    const known: readonly MachineSnapshotOverrides[] = [
+      { nodeIsGone: true },
+      { machine: nodeless },
+      { machine: makeMachine({ deleting: true }) },
+      { machine: undefined },
+    ];
+    for (const more of known) assert.match(decided({ ...seen, ...more }).phase, /^(Replacing|Succeeded)$/, JSON.stringify(more));
+    const late = decided({ ...seen, request: begun('Replace', { events: [makeEvent({ kind: 'preemption', deadline: at(-31) })] }) });
+    assert.equal(late.phase, 'Replacing', 'its cloud has taken it');
   });
 
   test('what its Maintenance says is said; one that was paused goes on', () => {

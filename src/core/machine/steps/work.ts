@@ -128,17 +128,30 @@ const stranger = ({ stranger: other, request }: MachineSnapshot): MachineDecisio
     warning: true,
   };
 
+/** Seconds until a node is looked for again. */
+const lookAgainAfter = 1;
+
+/** The watch of the nodes may be later than that of the machines: a node that the machine names is there until the API server has said otherwise. */
+const unseen = ({ request, machine, nodeIsGone }: MachineSnapshot, now: Temporal.Instant): MachineDecision | undefined => {
+  if (machine === undefined || machine.deleting || nodeIsGone) return undefined;
+  const nodeName = machine.nodeName ?? request.nodeName;
+  if (nodeName === undefined) return undefined;
+  const message = `Nothing is known yet about node ${nodeName} of Machine ${machine.name}: the API server is asked for it`;
+  return { phase: 'Draining', reason: 'NodeUnknown', message, unseenNode: nodeName, again: secondsAfter(now, lookAgainAfter) };
+};
+
 /** The node is held and emptied, by a Maintenance of its own: its budgets, its quorum and its blockers are the same as everywhere. */
 export const drain: MachineStep = (snapshot, now) => {
   const { request, machine, child, node } = snapshot;
   const nodeName = machine?.nodeName ?? request.nodeName ?? request.history.nodeName;
   // A machine that never became a node, or whose node is gone, has nothing to drain.
-  if (nodeName === undefined || node === undefined || isLost(snapshot, now)) return undefined;
+  if (nodeName === undefined || isLost(snapshot, now)) return undefined;
   const isReplaced = strategyOf(snapshot).strategy !== 'Drain';
   // A node may outlive the machine that was replaced: once emptied and released, it is not taken again.
   if (isReplaced && machine === undefined && child === undefined && request.history.drainedAt !== undefined) return undefined;
   // Its event is over, one way or the other: what is left is to give the node back.
   if (!isReplaced && ended(snapshot) !== undefined) return undefined;
+  if (node === undefined) return unseen(snapshot, now);
   const alien = stranger(snapshot);
   if (alien !== undefined) return alien;
   if (isDrained(snapshot)) return undefined;
