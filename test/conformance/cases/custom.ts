@@ -431,6 +431,19 @@ export const custom: readonly Case[] = [
     }),
   ),
   {
+    name: 'an object is deleted as it was seen, and not once it has changed',
+    run: async at => {
+      await define(at);
+      const versionIn = ({ body }: { readonly body: Schema }): unknown => (body['metadata'] as Schema)['resourceVersion'];
+      const seen = versionIn(await at.post(things(at), thing(at, {})));
+      const changed = versionIn(await at.patch(things(at, 'x'), 'merge', { metadata: { labels: { a: 'b' } } }));
+      for (const resourceVersion of [seen, changed]) {
+        await at.delete(things(at, 'x'), { preconditions: { resourceVersion } });
+        await at.get(things(at, 'x'));
+      }
+    },
+  },
+  {
     name: 'the rules of Maintenance',
     bare: true,
     run: async at => {
