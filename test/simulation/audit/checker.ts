@@ -68,4 +68,7 @@ export const targetOf = (path: string): Target => {
   };
 };
 
+/** How far the operator's clock may be from the server's, in milliseconds. */
+export const clockErrorMs = ({ clockSteps }: Story): number => clockSteps.reduce((sum, { byMs }) => sum + Math.abs(byMs), 0);
+
 export const isDone = ({ status }: ApiResponse): boolean => status >= 200 && status < 300;

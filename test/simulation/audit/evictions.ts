@@ -1,7 +1,7 @@
 import { workNamespace } from '../../../src/cli/manager/controller-manager.ts';
 import { at, objects, part, type Stored, strings, text } from '../../../src/embedded/object.ts';
 import type { Store } from '../../../src/embedded/store/store.ts';
-import { type Around, type Checker, isDone, type Served } from './checker.ts';
+import { type Around, type Checker, clockErrorMs, isDone, type Served } from './checker.ts';
 import { hasLostDaemonSet, isFinished, isReady, isTerminating, judge, nodeOfPod, ownerOf, planOfPod } from './judgement.ts';
 import { drainTaints, idOf, isCordoned, isHeld, taintsOf } from './marks.ts';
 import { flag, policyOf, stageOf, type Version } from './records.ts';
@@ -76,7 +76,7 @@ export const evictionChecker = (around: Around): Checker => {
     if (flag(policy, 'disableEviction', false)) return true;
     if (text(policy, 'virtualMachines', 'notMigratable') === 'ShutDown') return true;
     const begun = Date.parse(text(object, 'status', 'startTime')) || nowMs();
-    const slack = 2000 + story.clockSteps.reduce((sum, { byMs }) => sum + Math.abs(byMs), 0);
+    const slack = 2000 + clockErrorMs(story);
     return objects(policy['ladder']).some(
       rung => rung['action'] === 'Delete' && begun + Number(rung['afterSeconds']) * 1000 <= nowMs() + slack,
     );

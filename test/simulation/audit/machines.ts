@@ -1,7 +1,7 @@
 import { hookName } from '../../../src/core/machine/machine.ts';
 import { at, objects, type Stored, text } from '../../../src/embedded/object.ts';
 import type { ApiCall } from '../../../src/operator/ports.ts';
-import type { Around, Checker } from './checker.ts';
+import { type Around, type Checker, clockErrorMs } from './checker.ts';
 
 /** Machines: only those that something was announced about go, emptied before, and no more of a set at once than may. */
 
@@ -46,7 +46,7 @@ export const machineChecker = ({ story, store, nowMs, fail }: Around): Checker =
         one =>
           one.metadata.uid === annotations?.[`${group}/delete-machine`] &&
           text(one, 'status', 'strategy') === 'ReplaceWithSurge' &&
-          text(one, 'status', 'startTime') <= creationTimestamp,
+          Date.parse(text(one, 'status', 'startTime')) - clockErrorMs(story) <= Date.parse(creationTimestamp),
       );
   /** Names of nodes that a Maintenance has been Drained for. */
   const drained = new Set<string>();

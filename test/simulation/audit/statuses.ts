@@ -1,7 +1,7 @@
 import { at, objects, part, type Stored, text } from '../../../src/embedded/object.ts';
 import type { StoreChange } from '../../../src/embedded/store/store.ts';
 import { maintenanceResources } from '../story/story.ts';
-import type { Around, Checker } from './checker.ts';
+import { type Around, type Checker, clockErrorMs } from './checker.ts';
 import { hasLostDaemonSet, judge } from './judgement.ts';
 import { isHeld } from './marks.ts';
 import { nodeOf, stageOf } from './records.ts';
@@ -54,8 +54,7 @@ export const statusChecker = (around: Around): Checker => {
     const versions = records.wanting(node, staleMs()).filter(one => one.object.metadata.uid === object.metadata.uid);
     const isOld = (pod: Stored): boolean => nowMs() - Date.parse(pod.metadata.creationTimestamp) > staleMs() + 1500;
     const all = [...versions, { resource, object }];
-    // Somebody may have set the clock of the operator.
-    const ahead = story.clockSteps.reduce((sum, { byMs }) => sum + Math.abs(byMs), 0);
+    const ahead = clockErrorMs(story);
     return store
       .indexed('pods', 'spec.nodeName', node)
       .filter(
