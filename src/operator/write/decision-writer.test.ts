@@ -61,6 +61,13 @@ test('when the answer to a write is lost, it is read back before anything more i
   assert.deepEqual(turns, ['p1 9000 ms', 'p2 50 ms']);
 });
 
+test('what somebody else has changed is read again before anything more is decided', async () => {
+  const { decisions, asked, learned } = bench([{ result: 'conflict' }]);
+  await decisions.write('p1', 'n1', [begin]);
+  assert.equal(await decisions.settled('p2'), true);
+  assert.deepEqual([asked, learned], [[path], ['as it is']]);
+});
+
 test('what the server has refused was not made: nothing is read', async () => {
   const { decisions, asked } = bench([{ result: 'refused', message: 'it is forbidden', until: at(9) }]);
   await decisions.write('p1', 'n1', [begin]);

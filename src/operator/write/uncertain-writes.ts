@@ -20,9 +20,10 @@ type Options = {
 };
 
 /**
- * Writes of which nobody knows whether they were made, since their answer was lost, and writes of objects that others have changed. A hold that was released without our knowing would be taken
- * for one that is still there, and a beginning that others have to wait for would not be seen, for as long as the watch is behind. So what they
- * change is read again, from the store itself, before anything more is decided. `about`: the node, or whatever else is decided about together.
+ * Writes of which nobody knows whether they were made, since their answer was lost, and writes of objects that others have changed. A hold that
+ * was released without our knowing would be taken for one that is still there, and a beginning that others have to wait for would not be seen,
+ * for as long as the watch is behind. So what they change is read again, from the store itself, before anything more is decided. `about`: the
+ * node, or whatever else is decided about together.
  */
 export class UncertainWrites {
   readonly #writes = new Map<string, readonly Write[]>();
