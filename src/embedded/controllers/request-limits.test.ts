@@ -44,24 +44,6 @@ test('what is written without a token is paid back', () => {
   assert.equal(queue.waitMs('x'), 600);
 });
 
-test('events wait in line with the workers: every sixth token is theirs where there are five, and none that nobody else wants', async () => {
-  const clock = new VirtualClock(start);
-  const queue = new RequestQueue({ controllers: { qps: 20, burst: 30 } }, clock);
-  for (let event = 0; event < 2000; event += 1) queue.note('replicaset-controller');
-  const busy = await writesIn(queue, clock, 'replicaset-controller', 30);
-  assert.ok(busy >= 515 && busy <= 530, `5 of 6 of 630: ${busy}`);
-  const drained = await writesIn(queue, clock, 'replicaset-controller', 120);
-  assert.ok(drained >= 2000 - 5 && drained <= 2010, `a thousand was kept, of which some hundred had been written: ${drained}`);
-});
-
-test('events are written while there are tokens, one after the other', async () => {
-  const clock = new VirtualClock(start);
-  const queue = new RequestQueue({ controllers: { qps: 10, burst: 10 } }, clock);
-  for (let event = 0; event < 12; event += 1) queue.note('x');
-  await clock.advance(25);
-  assert.equal(await writesIn(queue, clock, 'x', 0.05), 4, '5 of the 10 tokens went to events, and one to each five of the rest');
-});
-
 test('all clients wait for one API server, each for its own answers', async () => {
   const clock = new VirtualClock(start);
   const queue = new RequestQueue({ writeMs: 10 }, clock);

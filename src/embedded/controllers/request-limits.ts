@@ -29,43 +29,24 @@ export const otherClients = 'others';
 const usualWorkers = 5;
 const workersOf: Readonly<Record<string, number>> = { controllermanager: 1, 'daemonset-controller': 2, [schedulerClient]: 100 };
 
-/** Events that wait to be written are dropped past so many (maxQueuedEvents of client-go's EventBroadcaster). */
-const mostEvents = 1000;
+/** Events go through the same client, one after the other, while up to ten pods are made at once: one in seven has its turn, and the others are late or dropped. */
+const tokensOfEvent = 0.15;
 
-/** How long an event takes while there are tokens, in milliseconds. */
-const eventMs = 5;
-
-/**
- * The tokens of one client. Its events go through it too, written by a goroutine of their own (EventBroadcaster.StartRecordingToSink): one after
- * the other as long as there are tokens. Where the workers wait for tokens, it waits in the same line, and has its turn after each of them.
- */
 class TokenBucket {
   readonly #limit: ClientLimit;
-  readonly #workers: number;
   #tokens: number;
-  #events = 0;
   #atMs: number;
 
-  constructor(limit: ClientLimit, workers: number, nowMs: number) {
+  constructor(limit: ClientLimit, nowMs: number) {
     this.#limit = limit;
-    this.#workers = workers;
     this.#tokens = limit.burst;
     this.#atMs = nowMs;
   }
 
   #fill(nowMs: number): void {
     const { qps, burst } = this.#limit;
-    const elapsedMs = nowMs - this.#atMs;
-    this.#tokens += (elapsedMs * qps) / 1000;
-    this.#writeEvents(Math.min(this.#tokens - 1, elapsedMs / eventMs));
-    this.#tokens = Math.min(burst, this.#tokens);
+    this.#tokens = Math.min(burst, this.#tokens + ((nowMs - this.#atMs) * qps) / 1000);
     this.#atMs = nowMs;
-  }
-
-  #writeEvents(most: number): void {
-    const written = Math.max(0, Math.min(this.#events, most));
-    this.#events -= written;
-    this.#tokens -= written;
   }
 
   waitMs(nowMs: number): number {
@@ -76,12 +57,6 @@ class TokenBucket {
   take(nowMs: number, tokens: number): void {
     this.#fill(nowMs);
     this.#tokens -= tokens;
-    this.#writeEvents(tokens / this.#workers);
-  }
-
-  addEvent(nowMs: number): void {
-    this.#fill(nowMs);
-    this.#events = Math.min(mostEvents, this.#events + 1);
   }
 }
 
@@ -107,9 +82,8 @@ export class RequestQueue {
     const known = this.#clients.get(name);
     if (known !== undefined) return known;
     const limit = name === otherClients ? undefined : name === schedulerClient ? this.#limits.scheduler : this.#limits.controllers;
-    const workers = workersOf[name] ?? usualWorkers;
-    const freeAtMs = Array.from({ length: workers }, () => 0);
-    const client = { ...(limit && { bucket: new TokenBucket(limit, workers, this.#nowMs) }), freeAtMs };
+    const freeAtMs = Array.from({ length: workersOf[name] ?? usualWorkers }, () => 0);
+    const client = { ...(limit && { bucket: new TokenBucket(limit, this.#nowMs) }), freeAtMs };
     this.#clients.set(name, client);
     return client;
   }
@@ -123,7 +97,7 @@ export class RequestQueue {
 
   /** The controller records an event, beside its writes. */
   note(name: string): void {
-    this.#clientOf(name).bucket?.addEvent(this.#nowMs);
+    this.#clientOf(name).bucket?.take(this.#nowMs, tokensOfEvent);
   }
 
   /** The client writes so often, now. The answer: milliseconds until the last one is done. What it has no tokens for, it pays back later. */
