@@ -35,6 +35,15 @@ const isPlanStatus = ({ method, path }: ApiCall): boolean => method === 'PATCH' 
 
 const list = (world: SimulationContext, resource: string): readonly Stored[] => world.cluster.registry.store.list(resource);
 
+const machineApiOf = ({ story }: SimulationContext): string =>
+  story.machines?.flavour === 'capi' ? 'cluster.x-k8s.io/v1beta2' : 'machine.openshift.io/v1beta1';
+
+const deletionOfMachine = (world: SimulationContext, name: string): ApiCall => ({
+  method: 'DELETE',
+  path: `/apis/${machineApiOf(world)}/namespaces/machines/machines/${name}`,
+  body: {},
+});
+
 /** Its pods go whatever their budgets say: the budgets are told to allow it first. */
 const pastBudgets: Warp = (api, world) => ({
   call: async (call, signal) => {
@@ -235,9 +244,9 @@ export const warps = {
       ({ method, path }) => method === 'POST' && path.endsWith('/machinemaintenances'),
       (call, world) => {
         const named = text(bodyOf(call), 'spec', 'machinelink');
-        const group = world.story.machines?.flavour === 'capi' ? 'cluster.x-k8s.io/v1beta2' : 'machine.openshift.io/v1beta1';
-        const other = list(world, `machines.${group.split('/')[0] ?? ''}`).find(({ metadata }) => metadata.name !== named);
-        return other && { method: 'DELETE', path: `/apis/${group}/namespaces/machines/machines/${other.metadata.name}`, body: {} };
+        const [group = ''] = machineApiOf(world).split('/');
+        const other = list(world, `machines.${group}`).find(({ metadata }) => metadata.name !== named);
+        return other && deletionOfMachine(world, other.metadata.name);
       },
     ),
   },
@@ -246,10 +255,8 @@ export const warps = {
     warp: adding(
       ({ method, path }) => method === 'POST' && path === '/apis/drydock.dev/v1alpha1/maintenances',
       (call, world) => {
-        const group = world.story.machines?.flavour === 'capi' ? 'cluster.x-k8s.io/v1beta2' : 'machine.openshift.io/v1beta1';
         const isPart = text(bodyOf(call), 'spec', 'requester') === 'drydock.dev/machine-maintenance';
-        const path = `/apis/${group}/namespaces/machines/machines/${text(bodyOf(call), 'spec', 'nodeName')}`;
-        return isPart ? { method: 'DELETE', path, body: {} } : undefined;
+        return isPart ? deletionOfMachine(world, text(bodyOf(call), 'spec', 'nodeName')) : undefined;
       },
     ),
   },
