@@ -275,6 +275,10 @@ describe('under way', () => {
     });
     assert.equal(says(decideMachine(supplied({}), now)), 'Releasing Ending');
     assert.equal(says(decideMachine(supplied({ createdAt: now }), now)), 'Replacing Replacement');
+    const began = gone.request.history.startedAt!;
+    const isWaitedFor = (seconds: number): boolean =>
+      says(decideMachine(supplied({ createdAt: began.add({ seconds }) }), now)) === 'Replacing Replacement';
+    assert.deepEqual([-31, -30, -1].map(isWaitedFor), [false, true, true], 'the clock that says when it began may be ahead');
     const both = decideMachine(
       { ...supplied({}), replacement: { set: set({ replicas: 4 }), members: [], ready: 2, failed: [machine()] } },
       now,

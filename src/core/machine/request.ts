@@ -89,6 +89,10 @@ export type MachineRequest = {
   readonly status: JsonObject;
 };
 
+/** The node that a request is about: the one that its machine names now, else the one that the request names, else the one that it began with. */
+export const nodeNameOf = (request: MachineRequest, machine: { readonly nodeName?: string } | undefined): string | undefined =>
+  machine?.nodeName ?? request.nodeName ?? request.history.nodeName;
+
 /** What is done about an event where nobody says otherwise and the machine has an API that replaces it. */
 const byKind: Readonly<Record<EventKind, MachineStrategy>> = {
   reboot: 'Drain',

@@ -3,7 +3,7 @@ import { sameJson } from '../../core/json.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { isPending } from '../../core/machine/event.ts';
 import { instanceOf, type Machine, type MachineSet } from '../../core/machine/machine.ts';
-import { isOver, type MachineRequest, type MachineStrategy } from '../../core/machine/request.ts';
+import { isOver, type MachineRequest, type MachineStrategy, nodeNameOf } from '../../core/machine/request.ts';
 import type { MachineLimits, MachineSnapshot, OtherMaintenance, ReplacementSet } from '../../core/machine/snapshot.ts';
 import { childDrain, childName } from '../../core/machine/writes.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
@@ -117,7 +117,7 @@ export const snapshotOf = (
   settings: { readonly limits: MachineLimits; readonly drainLeadSeconds: number; readonly drainPolicy: MachineAdapter['drainPolicy'] },
 ): MachineSnapshot => {
   const machine = machineOf(machines, request);
-  const nodeName = machine?.nodeName ?? request.nodeName ?? request.history.nodeName;
+  const nodeName = nodeNameOf(request, machine);
   const node = nodeName === undefined ? undefined : cache.nodes.get(nodeName);
   const recorded = request.history.set === undefined ? undefined : machines.sets.get(request.history.set);
   const replacement = replacementOf(machines, cache, recorded ?? (machine && setOf(machines, machine)));

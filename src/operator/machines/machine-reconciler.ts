@@ -3,7 +3,7 @@ import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { decideMachine } from '../../core/machine/decide.ts';
 import { deadlineOf } from '../../core/machine/event.ts';
 import { type Machine, readMachine, readMachineSet } from '../../core/machine/machine.ts';
-import { isOver, type MachineRequest } from '../../core/machine/request.ts';
+import { isOver, type MachineRequest, nodeNameOf } from '../../core/machine/request.ts';
 import type { MachineDecision, MachineLimits, MachineSnapshot } from '../../core/machine/snapshot.ts';
 import { announce, pathOfRequest } from '../../core/machine/writes.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
@@ -118,7 +118,7 @@ export class MachineReconciler {
   }
 
   #nodeOf(request: MachineRequest): string | undefined {
-    return request.nodeName ?? machineOf(this.machines, request)?.nodeName ?? request.history.nodeName;
+    return nodeNameOf(request, machineOf(this.machines, request));
   }
 
   #touch(concerns: (request: MachineRequest) => boolean): void {

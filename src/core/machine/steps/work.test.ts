@@ -135,7 +135,8 @@ describe('the node is emptied', () => {
     );
     assert.match(asks.message, /^Nothing is known yet about node n1 of Machine m1/);
     const { nodeName: _, ...nodeless } = makeMachine();
-    assert.equal(decided({ ...seen, machine: nodeless, request: begun('Replace', { nodeName: 'n2' }) }).unseenNode, 'n2');
+    for (const named of [{ nodeName: 'n2' }, { history: { nodeName: 'n2' } }])
+      assert.equal(decided({ ...seen, machine: nodeless, request: begun('Replace', named) }).unseenNode, 'n2', JSON.stringify(named));
     const known: readonly MachineSnapshotOverrides[] = [
       { nodeIsGone: true },
       { machine: nodeless },

@@ -1,7 +1,7 @@
 import { isReady } from '../../hold/node.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { hookName, type Machine } from '../machine.ts';
-import type { MachineRequest } from '../request.ts';
+import { type MachineRequest, nodeNameOf } from '../request.ts';
 import type { MachineDecision, MachineSnapshot, MachineStep, ReplacementSet } from '../snapshot.ts';
 import { isTakenAway } from '../urgency.ts';
 import { childDrainWrite, createChildWrite, deleteMachineWrite, flagWrite, hookWrite, scaleWrite, stageWrite } from '../writes.ts';
@@ -20,12 +20,15 @@ const surging = (message: string, writes: NonNullable<MachineDecision['writes']>
 
 const hasReadyNode = ({ node }: MachineSnapshot): boolean => node !== undefined && isReady(node);
 
+/** Seconds that the operator's clock may be ahead of the API server's, which says when a machine was created. */
+const clockTolerance = 30;
+
 /**
  * Machines that were there before the work began and have failed by themselves: their sets do not replace them, and they are not what the work waits for.
- * One that was made since and has failed is.
+ * One that was made since and has failed is, and so is one about which the clocks leave that open.
  */
 const failedBefore = ({ failed }: ReplacementSet, { history: { startedAt } }: MachineRequest): number =>
-  failed.filter(({ createdAt }) => startedAt !== undefined && isBefore(createdAt, startedAt)).length;
+  failed.filter(({ createdAt }) => startedAt !== undefined && isBefore(secondsAfter(createdAt, clockTolerance), startedAt)).length;
 
 const isComplete = (replacement: ReplacementSet, request: MachineRequest): boolean =>
   replacement.ready + failedBefore(replacement, request) >= replacement.set.replicas;
@@ -134,7 +137,7 @@ const lookAgainAfter = 1;
 /** The watch of the nodes may be later than that of the machines: a node that the machine names is there until the API server has said otherwise. */
 const unseen = ({ request, machine, nodeIsGone }: MachineSnapshot, now: Temporal.Instant): MachineDecision | undefined => {
   if (machine === undefined || machine.deleting || nodeIsGone) return undefined;
-  const nodeName = machine.nodeName ?? request.nodeName;
+  const nodeName = nodeNameOf(request, machine);
   if (nodeName === undefined) return undefined;
   const message = `Nothing is known yet about node ${nodeName} of Machine ${machine.name}: the API server is asked for it`;
   return { phase: 'Draining', reason: 'NodeUnknown', message, unseenNode: nodeName, again: secondsAfter(now, lookAgainAfter) };
@@ -143,7 +146,7 @@ const unseen = ({ request, machine, nodeIsGone }: MachineSnapshot, now: Temporal
 /** The node is held and emptied, by a Maintenance of its own: its budgets, its quorum and its blockers are the same as everywhere. */
 export const drain: MachineStep = (snapshot, now) => {
   const { request, machine, child, node } = snapshot;
-  const nodeName = machine?.nodeName ?? request.nodeName ?? request.history.nodeName;
+  const nodeName = nodeNameOf(request, machine);
   // A machine that never became a node, or whose node is gone, has nothing to drain.
   if (nodeName === undefined || isLost(snapshot, now)) return undefined;
   const isReplaced = strategyOf(snapshot).strategy !== 'Drain';

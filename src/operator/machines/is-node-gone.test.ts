@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { failure, Lines, response, ScriptedApi } from '../testing/fakes.ts';
+import { isNodeGone } from './is-node-gone.ts';
+
+const missing = (name: string) => response(404, { kind: 'Status', code: 404, reason: 'NotFound', details: { name, kind: 'nodes' } });
+
+describe('whether a node is gone', () => {
+  const ask = async (name: string, reply: ConstructorParameters<typeof ScriptedApi>[0]) => {
+    const [api, log] = [new ScriptedApi(reply), new Lines()];
+    return { isGone: await isNodeGone(api, name, log), asked: api.asked, said: log.lines.map(({ message }) => message) };
+  };
+
+  test('only the API server that says so of this very node is believed', async () => {
+    const silent: readonly string[] = [];
+    const doubt = ['failed to look up a node'];
+    assert.deepEqual(await ask('n1', () => missing('n1')), { isGone: true, asked: ['GET /api/v1/nodes/n1'], said: silent });
+    const answers = [
+      { answer: response(200, { kind: 'Node', metadata: { name: 'n1' } }), said: silent },
+      { answer: missing('n2'), said: doubt },
+      { answer: response(404, '404 page not found'), said: doubt },
+      { answer: failure(403, 'forbidden'), said: doubt },
+      { answer: failure(503, 'busy'), said: doubt },
+    ];
+    for (const { answer, said } of answers)
+      assert.deepEqual(await ask('n1', () => answer), { isGone: false, asked: ['GET /api/v1/nodes/n1'], said }, JSON.stringify(answer));
+    const lost = await ask('n1', () => Promise.reject(new Error('reset')));
+    assert.deepEqual([lost.isGone, lost.said], [false, doubt]);
+  });
+
+  test('a name that no node can have asks for nothing else', async () => {
+    for (const name of ['../pods', 'a/b?watch=1', 'ü', 'a b', '%2e']) {
+      const { asked, isGone } = await ask(name, () => response(200));
+      assert.deepEqual([asked, isGone], [[`GET /api/v1/nodes/${encodeURIComponent(name)}`], false]);
+      assert.doesNotMatch(asked[0]!.slice('GET /api/v1/nodes/'.length), /[/?#\s]/);
+    }
+  });
+});
