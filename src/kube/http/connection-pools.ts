@@ -1,5 +1,7 @@
 import type { AgentOptions, Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
+import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { createSecureContext, type SecureContext } from 'node:tls';
 import { http } from './node-http.ts';
 
 /** What TLS needs. The same object for as long as nothing of it changes: a new one means new connections. */
@@ -69,9 +71,25 @@ export class ConnectionPools {
       maxFreeSockets: this.#places,
       ...(this.#proxyEnv === undefined ? {} : { proxyEnv: { ...this.#proxyEnv } }),
     };
-    if (!this.#secure) return new http.Agent(options);
-    const { ca, ...material } = tls;
-    return new HttpsAgent({ ...options, ...material, ...(ca === undefined ? {} : { ca: [ca].flat() }) });
+    return this.#secure ? new OneContextAgent(options, tls) : new http.Agent(options);
+  }
+}
+
+/** All connections share what OpenSSL makes of the certificates: one for each of 200 watches took 5 MiB. */
+class OneContextAgent extends HttpsAgent {
+  readonly #material: TlsMaterial;
+  #context: SecureContext | undefined;
+
+  constructor(options: AgentOptions, { servername, rejectUnauthorized, ...material }: TlsMaterial) {
+    super({ ...options, ...(servername !== undefined && { servername }), ...(rejectUnauthorized !== undefined && { rejectUnauthorized }) });
+    this.#material = material;
+  }
+
+  /** Throws, as without it, when OpenSSL refuses the material. */
+  override createConnection(options: RequestOptions, callback?: (error: Error | null, stream: Duplex) => void): Duplex | null | undefined {
+    const { ca, ...own } = this.#material;
+    this.#context ??= createSecureContext({ ...own, ...(ca !== undefined && { ca: [ca].flat() }) });
+    return super.createConnection({ ...options, secureContext: this.#context } as RequestOptions, callback);
   }
 }
 
