@@ -11,6 +11,7 @@ import type { Api, Change, CompleteList, Watcher } from '../ports.ts';
 import { BudgetIndex } from './budget-index.ts';
 import { Cache } from './cache.ts';
 import { InformerSet } from './informer-set.ts';
+import { interned } from './intern-strings.ts';
 import { LifecycleEvictions, lifecycleCollections } from './lifecycle-evictions.ts';
 import type { ClusterCacheEvents, Listener } from './listeners.ts';
 import { type NamedObject, readNamed } from './named.ts';
@@ -124,7 +125,7 @@ export class ClusterCache {
   async #followForMaintenances(signal: AbortSignal): Promise<void> {
     const leaseNamespaces = new Set(leaseNames(this.#adapters, 'x').map(({ namespace }) => namespace));
     await Promise.all([
-      this.#informers.follow('nodes', { path: '/api/v1/nodes' }, readNode, change => this.#nodeChanged(change), signal),
+      this.#informers.follow('nodes', { path: '/api/v1/nodes' }, interned(readNode), change => this.#nodeChanged(change), signal),
       ...this.#adapters.map(adapter => this.#followRequests(adapter, signal)),
       this.lifecycleEvictions.followRequests(signal),
       this.#followWindows(signal),

@@ -5,14 +5,14 @@ import { at } from '../../core/testing/make.ts';
 import { makeMachine } from '../../core/testing/make-machine.ts';
 import { makePlan } from '../../core/testing/make-plan.ts';
 import { planExpressions, planProblems } from './expressions.ts';
-import { readNodeObject } from './plan-objects.ts';
+import { readNodeObject, saysTheSame } from './plan-objects.ts';
 
-const nodeOf = (labels: object = {}) =>
+const nodeOf = (labels: object = {}, { resourceVersion = '7', lastHeartbeatTime = '2026-11-21T08:00:00Z' } = {}) =>
   readNodeObject({
     metadata: {
       name: 'n1',
       uid: 'u1',
-      resourceVersion: '7',
+      resourceVersion,
       creationTimestamp: '2026-11-20T08:00:00Z',
       labels,
       managedFields: [{ huge: true }],
@@ -20,7 +20,7 @@ const nodeOf = (labels: object = {}) =>
     status: {
       images: [{ names: ['a'] }],
       nodeInfo: { kernelVersion: '6.1.0' },
-      conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: '2026-11-21T08:00:00Z' }],
+      conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime }],
     },
   });
 
@@ -179,6 +179,9 @@ describe('the expressions of a plan', () => {
 
   test('do not see images, managed fields and heartbeats: those change nothing', () => {
     const node = nodeOf();
-    assert.doesNotMatch(node.content, /huge|images|lastHeartbeatTime/);
+    assert.doesNotMatch(JSON.stringify(node.object), /huge|images|lastHeartbeatTime/);
+    const later = nodeOf({}, { resourceVersion: '8', lastHeartbeatTime: '2026-11-21T08:05:00Z' });
+    assert.equal(saysTheSame(node, later), true);
+    assert.equal(saysTheSame(node, nodeOf({ a: 'b' })), false);
   });
 });

@@ -5,8 +5,9 @@ import { approvalsPath, recordsPath } from '../../core/plan/writes.ts';
 import type { Log } from '../../support/log.ts';
 import { Cache } from '../cache/cache.ts';
 import { InformerSet } from '../cache/informer-set.ts';
+import { interned } from '../cache/intern-strings.ts';
 import type { Change, Watcher } from '../ports.ts';
-import { type Halt, type NodeObject, type OwnPod, readHalt, readNodeObject, readOwnPod, readWorkPod } from './plan-objects.ts';
+import { type Halt, type NodeObject, type OwnPod, readHalt, readNodeObject, readOwnPod, readWorkPod, saysTheSame } from './plan-objects.ts';
 
 export type PlanCacheOptions = {
   readonly watcher: Watcher;
@@ -123,7 +124,14 @@ export class PlanCache {
     await Promise.all([
       informers.followInto(this.records, kinds.records, { path: recordsPath }, adapter.readRecord, anything, signal),
       informers.followInto(this.approvals, kinds.approvals, { path: approvalsPath }, adapter.readApproval, anything, signal),
-      informers.followInto(this.nodes, kinds.nodes, { path: '/api/v1/nodes' }, readNodeObject, change => this.#nodeChanged(change), signal),
+      informers.followInto(
+        this.nodes,
+        kinds.nodes,
+        { path: '/api/v1/nodes' },
+        interned(readNodeObject),
+        change => this.#nodeChanged(change),
+        signal,
+      ),
       informers.followInto(this.pods, kinds.pods, pods, readWorkPod, anything, signal),
       informers.followInto(this.halts, kinds.halt, leases, readHalt, change => this.#haltChanged(change), signal),
       this.#followOwnPod(signal),
@@ -141,7 +149,7 @@ export class PlanCache {
   }
 
   #nodeChanged(change: Change<NodeObject>): void {
-    if (change.type !== 'changed' || change.before.content !== change.object.content) this.#changes.anything();
+    if (change.type !== 'changed' || !saysTheSame(change.before, change.object)) this.#changes.anything();
   }
 
   /** The lease is renewed all the time. */

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../core/json.ts';
+import { isObject, type JsonObject, sameJson } from '../../core/json.ts';
 import { planAnnotation } from '../../core/plan/plan.ts';
 import type { WorkPod } from '../../core/plan/snapshot.ts';
 import { readTime } from '../../core/time.ts';
@@ -12,8 +12,6 @@ export type NodeObject = {
   readonly resourceVersion: string;
   readonly createdAt: Temporal.Instant;
   readonly object: JsonObject;
-  /** Changes when something changes that is no heartbeat. */
-  readonly content: string;
 };
 
 type RawMetadata = {
@@ -56,9 +54,16 @@ export const readNodeObject = (raw: unknown): NodeObject => {
     resourceVersion: metadata.resourceVersion,
     createdAt: readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0),
     object,
-    content: JSON.stringify({ ...object, metadata: without(object.metadata, 'resourceVersion') }),
   };
 };
+
+const unversioned = ({ object }: NodeObject): JsonObject => {
+  const { metadata } = object;
+  return { ...object, metadata: isObject(metadata) ? without(metadata, 'resourceVersion') : {} };
+};
+
+/** Nothing but a heartbeat is between them. */
+export const saysTheSame = (one: NodeObject, other: NodeObject): boolean => sameJson(unversioned(one), unversioned(other));
 
 type RawState = {
   readonly terminated?: { readonly exitCode?: number; readonly reason?: string; readonly message?: string };
