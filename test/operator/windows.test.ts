@@ -65,6 +65,27 @@ describe('maintenance windows', { skip, timeout: 180_000 }, () => {
     await remove(api, `${windows}/opens-soon`);
   });
 
+  test('Maintenances that are applied right after their windows begin in no other moment', async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `w-beside-${index}`);
+    await Promise.all(names.map(labelled));
+    const from = inSeconds(3600);
+    await Promise.all(
+      names.map(async name => {
+        await create(api, windowOf(name, name, { openings: [{ from, to: inSeconds(7200) }], expectedDuration: '5m' }));
+        await create(api, maintenance(name));
+      }),
+    );
+    for (const name of names) {
+      const { message = '' } = await untilMaintenance(api, name, 'Pending', status => status.message !== undefined);
+      assert.ok(message.endsWith(`when ${name} allows it`), message);
+      assert.equal(isHeld(await getNode(api, name), ourTaints), false, name);
+    }
+    for (const name of names) {
+      await remove(api, maintenancePath(name));
+      await remove(api, `${windows}/${name}`);
+    }
+  });
+
   test('nothing begins that would not end inside, and a window that is made longer lets it begin at once', async () => {
     await labelled('w-short');
     await create(

@@ -386,6 +386,7 @@ describe('laws', () => {
       ready: fc.integer({ min: 0, max: 4 }),
       broken: fc.boolean(),
       hasNode: fc.boolean(),
+      areWindowsKnown: fc.boolean(),
     })
     .map(
       ({
@@ -405,6 +406,7 @@ describe('laws', () => {
         ready: count,
         broken,
         hasNode,
+        areWindowsKnown,
       }) => {
         const ours = machine({ api, deleting: machineDeleting, preDrainHooks: hooked ? [{ name: hookName, owner: 'x' }] : [] });
         const workers = set({ api, surges: new Map(surged ? [['uid-mm', 'x']] : []) });
@@ -420,6 +422,7 @@ describe('laws', () => {
           machine: ours,
           replacement: { set: workers, members: [ours], ready: count, failed: broken ? [ours] : [] },
           surged: surged ? [workers] : [],
+          areWindowsKnown,
           ...(childState && {
             child: makeRequest('mm-m1-uid-mm', {
               stage: 'Drain',
@@ -460,6 +463,17 @@ describe('laws', () => {
         assert.ok(surges === true || taken || pictured.node === undefined || pictured.child?.history.state === 'Drained');
       }),
       { numRuns: 2000 },
+    );
+  });
+
+  test('nothing begins before all windows are known, unless no window could keep it', () => {
+    fc.assert(
+      fc.property(anySnapshot, pictured => {
+        const { begins, asksForWindows, writes, own } = decideMachine(pictured, now);
+        if (asksForWindows) assert.deepEqual([begins, writes, own, pictured.areWindowsKnown], [undefined, undefined, undefined, false]);
+        if (begins !== undefined) assert.ok(pictured.areWindowsKnown || begins.becauseOfDeadline);
+      }),
+      { numRuns: 1000 },
     );
   });
 

@@ -59,6 +59,8 @@ export type MachineSnapshot = {
   readonly notice?: Notice;
   /** All there are. */
   readonly windows: readonly MaintenanceWindow[];
+  /** No window that was there before the request is missing among them. */
+  readonly areWindowsKnown: boolean;
   readonly others: readonly OtherMaintenance[];
   readonly limits: MachineLimits;
   /** How long others of this strategy have taken, in seconds; missing as long as there were none. */
@@ -93,6 +95,8 @@ export type MachineDecision = {
   readonly restarts?: true;
   /** A node that the API server has to be asked about before anything more can be decided. */
   readonly unseenNode?: string;
+  /** Nothing begins before the API server has been asked whether there is another window. */
+  readonly asksForWindows?: true;
   /** When it will begin. */
   readonly startsAt?: Temporal.Instant;
   /** Look again at this time, whatever happens. */

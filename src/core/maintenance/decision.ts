@@ -13,12 +13,14 @@ export type ObjectReference = {
   readonly resourceVersion?: string;
 };
 
-/** What only the API server can say. `key` is `namespace/name`. */
+/** What only the API server can say. `key` is `namespace/name`, that of a request its own. */
 export type Lookup =
   /** The volume of a claim. */
   | { readonly kind: 'PersistentVolumeClaim'; readonly key: string }
   /** Whether the DaemonSet is there that a pod names with this uid. */
-  | { readonly kind: 'DaemonSet'; readonly key: string; readonly uid: string };
+  | { readonly kind: 'DaemonSet'; readonly key: string; readonly uid: string }
+  /** Whether the watch has told of all windows that were there before this request. */
+  | { readonly kind: 'MaintenanceWindows'; readonly key: string; readonly uid: string; readonly generation: number };
 
 /** An event to record. */
 export type KubeEvent = {

@@ -99,6 +99,8 @@ export type NodeSnapshot = {
   readonly terms: LeaseTerms;
   /** All there are, whatever nodes they are for. */
   readonly windows: readonly MaintenanceWindow[];
+  /** uids of requests before which no window was made that is not among them; missing where all are known. */
+  readonly windowsKnownTo?: ReadonlySet<string>;
   /** How long drains of this cluster have taken so far, in seconds: the longest known. */
   readonly drainSeconds?: number;
   /** The operator's own pod (`namespace/name`): it goes last, and hands over the leadership first. */

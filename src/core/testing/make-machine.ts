@@ -121,6 +121,7 @@ export const makeMachineSnapshot = (over: MachineSnapshotOverrides = {}): Machin
     replacement: { set: makeSet(), members: [makeMachine()], ready: 3, failed: [] },
     surged: [],
     windows: [],
+    areWindowsKnown: true,
     others: [],
     limits: { perSet: 1, perZone: 0 },
     seen: new Map(),

@@ -5,13 +5,14 @@ import { isTaken, type Lease, readLease } from '../../core/lease/lease.ts';
 import { isControlPlane } from '../../core/quorum/quorum.ts';
 import { type KindAdapter, leaseKey, leaseNames, type MaintenanceRequest } from '../../core/request/request.ts';
 import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
-import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import type { Api, Change, CompleteList, Watcher } from '../ports.ts';
+import type { Change, CompleteList } from '../ports.ts';
 import { BudgetIndex } from './budget-index.ts';
 import { Cache } from './cache.ts';
+import type { CacheScope, ClusterCacheOptions } from './cluster-cache-options.ts';
 import { InformerSet } from './informer-set.ts';
 import { interned } from './intern-strings.ts';
+import { KnownWindows } from './known-windows.ts';
 import { LifecycleEvictions, lifecycleCollections } from './lifecycle-evictions.ts';
 import type { ClusterCacheEvents, Listener } from './listeners.ts';
 import { type NamedObject, readNamed } from './named.ts';
@@ -19,12 +20,6 @@ import type { Namespaces } from './namespaces.ts';
 import { fingerprint, isMarked, standsFor } from './node-predicates.ts';
 import { PodWatches } from './pod-watches.ts';
 import { Vms, vmCollections } from './vms.ts';
-
-/**
- * everything: nodes, their maintenances and all that has a say. drain: only what a drain looks at beside the pods; what the user may not
- * read of it is done without, for the API server asks the budgets anyway.
- */
-export type CacheScope = 'everything' | 'drain';
 
 /** Collections that many clusters do not have, and that older roles do not let the operator read. */
 const isOptional = (name: string): boolean => vmCollections.has(name) || lifecycleCollections.has(name);
@@ -42,6 +37,7 @@ export class ClusterCache {
   readonly attachments = new Cache<Attachment>(({ nodeName }) => nodeName);
   readonly pods: PodWatches;
   readonly windows = new Cache<MaintenanceWindow>(() => '');
+  readonly knownWindows: KnownWindows;
   readonly vms: Vms;
   readonly lifecycleEvictions: LifecycleEvictions;
 
@@ -55,19 +51,7 @@ export class ClusterCache {
   readonly #namespaces: Namespaces | undefined;
   #daemonSetNames: ReadonlySet<string> | undefined;
 
-  constructor(options: {
-    readonly api: Api;
-    readonly watcher: Watcher;
-    readonly clock: Clock;
-    readonly adapters: readonly KindAdapter[];
-    readonly scope?: CacheScope;
-    /** Reads MaintenanceWindows; they are not followed when left out. */
-    readonly readWindow?: ((raw: unknown) => MaintenanceWindow) | undefined;
-    /** Whose objects count, of kinds that have namespaces; everybody's when left out. */
-    readonly namespaces?: Namespaces | undefined;
-    readonly events: ClusterCacheEvents;
-    readonly log: Log;
-  }) {
+  constructor(options: ClusterCacheOptions) {
     this.#adapters = options.adapters;
     this.#scope = options.scope ?? 'everything';
     this.#events = options.events;
@@ -75,6 +59,7 @@ export class ClusterCache {
     this.#readWindow = options.readWindow;
     this.#namespaces = options.namespaces;
     this.pods = new PodWatches(options);
+    this.knownWindows = new KnownWindows(options, this.windows);
     this.#informers = new InformerSet({
       watcher: options.watcher,
       log: options.log,

@@ -7,10 +7,12 @@ import type { MachineKind } from '../../core/machine/machine.ts';
 import { machineMaintenanceFinalizer } from '../../core/machine/writes.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import { makeMachine, makeMachineRequest } from '../../core/testing/make-machine.ts';
+import { windowsPath } from '../../core/window/window.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
+import type { FakeCluster } from '../testing/fake-cluster.ts';
 import { Lines, Notebook, response, ScriptedApi, Tallies } from '../testing/fakes.ts';
 import { announced, type Furniture, machineBench, paths } from '../testing/machine-bench.ts';
 import { MachineReconciler } from './machine-reconciler.ts';
@@ -320,6 +322,53 @@ test('the events of a machine say its deadline where it has none of its own', as
   const [one, two] = ['mm-m1', 'mm-m2'].map(name => bench.cluster.written.indexOf(`PATCH ${paths.request(name)}`));
   assert.ok(two! >= 0 && two! < one!, String(bench.cluster.written));
   await bench.end();
+});
+
+describe('a watch that is late does not prove that there is no window', () => {
+  const nights = { kinds: ['MachineMaintenance'], openings: [{ from: '2027-01-01T00:00:00Z', to: '2027-01-02T00:00:00Z' }] };
+  const lists = ({ cluster }: Bench): number => cluster.calls.filter(({ path }) => path === windowsPath).length;
+  const open = (fill: (cluster: FakeCluster) => void, responses?: (call: ApiCall) => ApiResponse | undefined) =>
+    machineBench(
+      (furniture, cluster) => {
+        furniture.machineApi();
+        furniture.set('workers', 1);
+        furniture.machine('m1', { set: 'workers' });
+        furniture.node('n-m1', 'aws:///a/i-m1');
+        asked(cluster);
+        fill(cluster);
+      },
+      { windowsLate: true, ...(responses && { responses }) },
+    );
+
+  test('one that was there before the maintenance keeps it', async () => {
+    const bench = open(cluster => cluster.put(`${windowsPath}/nights`, { metadata: { name: 'nights' }, spec: nights }));
+    await bench.calm();
+    assert.equal(phase(bench), 'Scheduled WindowsUnknown');
+    await bench.wait(2);
+    assert.equal(phase(bench), 'Scheduled MaintenanceWindow');
+    await bench.end();
+  });
+
+  test('there is none: the API server is asked once, and it begins', async () => {
+    const bench = open(() => {});
+    await bench.calm();
+    assert.deepEqual([phase(bench).split(' ')[0], lists(bench)], ['Replacing', 1]);
+    await bench.end();
+  });
+
+  test('no answer: it waits, and asks again', async () => {
+    const bench = open(
+      () => {},
+      ({ path }) => (path === windowsPath ? response(503, {}) : undefined),
+    );
+    await bench.wait(4);
+    assert.equal(phase(bench), 'Scheduled WindowsUnknown');
+    assert.ok(lists(bench) >= 3 && lists(bench) <= 6, String(lists(bench)));
+    bench.server.responses = () => undefined;
+    await bench.wait(2);
+    assert.equal(phase(bench).split(' ')[0], 'Replacing');
+    await bench.end();
+  });
 });
 
 describe('a watch that is late does not prove that a machine has no node', () => {

@@ -184,12 +184,14 @@ export class MachineReconciler {
     await this.#decisions.write(request.key, snapshot.node?.name ?? request.machineName, writes);
   }
 
-  /** A node that the machine names and no watch has told of is asked for before anything is done without it. */
+  /** What no watch has told of is asked for before anything is done without it: windows, and the node that the machine names. */
   async #decide(snapshot: MachineSnapshot, now: Temporal.Instant): Promise<MachineDecision> {
-    const { api, log } = this.#options;
-    const first = decideMachine(snapshot, now);
-    const isGone = first.unseenNode !== undefined && (await isNodeGone(api, first.unseenNode, log));
-    return isGone ? decideMachine({ ...snapshot, nodeIsGone: true }, now) : first;
+    const { api, log, cache } = this.#options;
+    const { asksForWindows, unseenNode, ...first } = decideMachine(snapshot, now);
+    if (asksForWindows && (await cache.knownWindows.find(snapshot.request)))
+      return this.#decide({ ...snapshot, areWindowsKnown: true }, now);
+    if (unseenNode !== undefined && (await isNodeGone(api, unseenNode, log))) return this.#decide({ ...snapshot, nodeIsGone: true }, now);
+    return first;
   }
 
   #statusWrite(

@@ -42,7 +42,8 @@ const pictured = (request: MachineRequest, known: Known = {}) => {
     sources = [],
     children = [],
   } = known;
-  const cache = { nodes: cacheOf(nodes), requests: cacheOf(children), windows: cacheOf([]) } as unknown as ClusterCache;
+  const knownWindows = { areKnownTo: () => true };
+  const cache = { nodes: cacheOf(nodes), requests: cacheOf(children), windows: cacheOf([]), knownWindows } as unknown as ClusterCache;
   const found = {
     machines: cacheOf(machines, ({ name }) => name),
     sets: cacheOf(sets),

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Lookup } from '../../core/maintenance/decision.ts';
+import { Cache } from '../cache/cache.ts';
+import { KnownWindows } from '../cache/known-windows.ts';
 import type { ApiResponse } from '../ports.ts';
 import { failure, Lines, response, ScriptedApi } from '../testing/fakes.ts';
 import { LookedUp, lookUp } from './look-up.ts';
@@ -8,7 +10,8 @@ import { LookedUp, lookUp } from './look-up.ts';
 const look = async (lookup: Lookup, reply: () => ApiResponse) => {
   const [lookedUp, log] = [new LookedUp(), new Lines()];
   const api = new ScriptedApi(reply);
-  const isNew = await lookUp(api, [lookup], lookedUp, log);
+  const knownWindows = new KnownWindows({ api, log }, new Cache(() => ''));
+  const isNew = await lookUp({ api, log, lookedUp, knownWindows }, [lookup]);
   return { isNew, lookedUp, warnings: log.of('warn').length, paths: api.calls.map(({ path }) => path) };
 };
 const missing = (kind: string, name: string): ApiResponse => response(404, { kind: 'Status', code: 404, details: { kind, name } });
@@ -43,4 +46,12 @@ describe('whether a DaemonSet is there', () => {
     assert.deepEqual(await daemonSet(() => failure(403, 'no right')), [false, [], 1]);
     assert.deepEqual(await daemonSet(down), [false, [], 1]);
   });
+});
+
+test('the windows are asked for as well', async () => {
+  const lookup = { kind: 'MaintenanceWindows', key: 'maintenances.drydock.dev//disk', uid: 'u1', generation: 1 } as const;
+  const isKnown = async (reply: () => ApiResponse) => (await look(lookup, reply)).isNew;
+  assert.equal(await isKnown(() => response(200, { items: [] })), true);
+  assert.equal(await isKnown(() => response(200, { items: [{ metadata: { name: 'nights', resourceVersion: '7' } }] })), false);
+  assert.equal(await isKnown(down), false);
 });

@@ -1,6 +1,7 @@
 import type { Lookup } from '../../core/maintenance/decision.ts';
 import { isMissing } from '../../core/status.ts';
 import type { Log } from '../../support/log.ts';
+import type { KnownWindows } from '../cache/known-windows.ts';
 import type { Api, ApiResponse } from '../ports.ts';
 
 /** What does not change any more, once it has been found. */
@@ -11,14 +12,17 @@ export class LookedUp {
   readonly goneDaemonSets = new Set<string>();
 }
 
-const pathOf = ({ kind, key }: Lookup): string => {
+/** What is asked about one object. */
+type ObjectLookup = Exclude<Lookup, { readonly kind: 'MaintenanceWindows' }>;
+
+const pathOf = ({ kind, key }: ObjectLookup): string => {
   const [namespace = '', name = ''] = key.split('/').map(encodeURIComponent);
   const [api, resource] = kind === 'DaemonSet' ? ['/apis/apps/v1', 'daemonsets'] : ['/api/v1', 'persistentvolumeclaims'];
   return `${api}/namespaces/${namespace}/${resource}/${name}`;
 };
 
 /** Notes what was found. Answers whether that is the end of it: of a DaemonSet that exists the watch will tell. */
-const note = (lookup: Lookup, found: ApiResponse, { volumes, goneDaemonSets }: LookedUp): boolean => {
+const note = (lookup: ObjectLookup, found: ApiResponse, { volumes, goneDaemonSets }: LookedUp): boolean => {
   if (lookup.kind === 'DaemonSet') {
     if (found.status !== 404) return false;
     goneDaemonSets.add(lookup.uid);
@@ -29,18 +33,26 @@ const note = (lookup: Lookup, found: ApiResponse, { volumes, goneDaemonSets }: L
   return true;
 };
 
-/** Asks the API server, one after the other. Answers whether anything new is known. */
-export const lookUp = async (api: Api, lookups: readonly Lookup[], lookedUp: LookedUp, log: Log): Promise<boolean> => {
+type Sources = { readonly api: Api; readonly log: Log; readonly lookedUp: LookedUp; readonly knownWindows: KnownWindows };
+
+const lookUpObject = async ({ api, log, lookedUp }: Sources, lookup: ObjectLookup): Promise<boolean> => {
+  const { kind, key } = lookup;
+  try {
+    const found = await api.call({ method: 'GET', path: pathOf(lookup), priority: 'vital', timeoutMs: 10_000 });
+    if (found.status === 200 || isMissing(key.split('/')[1] ?? '', found)) return note(lookup, found, lookedUp);
+    log.warn('failed to look up an object', { kind, key, status: found.status });
+  } catch (error) {
+    log.warn('failed to look up an object', { kind, key, error });
+  }
+  return false;
+};
+
+/** Asks the API server, one after the other. Answers whether anything new is known. Never rejects. */
+export const lookUp = async (sources: Sources, lookups: readonly Lookup[]): Promise<boolean> => {
   let isNew = false;
   for (const lookup of lookups) {
-    const { kind, key } = lookup;
-    try {
-      const found = await api.call({ method: 'GET', path: pathOf(lookup), priority: 'vital', timeoutMs: 10_000 });
-      if (found.status === 200 || isMissing(key.split('/')[1] ?? '', found)) isNew = note(lookup, found, lookedUp) || isNew;
-      else log.warn('failed to look up an object', { kind, key, status: found.status });
-    } catch (error) {
-      log.warn('failed to look up an object', { kind, key, error });
-    }
+    const isFound = lookup.kind === 'MaintenanceWindows' ? sources.knownWindows.find(lookup) : lookUpObject(sources, lookup);
+    isNew = (await isFound) || isNew;
   }
   return isNew;
 };

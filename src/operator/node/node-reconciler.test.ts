@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
 import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import { isObject, type JsonObject } from '../../core/json.ts';
+import { windowsPath } from '../../core/window/window.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
 import { FakeCluster } from '../testing/fake-cluster.ts';
 import { failure, Lines, Notebook, response, settle, Tallies } from '../testing/fakes.ts';
+import { lateWatch } from '../testing/late-watch.ts';
 import { NodeReconciler } from './node-reconciler.ts';
 
 const adapter = maintenance('leases');
@@ -38,13 +41,14 @@ const allow = (cluster: FakeCluster, disruptionsAllowed: number, namespace = 'sh
   });
 
 /** An operator at work on a cluster that the test has filled. */
-const bench = (fill: (cluster: FakeCluster) => void) => {
+const bench = (fill: (cluster: FakeCluster) => void, { windowsLate }: { readonly windowsLate?: true } = {}) => {
   const [cluster, clock, recorder, meter, log] = [new FakeCluster(), new VirtualClock(), new Notebook(), new Tallies(), new Lines()];
   fill(cluster);
   const leader = { yes: true };
   const operator = new NodeReconciler({
     api: cluster,
-    watcher: cluster,
+    watcher: windowsLate ? lateWatch(cluster, clock, windowsPath) : cluster,
+    readWindow: machineAdapter.readWindow,
     recorder,
     meter,
     fence: { mayAct: () => leader.yes },
@@ -90,6 +94,39 @@ const slowEvictions = (cluster: FakeCluster) => {
   };
   return waiting;
 };
+
+test('a Maintenance does not begin outside of a window that was there before it, and of which the watch tells later', async () => {
+  const openings = [{ from: '2027-01-01T00:00:00Z', to: '2027-01-02T00:00:00Z' }];
+  const fill = (cluster: FakeCluster): void => {
+    addNode(cluster, 'n1');
+    addRequest(cluster, 'n1');
+    cluster.put(`${windowsPath}/nights`, { metadata: { name: 'nights' }, spec: { kinds: ['Maintenance'], openings } });
+  };
+  const { cluster, clock, calm, end } = bench(fill, { windowsLate: true });
+  const isHeld = (): boolean => JSON.stringify(cluster.get(nodePath('n1'))).includes('"unschedulable":true');
+  await calm();
+  assert.deepEqual([isHeld(), statusOf(cluster, 'n1')], [false, {}], 'nothing is said before the windows are known');
+  await clock.advance(1000);
+  await calm();
+  assert.deepEqual([isHeld(), statusOf(cluster, 'n1')['phase']], [false, 'Pending']);
+  assert.match(JSON.stringify(statusOf(cluster, 'n1')), /when nights allows it/);
+  await end();
+});
+
+test('many Maintenances that begin together list the windows few times', async () => {
+  const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
+  const { cluster, calm, end } = bench(cluster => {
+    for (const name of names) {
+      addNode(cluster, name);
+      addRequest(cluster, name);
+    }
+  });
+  await calm();
+  assert.ok(names.every(name => statusOf(cluster, name)['phase'] === 'Drained'));
+  const lists = cluster.calls.filter(({ path }) => path === windowsPath).length;
+  assert.ok(lists >= 1 && lists <= 5, String(lists));
+  await end();
+});
 
 test('from claim to release: the node is held, emptied, reported, and released when the object is deleted', async () => {
   const { cluster, recorder, calm, end } = bench(cluster => {

@@ -9,7 +9,8 @@ import type { Pod } from '../../core/pod/pod.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { earliest, secondsAfter } from '../../core/time.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
-import { type CacheScope, ClusterCache } from '../cache/cluster-cache.ts';
+import { ClusterCache } from '../cache/cluster-cache.ts';
+import type { CacheScope } from '../cache/cluster-cache-options.ts';
 import type { Namespaces } from '../cache/namespaces.ts';
 import { Defects } from '../defects.ts';
 import { BudgetWaiters } from '../evict/budget-waiters.ts';
@@ -39,7 +40,7 @@ export type NodeReconcilerOptions = Ports &
     readonly soon?: (begin: () => void) => void;
   };
 
-/** Seconds until claims that could not be looked up are tried again. */
+/** Seconds until what could not be looked up is tried again. */
 const lookUpAgainAfter = 5;
 
 /** Nodes that are looked at at the same time. */
@@ -207,7 +208,7 @@ export class NodeReconciler {
     if (decision.handOver) this.#options.self?.handOver();
     const [written, found] = await Promise.all([
       Promise.all(decision.writes.map(write => this.#writer.write(write, nodeName))),
-      lookUp(this.#options.api, decision.lookups, this.#lookedUp, this.#options.log),
+      lookUp({ ...this.#options, lookedUp: this.#lookedUp, knownWindows: this.cache.knownWindows }, decision.lookups),
     ]);
     this.#afterWrites(nodeName, decision.writes, written);
     if (found) this.#queue.add(nodeName);

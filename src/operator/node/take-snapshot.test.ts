@@ -29,6 +29,7 @@ type Known = {
   readonly pods?: readonly Pod[];
   readonly nodes?: readonly Node[];
   readonly requests?: readonly MaintenanceRequest[];
+  readonly knownTo?: readonly string[];
   readonly windows?: readonly Pick<MaintenanceWindow, 'key' | 'uid' | 'resourceVersion'>[];
   readonly vms?: NodeSnapshot['vms'];
   readonly daemonSetNames?: ReadonlySet<string>;
@@ -42,6 +43,7 @@ const snapshotOf = ({
   nodes = [makeNode()],
   requests = [],
   windows = [],
+  knownTo = [],
   vms,
   daemonSetNames,
   seats = [],
@@ -57,6 +59,7 @@ const snapshotOf = ({
     nodes: cacheOf(nodes, ({ name }) => name),
     requests: cacheOf(requests, ({ nodeName }) => nodeName),
     windows: cacheOf(windows, () => ''),
+    knownWindows: { areKnownTo: ({ uid }: { readonly uid: string }) => knownTo.includes(uid) },
     budgets: cacheOf([etcd, makeBudget('web')], ({ namespace }) => namespace),
     pods: { of: () => pods, isConfirmed: () => false },
     budgetIndex: { over: () => [] },
@@ -119,6 +122,12 @@ test('how long drains have taken is reckoned only where there is a window that i
   const windows = [{ key: 'w', uid: 'w', resourceVersion: '1' }];
   assert.equal(snapshotOf({ requests, windows }).drainSeconds, 90);
   assert.equal('drainSeconds' in snapshotOf({ requests }), false);
+});
+
+test('for each request it is said whether all windows are known that were there before it', () => {
+  const requests = ['one', 'other'].map(name => makeRequest(name));
+  const { uid } = makeRequest('one');
+  assert.deepEqual(snapshotOf({ requests, knownTo: [uid, 'gone'] }).windowsKnownTo, new Set([uid]));
 });
 
 test('responders of Evictions are in the picture of the pods that are there, and of those that have been requested', () => {

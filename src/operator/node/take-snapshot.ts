@@ -55,6 +55,11 @@ const leasesOf = (nodeName: string, { cache, options }: SnapshotSources): NodeSn
   return new Map(leases.flatMap(lease => (lease ? [[lease.key, lease] as const] : [])));
 };
 
+const windowsOf = (requests: NodeSnapshot['requests'], { cache }: SnapshotSources): Pick<NodeSnapshot, 'windows' | 'windowsKnownTo'> => ({
+  windows: [...cache.windows.values()],
+  windowsKnownTo: new Set(requests.filter(request => cache.knownWindows.areKnownTo(request)).map(({ uid }) => uid)),
+});
+
 /** VMs of the node, KubeVirt's and those of its hypervisor, as far as somebody knows of them. */
 const vmsOf = (
   nodeName: string,
@@ -90,11 +95,12 @@ export const snapshots =
     const { adapters, terms, self, planWork } = options;
     const node = cache.nodes.get(nodeName);
     const pods = cache.pods.of(nodeName);
+    const requests = cache.requests.in(nodeName);
     const { notes, trouble } = nodeStates.of(nodeName);
     const { daemonSetNames } = cache;
     return {
       nodeName,
-      requests: cache.requests.in(nodeName),
+      requests,
       podsConfirmed: cache.pods.isConfirmed(nodeName),
       budgets: cache.budgetIndex.over(pods ?? []),
       leases: leasesOf(nodeName, snapshotSources),
@@ -107,7 +113,7 @@ export const snapshots =
       adapters,
       missingKinds: cache.missingKinds,
       terms,
-      windows: [...cache.windows.values()],
+      ...windowsOf(requests, snapshotSources),
       ...(cache.windows.size > 0 && longestDrain(cache.requests.values())),
       ...quorumOf(node, snapshotSources),
       ...vmsOf(nodeName, pods, snapshotSources),

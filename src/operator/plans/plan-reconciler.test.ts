@@ -9,9 +9,10 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import { MachineManager } from '../machines/machine-manager.ts';
 import { NodeReconciler } from '../node/node-reconciler.ts';
-import type { ApiResponse, Monitoring, Watcher } from '../ports.ts';
+import type { ApiResponse, Monitoring } from '../ports.ts';
 import { FakeCluster } from '../testing/fake-cluster.ts';
 import { failure, Lines, Notebook, settle, Tallies } from '../testing/fakes.ts';
+import { lateWatch } from '../testing/late-watch.ts';
 import { PlanReconciler } from './plan-reconciler.ts';
 
 /** The loop of the plans over a small cluster in memory. */
@@ -33,20 +34,6 @@ const nodeOf = (name: string): JsonObject => ({
   status: { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo: { kernelVersion: '6.1.0', bootID: 'b' } },
 });
 
-/** Its watch of this collection tells a second later than all others. */
-const behind = (cluster: FakeCluster, clock: VirtualClock, path: string): Watcher => ({
-  watch: (collection, project, handler, signal) => {
-    const isLate = collection.path === path;
-    const late: typeof handler = {
-      changed: change => void (isLate ? clock.after(1000, () => handler.changed(change)) : handler.changed(change)),
-      synced: () => handler.synced(),
-      listed: list => handler.listed?.(list),
-      failing: problem => handler.failing?.(problem),
-    };
-    return cluster.watch(collection, project, late, signal);
-  },
-});
-
 type Given = {
   readonly prepare?: (cluster: FakeCluster) => void;
   readonly monitoring?: Monitoring;
@@ -64,7 +51,7 @@ const bench = (spec: object = {}, { prepare = () => {}, monitoring, isBehind, wi
   prepare(cluster);
   const operator = new NodeReconciler({
     ...common,
-    watcher: windowsLate ? behind(cluster, clock, windowsPath) : cluster,
+    watcher: windowsLate ? lateWatch(cluster, clock, windowsPath) : cluster,
     readWindow: machineAdapter.readWindow,
     terms: { durationSeconds: 1e8, renewEverySeconds: 1e7 },
   });
@@ -83,7 +70,7 @@ const bench = (spec: object = {}, { prepare = () => {}, monitoring, isBehind, wi
   });
   const reconciler: PlanReconciler = new PlanReconciler({
     ...common,
-    watcher: isBehind ? behind(cluster, clock, '/api/v1/nodes') : cluster,
+    watcher: isBehind ? lateWatch(cluster, clock, '/api/v1/nodes') : cluster,
     cache: operator.cache,
     machines: machines.forPlans,
     adapter: planAdapter,

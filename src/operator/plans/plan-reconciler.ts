@@ -22,7 +22,6 @@ import { type PlanExpressions, planExpressions } from './expressions.ts';
 import { GateObjects } from './gate-objects.ts';
 import { GateQueries } from './gate-queries.ts';
 import { isShort } from './gates.ts';
-import { KnownWindows } from './known-windows.ts';
 import { PlanCache, type PlanCacheOptions } from './plan-cache.ts';
 import { planCacheUpdater } from './plan-cache-updater.ts';
 import { nodesDone } from './plan-work.ts';
@@ -70,7 +69,6 @@ export class PlanReconciler {
   /** By uid: compiled once a generation, whatever becomes of the status. */
   readonly #expressions = new Map<string, { readonly generation: number; readonly expressions: PlanExpressions }>();
   readonly #pace = new StatusPace();
-  readonly #windows: KnownWindows;
   readonly #decisions: DecisionWriter;
   readonly #gateObjects: GateObjects;
   readonly #gateQueries: GateQueries;
@@ -79,7 +77,6 @@ export class PlanReconciler {
   constructor(options: PlanReconcilerOptions) {
     const { cache, clock, ownNode, machines } = options;
     this.#options = options;
-    this.#windows = new KnownWindows(options);
     this.plans = new PlanCache(options, {
       plan: change => this.#planChanged(change),
       anything: () => this.everything(),
@@ -158,10 +155,7 @@ export class PlanReconciler {
 
   /** By the watch, or by an answer, of which the watch does not tell again. A plan that begins to run has its gates asked. */
   #learned(change: Change<Plan>): void {
-    if (change.type === 'removed') {
-      this.#pace.forget(change.object.uid);
-      this.#windows.forget(change.object.uid);
-    }
+    if (change.type === 'removed') this.#pace.forget(change.object.uid);
     for (const nodeName of nodesDone(change)) this.#options.touched(nodeName);
     this.#gateQueries.follow(this.plans.plans.values());
   }
@@ -204,7 +198,8 @@ export class PlanReconciler {
     if (machines.cache.unsynced.length > 0 && asksForMachines(plan, this.#expressionsOf(plan))) return;
     // A process that has just begun would break quiet times by what it does not know yet.
     if (this.#gateQueries.isPending(plan) || this.#gateObjects.isPending(plan)) return;
-    if (!(await this.#windows.areKnown(plan))) return this.#queue.addAt(name, secondsAfter(clock.now(), windowsAgain));
+    const areWindowsKnown = plan.windows === 'Ignore' || (await cache.knownWindows.find(plan));
+    if (!areWindowsKnown) return this.#queue.addAt(name, secondsAfter(clock.now(), windowsAgain));
     if (!this.#acting || !fence.mayAct()) return;
     if (this.plans.plans.get(name) === plan) await this.#carryOut(plan);
     else this.#queue.add(name);

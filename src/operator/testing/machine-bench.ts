@@ -5,6 +5,7 @@ import { isObject } from '../../core/json.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import type { MachineEvent, SourceObservation } from '../../core/machine/event.ts';
 import type { MachineLimits } from '../../core/machine/snapshot.ts';
+import { windowsPath } from '../../core/window/window.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import type { EventScanner, SignalReader } from '../machines/event-source-reconciler.ts';
@@ -13,6 +14,7 @@ import { NodeReconciler } from '../node/node-reconciler.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
 import { FakeCluster } from './fake-cluster.ts';
 import { Lines, Notebook, response, settle, Tallies } from './fakes.ts';
+import { lateWatch } from './late-watch.ts';
 
 /** The operator and the room of the machines at work on a small cluster in memory, with a cloud that says what the test wants. */
 
@@ -95,6 +97,8 @@ type BenchOptions = {
   readonly limits?: MachineLimits;
   readonly adapter?: Partial<MachineAdapter>;
   readonly mayAct?: () => boolean;
+  /** The watch of the windows tells a second later than all others. */
+  readonly windowsLate?: true;
   /** From the first call on. */
   readonly responses?: (call: ApiCall) => ApiResponse | undefined;
 };
@@ -114,12 +118,13 @@ type BenchParts = { readonly cluster: FakeCluster; readonly clock: VirtualClock;
 const roomsOf = (
   { cluster, clock, recorder, log }: BenchParts,
   cloud: Cloud,
-  { signals, limits, adapter: more, mayAct = () => true }: BenchOptions,
+  { signals, limits, adapter: more, mayAct = () => true, windowsLate }: BenchOptions,
 ) => {
   const ports = { api: cluster, watcher: cluster, recorder, meter: new Tallies(), fence: { mayAct }, clock, log };
   const common = { ...ports, adapters: [adapter] };
   const terms = { durationSeconds: 1e8, renewEverySeconds: 1e7 };
-  const operator = new NodeReconciler({ ...common, readWindow: machineAdapter.readWindow, terms });
+  const watcher = windowsLate ? lateWatch(cluster, clock, windowsPath) : cluster;
+  const operator = new NodeReconciler({ ...common, watcher, readWindow: machineAdapter.readWindow, terms });
   const manager = new MachineManager({
     ...common,
     cache: operator.cache,

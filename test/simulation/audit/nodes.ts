@@ -2,28 +2,35 @@ import { objects, part, type Stored, text } from '../../../src/embedded/object.t
 import { maintenanceResources } from '../story/story.ts';
 import { type Around, type Checker, isDone, type Served } from './checker.ts';
 import { drainTaints, foreignChange, isHeld, marksOf, recordedOf } from './marks.ts';
+import type { Version } from './records.ts';
 
 /** Nodes: nothing of anybody else is touched, and what was there before is there again in the end. */
 
+/** When each object was made. */
+const madeTimes = ({ store, nowMs }: Pick<Around, 'store' | 'nowMs'>): ((object: Stored) => number) => {
+  const madeAt = new Map<string, number>();
+  store.subscribe(({ type, object }) => void (type === 'added' && madeAt.set(object.metadata.uid, nowMs())));
+  return ({ metadata }) => madeAt.get(metadata.uid) ?? Number.NEGATIVE_INFINITY;
+};
+
+const asksNoWindows = ({ resource, object }: Version): boolean =>
+  resource !== maintenanceResources.Maintenance ||
+  text(object, 'spec', 'stage') === 'Announce' ||
+  text(object, 'spec', 'start', 'windows') === 'Ignore' ||
+  text(object, 'spec', 'start', 'deadline') !== '';
+
 /** Moments at which an opening of the windows was open, or nothing spoke against it. */
-const mayBegin = ({ records, store, story, nowMs, staleMs }: Around, node: string): boolean => {
+const mayBegin = ({ records, store, story, nowMs, staleMs }: Around, node: string, madeAt: (object: Stored) => number): boolean => {
   if (story.clockSteps.length > 0) return true;
-  const wanting = records.wanting(node, staleMs());
-  const isFree = wanting.some(
-    ({ resource, object }) =>
-      resource !== maintenanceResources.Maintenance ||
-      text(object, 'spec', 'stage') === 'Announce' ||
-      text(object, 'spec', 'start', 'windows') === 'Ignore' ||
-      text(object, 'spec', 'start', 'deadline') !== '',
-  );
   const windows = store
     .list('maintenancewindows.drydock.dev')
     .map(window => ({ window, openings: objects(part(window, 'spec')['openings']) }));
-  // One that has just been made may not be known yet.
-  const closing = windows.filter(
-    ({ window, openings }) => openings.length > 0 && Date.parse(window.metadata.creationTimestamp) < nowMs() - staleMs(),
-  );
-  if (isFree || wanting.length === 0 || closing.length === 0) return true;
+  // One that was made after the maintenance may not be known yet; of the others the API server is asked.
+  const isKnown = (window: Stored, { object }: Version): boolean => madeAt(window) < nowMs() - staleMs() || madeAt(window) < madeAt(object);
+  const isFree = (one: Version): boolean =>
+    asksNoWindows(one) || !windows.some(({ window, openings }) => openings.length > 0 && isKnown(window, one));
+  const wanting = records.wanting(node, staleMs());
+  if (wanting.length === 0 || wanting.some(isFree)) return true;
   const slack = 2000;
   return windows.some(({ openings }) =>
     openings.some(one => nowMs() >= Date.parse(text(one, 'from')) - slack && nowMs() <= Date.parse(text(one, 'to')) + staleMs()),
@@ -40,6 +47,7 @@ export const nodeChecker = (around: Around): Checker => {
   const { fail } = around;
   /** Marks that are the operator's at the moment, with what stood there before; by the uid of the node. */
   const taken = new Map<string, Map<string, string | null>>();
+  const madeAt = madeTimes(around);
 
   const compare = (before: Stored, after: Stored): void => {
     const { uid, name } = after.metadata;
@@ -70,7 +78,7 @@ export const nodeChecker = (around: Around): Checker => {
     const change = foreignChange(before, body);
     if (change !== undefined) fail('foreign marks', `node ${target.name}: ${change}`);
     if (target.sub !== '') return;
-    if (!isHeld(before) && isHeld(body) && !mayBegin(around, target.name))
+    if (!isHeld(before) && isHeld(body) && !mayBegin(around, target.name, madeAt))
       fail('windows', `node ${target.name} is held while its windows are closed`);
     compare(before, body);
   };

@@ -137,6 +137,16 @@ const windowsOf = (dice: Dice, faultyMs: number): readonly WindowPlan[] =>
       })
     : [];
 
+/** Windows that are made right before a Maintenance: their watch may tell of them after it. */
+const windowsBeside = (dice: Dice, maintenances: readonly StoryMaintenance[]): readonly WindowPlan[] => {
+  const [first, ...others] = maintenances.filter(({ kind }) => kind === 'Maintenance');
+  if (first === undefined || !dice.is(15)) return [];
+  const { atMs } = dice.of([first, ...others]);
+  const from = atMs + dice.whole(1, 3) * minuteMs;
+  const openings = [{ from: timeAt(from), to: timeAt(from + 5 * minuteMs) }];
+  return [{ name: 'window-beside', atMs: atMs - dice.whole(1, 20), spec: { openings, atEnd: 'Continue' } }];
+};
+
 const momentOf = (dice: Dice, faultyMs: number): WhenInStory =>
   dice.is(35) ? { atMs: dice.share() * faultyMs } : { call: dice.whole(20, 500), side: dice.of(['before', 'after']) };
 
@@ -239,6 +249,8 @@ export const generate = (seed: number): Story => {
   const budgets = budgetsFor(dice, workloads);
   const vms = dice.is(25) ? vmsOf(dice) : [];
   const machines = dice.is(20) ? machinesOf(dice, faultyMs) : undefined;
+  const windows = windowsOf(dice, faultyMs);
+  const maintenances = maintenancesOf(dice, nodes, faultyMs);
   const replacement = machines === undefined ? [] : replacementOf(new Dice(seed * 2 + 4_000_003), nodes, faultyMs);
   return {
     seed,
@@ -250,8 +262,8 @@ export const generate = (seed: number): Story => {
     machines,
     responders,
     plans: [...plansOf(new Dice(seed * 2 + 2_000_003), faultyMs), ...replacement],
-    windows: windowsOf(dice, faultyMs),
-    maintenances: maintenancesOf(dice, nodes, faultyMs),
+    windows: [...windows, ...windowsBeside(new Dice(seed * 2 + 6_000_003), maintenances)],
+    maintenances,
     deeds: [
       ...deedsOf(dice, faultyMs),
       ...oddDeedsOf(new Dice(seed * 2 + 3_000_003), faultyMs),

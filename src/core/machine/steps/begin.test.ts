@@ -45,6 +45,22 @@ describe('which windows have a say', () => {
   });
 });
 
+describe('before it begins, all windows that were there before it are known', () => {
+  const unknown = { areWindowsKnown: false };
+  test('it waits until the API server has been asked', () => {
+    const { asksForWindows, begins, writes } = decided({}, unknown);
+    assert.deepEqual([asksForWindows, begins, writes], [true, undefined, undefined]);
+    assert.equal(says({}, unknown), 'Scheduled WindowsUnknown 1');
+    assert.equal(says({}, { ...unknown, windows: [later] }), `Scheduled MaintenanceWindow ${hour} ${hour}`, 'it would not begin anyway');
+  });
+
+  test('what is urgent asks for no windows', () => {
+    const events = [makeEvent({ kind: 'preemption', deadline: at(60), source: 'agent/n-m1' })];
+    const urgent = { ...unknown, urgentSources: new Set(['agent/n-m1']) };
+    assert.equal(says({ events }, urgent), 'Draining Begun');
+  });
+});
+
 describe('when it begins', () => {
   test('not before the request says', () => {
     assert.equal(says({ notBefore: at(hour) }), `Scheduled NotYetDue ${hour} ${hour}`);

@@ -144,6 +144,18 @@ const begun = (
   };
 };
 
+/** Seconds until the API server is asked again. */
+const askAgainAfter = 1;
+
+/** The watch of the windows may be later than that of the requests: there may be a window that it has not told of. */
+const windowsUnknown = (now: Temporal.Instant): MachineDecision => ({
+  phase: 'Scheduled',
+  reason: 'WindowsUnknown',
+  message: 'Not all maintenance windows are known yet: the API server is asked for them',
+  asksForWindows: true,
+  again: secondsAfter(now, askAgainAfter),
+});
+
 /** Whoever has to agree has agreed. */
 export const approval: MachineStep = (snapshot, now) => {
   const { request } = snapshot;
@@ -171,7 +183,7 @@ export const begin: MachineStep = (snapshot, now) => {
     const again = deadline !== undefined && isBefore(now, deadline) ? { again: deadline } : {};
     return { phase: 'Scheduled', reason: 'Turn', message: `Waiting for its turn: ${wait}`, startsAt: start.at, ...again };
   }
-  return begun(snapshot, start, calendar);
+  return snapshot.areWindowsKnown ? begun(snapshot, start, calendar) : windowsUnknown(now);
 };
 
 /**
@@ -182,6 +194,7 @@ export const outgrow: MachineStep = (snapshot, now) => {
   if (!isOutgrown(snapshot)) return undefined;
   const fresh = anew(snapshot);
   const verdict = approval(fresh, now) ?? begin(fresh, now);
+  if (verdict?.asksForWindows) return verdict;
   if (verdict?.begins === undefined) return undefined;
   return { ...verdict, reason: 'NewEvent', message: `Continuing as ${verdict.begins.strategy}: another event has been announced` };
 };

@@ -25,7 +25,7 @@ export const detach: ReconcileStep = context => {
   if (persistent.length === 0 || !context.progresses.some(waitsForVolumes)) return { done: true, context };
   const claims = claimsInUse(context);
   const lookups = claims.flatMap(key => (volumes.has(key) ? [] : [{ kind: 'PersistentVolumeClaim', key } as const]));
-  if (lookups.length > 0) return { done: false, context: { ...context, lookups } };
+  if (lookups.length > 0) return { done: false, context: { ...context, lookups: [...context.lookups, ...lookups] } };
   const used = new Set(claims.map(claim => volumes.get(claim)));
   const left = persistent.filter(({ volume }) => !used.has(volume)).map(attached);
   if (left.length === 0) return { done: true, context };

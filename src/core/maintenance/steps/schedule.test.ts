@@ -28,9 +28,9 @@ const looked = (windows: readonly MaintenanceWindow[], now: number, given: Sched
     history: { ...noHistory, ...(given.state && { state: given.state }) },
   });
   const context: ReconcileContext = startContext(makeSnapshot({ node: makeNode(), requests: [request], windows, ...snapshot }), at(now));
-  const { progresses, moments } = schedule(context).context;
+  const { progresses, moments, lookups } = schedule(context).context;
   const [progress] = progresses as [RequestProgress];
-  return { progress, moments: moments.map(moment => (moment.epochMilliseconds - at(0).epochMilliseconds) / 1000) };
+  return { progress, lookups, moments: moments.map(moment => (moment.epochMilliseconds - at(0).epochMilliseconds) / 1000) };
 };
 
 const free = { barred: false, reason: undefined, moments: [] };
@@ -90,6 +90,32 @@ describe('before it begins', () => {
     assert.deepEqual(looked([short], 0).moments, [hour], 'by the guess, twenty minutes are enough');
     assert.deepEqual(looked([short], 0, {}, { drainSeconds: 1000 }).moments, [10 * hour], 'what was seen gets half as much room again');
     assert.deepEqual(looked([short], 0, { start: { windows: 'Respect', expectedSeconds: 1200 } }, { drainSeconds: 1000 }).moments, [hour]);
+  });
+});
+
+describe('before it begins, all windows that were there before it are known', () => {
+  const unknown = { windowsKnownTo: new Set<string>() };
+  const asked = (...[windows, now, given, seen]: Parameters<typeof looked>) => {
+    const { progress, lookups, moments } = looked(windows, now, given, { ...unknown, ...seen });
+    return [progress.barred, progress.problem?.reason, moments, lookups.map(({ kind, key }) => [kind, key])];
+  };
+  const asks = [true, undefined, [], [['MaintenanceWindows', makeRequest('one').key]]];
+
+  test('the API server is asked at the moment of the start, and not before; meanwhile nothing is said', () => {
+    assert.deepEqual(asked([], 0), asks);
+    assert.deepEqual(asked([makeWindow()], 0), [true, 'MaintenanceWindow', [10 * hour], []]);
+    assert.deepEqual(asked([makeWindow()], 10 * hour), asks);
+  });
+
+  test('it begins once they are known to it, and to no other', () => {
+    const knownTo = (uid: string) => asked([], 0, {}, { windowsKnownTo: new Set([uid]) });
+    assert.deepEqual(knownTo(makeRequest('one').uid), [false, undefined, [], []]);
+    assert.deepEqual(knownTo('other'), asks);
+  });
+
+  test('what does not go by windows, or has begun, does not ask', () => {
+    for (const given of [{ start: { windows: 'Ignore' } }, { state: 'Draining' }, { stage: 'Announce' }] as const)
+      assert.deepEqual(asked([], 0, given), [false, undefined, [], []], JSON.stringify(given));
   });
 });
 

@@ -3,6 +3,7 @@ import type { MaintenanceRequest, RequestedStart } from '../../request/request.t
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { atEndOf, type Calendar, calendarOf, expectedIn, freezeAt, nextSpans, openNow, startOf } from '../../window/calendar.ts';
 import { appliesTo } from '../../window/window.ts';
+import type { Lookup } from '../decision.ts';
 import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
 
@@ -29,7 +30,7 @@ const never = (calendar: Calendar, longestSeconds: number, expected: number): st
     ? `no opening of ${calendar.names.join(', ')} is long enough: ${Math.round(expected / 60)} min are expected, the longest is ${Math.round(longestSeconds / 60)} min`
     : `${calendar.names.join(', ')} will not be open in the next 400 days`;
 
-type Found = { readonly progress: RequestProgress; readonly moment?: Temporal.Instant };
+type Found = { readonly progress: RequestProgress; readonly moment?: Temporal.Instant; readonly lookup?: Lookup };
 
 const waiting = (
   progress: RequestProgress,
@@ -42,15 +43,22 @@ const waiting = (
   moment,
 });
 
+/** The watch of the windows may be later than that of the requests: before one begins, the API server is asked whether there is another window. */
+const begins = (progress: RequestProgress, { windows }: RequestedStart, { windowsKnownTo }: NodeSnapshot): Found => {
+  const { key, uid, generation } = progress.request;
+  if (windows === 'Ignore' || (windowsKnownTo?.has(uid) ?? true)) return { progress };
+  return { progress: { ...progress, barred: true }, lookup: { kind: 'MaintenanceWindows', key, uid, generation } };
+};
+
 /** Whether it may lay hands on the node now, and when else. */
 const beforeStart = (progress: RequestProgress, start: RequestedStart, calendar: Calendar, { snapshot, now }: ReconcileContext): Found => {
   const expectedSeconds = expectedFor(start, calendar, snapshot);
-  const begins = startOf(calendar, { ...start, expectedSeconds }, now);
-  if (begins.kind === 'never') {
-    return waiting(progress, 'NoOpening', never(calendar, begins.longestSeconds, expectedSeconds), secondsAfter(now, lookAgainAfter));
+  const found = startOf(calendar, { ...start, expectedSeconds }, now);
+  if (found.kind === 'never') {
+    return waiting(progress, 'NoOpening', never(calendar, found.longestSeconds, expectedSeconds), secondsAfter(now, lookAgainAfter));
   }
-  const { at, because } = begins;
-  if (!isBefore(now, at)) return { progress };
+  const { at, because } = found;
+  if (!isBefore(now, at)) return begins(progress, start, snapshot);
   const frozen = freezeAt(calendar, now);
   const message = `begins at ${timeText(at)}`;
   if (frozen !== undefined) {
@@ -111,7 +119,8 @@ export const schedule: ReconcileStep = context => {
     context: {
       ...context,
       progresses: found.map(({ progress }) => progress),
-      moments: [...context.moments, ...found.flatMap(({ moment }) => (moment ? [moment] : []))],
+      moments: [...context.moments, ...found.flatMap(({ moment }) => moment ?? [])],
+      lookups: [...context.lookups, ...found.flatMap(({ lookup }) => lookup ?? [])],
     },
   };
 };

@@ -24,5 +24,7 @@ const unknownOf = ({ pods = [], daemonSets, goneDaemonSets }: NodeSnapshot): rea
  */
 export const daemonSets: ReconcileStep = context => {
   const lookups = context.progresses.some(isDraining) ? unknownOf(context.snapshot) : [];
-  return lookups.length === 0 ? { done: true, context } : { done: false, context: { ...context, lookups } };
+  return lookups.length === 0
+    ? { done: true, context }
+    : { done: false, context: { ...context, lookups: [...context.lookups, ...lookups] } };
 };

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { makeWindow } from '../../core/testing/make-window.ts';
+import { windowsPath } from '../../core/window/window.ts';
+import type { ApiResponse } from '../ports.ts';
+import { failure, Lines, response, ScriptedApi, settle } from '../testing/fakes.ts';
+import { Cache } from './cache.ts';
+import { KnownWindows } from './known-windows.ts';
+
+const listOf = (...resourceVersions: readonly string[]): ApiResponse =>
+  response(200, { items: resourceVersions.map(resourceVersion => ({ metadata: { name: 'nights', resourceVersion } })) });
+
+/** The watch has told of these versions of the window "nights". */
+const bench = (reply: () => ApiResponse | Promise<ApiResponse>, ...told: readonly string[]) => {
+  const [api, log, windows] = [new ScriptedApi(reply), new Lines(), new Cache<ReturnType<typeof makeWindow>>(() => '')];
+  for (const resourceVersion of told) windows.apply({ type: 'added', object: makeWindow({ key: 'nights', resourceVersion }) });
+  return { api, log, known: new KnownWindows({ api, log }, windows) };
+};
+
+const disk = { uid: 'u1', generation: 1 };
+
+describe('all windows are known that were there before an object', () => {
+  test('once the API server has none that the watch has not told of', async () => {
+    const rows: readonly (readonly [string, () => ApiResponse, readonly string[], boolean])[] = [
+      ['there is none', () => listOf(), [], true],
+      ['the kind is not served', () => failure(404, 'page not found'), [], true],
+      ['the watch has told of it', () => listOf('7'), ['7'], true],
+      ['the watch is ahead', () => listOf('7'), ['8'], true],
+      ['the watch has not told of it', () => listOf('7'), [], false],
+      ['the watch has not told of its last edit', () => listOf('10'), ['9'], false],
+      ['it is gone, and the watch will tell', () => listOf(), ['7'], true],
+      ['no answer', () => failure(503, 'busy'), [], false],
+    ];
+    for (const [name, reply, told, wanted] of rows) {
+      const { api, known, log } = bench(reply, ...told);
+      assert.equal(known.areKnownTo(disk), false, name);
+      assert.equal(await known.find(disk), wanted, name);
+      assert.equal(known.areKnownTo(disk), wanted, name);
+      assert.deepEqual([api.calls.length, api.calls[0]?.path], [1, windowsPath], name);
+      assert.equal(log.of('warn').length, name === 'no answer' ? 1 : 0, name);
+    }
+  });
+
+  test('it is asked once a generation', async () => {
+    const { api, known } = bench(() => listOf());
+    for (const generation of [1, 1, 2, 2]) assert.equal(await known.find({ ...disk, generation }), true);
+    assert.equal(api.calls.length, 2);
+    assert.equal(known.areKnownTo(disk), false, 'it has been edited since');
+  });
+
+  test('a list serves all that asked before it began, and one at a time is made', async () => {
+    const answers: ((answer: ApiResponse) => void)[] = [];
+    const { api, known } = bench(() => new Promise(resolve => answers.push(resolve)));
+    const first = known.find(disk);
+    await settle();
+    const others = ['u2', 'u3', 'u4'].map(uid => known.find({ uid, generation: 1 }));
+    await settle();
+    assert.equal(api.calls.length, 1, 'it began before they asked, so they need another one');
+    answers[0]?.(listOf());
+    assert.equal(await first, true);
+    await settle();
+    assert.equal(api.calls.length, 2);
+    answers[1]?.(listOf('7'));
+    assert.deepEqual(await Promise.all(others), [false, false, false]);
+  });
+
+  test('however many objects there have been, only the last are remembered', async () => {
+    const { api, known } = bench(() => listOf());
+    for (let index = 0; index < 10_001; index += 1) await known.find({ uid: `u${index}`, generation: 1 });
+    assert.deepEqual([known.areKnownTo({ uid: 'u0', generation: 1 }), known.areKnownTo({ uid: 'u1', generation: 1 })], [false, true]);
+    assert.equal(api.calls.length, 10_001);
+  });
+});

@@ -1,0 +1,86 @@
+import { compareVersions } from '../../core/version.ts';
+import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
+import type { Log } from '../../support/log.ts';
+import { listAll } from '../list.ts';
+import type { Api } from '../ports.ts';
+import type { Cache } from './cache.ts';
+
+/** An object that begins when windows allow it. */
+type Asker = { readonly uid: string; readonly generation: number };
+
+/** How many objects are remembered: of those that are forgotten one more list is made. */
+const remembered = 10_000;
+
+type Listed = { readonly metadata: { readonly name: string; readonly resourceVersion: string } };
+
+/**
+ * Whether all windows are known that were there before an object, or before its last edit. The watch of the windows may be later than that of
+ * the object: of a window and a maintenance that are applied together, the maintenance may be seen first, and would begin outside of the opening.
+ */
+export class KnownWindows {
+  readonly #api: Api;
+  readonly #log: Log;
+  readonly #windows: Cache<MaintenanceWindow>;
+  /** By uid: the generation of the object for which they are. */
+  readonly #known = new Map<string, number>();
+  #running: Promise<boolean> | undefined;
+  #next: Promise<boolean> | undefined;
+
+  constructor({ api, log }: { readonly api: Api; readonly log: Log }, windows: Cache<MaintenanceWindow>) {
+    this.#api = api;
+    this.#log = log;
+    this.#windows = windows;
+  }
+
+  /** As far as has been found out. */
+  areKnownTo({ uid, generation }: Asker): boolean {
+    return this.#known.get(uid) === generation;
+  }
+
+  /** Asks the API server once a generation; as long as it gives no answer, or knows of more than the watch, each time. Never rejects. */
+  async find(asker: Asker): Promise<boolean> {
+    if (this.areKnownTo(asker)) return true;
+    const isKnown = await this.#listed();
+    if (isKnown) this.#remember(asker);
+    return isKnown;
+  }
+
+  #remember({ uid, generation }: Asker): void {
+    this.#known.set(uid, generation);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > remembered && oldest !== undefined) this.#known.delete(oldest);
+  }
+
+  /** The answer to a list that begins now, or later: one at a time, for all who ask meanwhile. */
+  #listed(): Promise<boolean> {
+    if (this.#running === undefined) return this.#begin();
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined;
+      return this.#begin();
+    });
+    return this.#next;
+  }
+
+  #begin(): Promise<boolean> {
+    const list = this.#list().finally(() => {
+      if (this.#running === list) this.#running = undefined;
+    });
+    this.#running = list;
+    return list;
+  }
+
+  async #list(): Promise<boolean> {
+    try {
+      const listed = (await listAll(this.#api, windowsPath, {}, 'none if missing')) as readonly Listed[];
+      return !listed.some(window => this.#isNews(window));
+    } catch (error) {
+      this.#log.warn('failed to list the windows before something begins', { error });
+      return false;
+    }
+  }
+
+  #isNews({ metadata: { name, resourceVersion } }: Listed): boolean {
+    const known = this.#windows.get(name);
+    return known === undefined || compareVersions(known.resourceVersion, resourceVersion) < 0;
+  }
+}
