@@ -110,14 +110,14 @@ const isOpening = (socket: Socket): boolean =>
   socket.connecting ||
   (socket instanceof TLSSocket && (socket as TLSSocket & { readonly secureConnecting?: boolean }).secureConnecting === true);
 
-/** The whole body as text. Rejects when the connection breaks before its end. */
+/** The whole body as text. Rejects when the connection breaks before its end. Keeps no piece of it: who reads the text may do so for long. */
 export const readText = (response: IncomingMessage): Promise<string> =>
   new Promise((resolve, reject) => {
     const broken = (): void => reject(new Error('the connection was closed within the answer'));
     if (response.destroyed) return broken();
     const chunks: Buffer[] = [];
     response.on('data', (chunk: Buffer) => chunks.push(chunk));
-    response.once('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+    response.once('end', () => resolve(Buffer.concat(chunks.splice(0)).toString('utf8')));
     response.once('error', reject);
     response.once('close', broken);
   });

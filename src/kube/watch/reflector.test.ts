@@ -111,7 +111,7 @@ test('the list is consistent and in pages; the watch asks for bookmarks and an e
   assert.deepEqual(
     it.script.lists.map(({ query }) => [query.get('limit'), query.get('continue'), query.get('resourceVersion')]),
     [
-      ['500', null, null],
+      ['100', null, null],
       ['500', 'page-2', null],
     ],
   );
@@ -119,6 +119,19 @@ test('the list is consistent and in pages; the watch asks for bookmarks and an e
   assert.deepEqual([query.get('resourceVersion'), query.get('allowWatchBookmarks'), query.get('timeoutSeconds')], ['10', 'true', '450']);
   assert.deepEqual(it.told.lines, ['added ns/a uid-a@5', 'added ns/b uid-b@6', 'synced']);
   assert.deepEqual(it.told.lists, ['ns/a,ns/b@10'], 'a complete list is told with its version');
+});
+
+test('pages have as many objects as are a megabyte together, and never fewer than a hundred', async () => {
+  const long = (name: string, length: number): object => ({ ...(pod(name, 5) as object), spec: { text: 'x'.repeat(length) } });
+  const page =
+    (name: string, length: number, next: string): Turn =>
+    incoming =>
+      json(incoming, 200, podList(10, [long(name, length)], next));
+  await using it = await follow([page('a', 3000, 'page-2'), page('b', 50_000, 'page-3'), lists(10, pod('c', 6))], [says([])]);
+  await until('a watch', () => it.script.watches.length === 1);
+  const [first, second, third] = it.script.lists.map(({ query }) => Number(query.get('limit')));
+  assert.deepEqual([first, third], [100, 100]);
+  assert.ok(second! > 300 && second! < 333, String(second));
 });
 
 test('1. 410 as an ERROR in the stream: lists anew, and a delete that was missed is told', async () => {

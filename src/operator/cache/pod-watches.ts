@@ -4,6 +4,7 @@ import type { Log } from '../../support/log.ts';
 import { listAll } from '../list.ts';
 import type { Api, Change, Watcher } from '../ports.ts';
 import { Cache } from './cache.ts';
+import { interned } from './intern-strings.ts';
 
 type Watch = {
   readonly pods: Cache<Pod>;
@@ -42,6 +43,7 @@ const onNode = (nodeName: string): string => `spec.nodeName=${nodeName}`;
 export class PodWatches {
   readonly #watches = new Map<string, Watch>();
   readonly #options: Options;
+  readonly #project = interned(readPod);
 
   constructor(options: Options) {
     this.#options = options;
@@ -108,7 +110,7 @@ export class PodWatches {
   async #confirm(nodeName: string, watch: Watch): Promise<void> {
     const raws = await this.#read(nodeName, watch);
     if (raws === undefined) return;
-    for (const pod of raws.map(readPod)) {
+    for (const pod of raws.map(raw => this.#project(raw))) {
       if (watch.pods.get(pod.key)?.uid !== pod.uid) watch.unheard.set(pod.key, pod.uid);
       watch.pods.observe(pod);
     }
@@ -156,7 +158,7 @@ export class PodWatches {
     };
     await watcher.watch(
       { path: collection, fieldSelector: onNode(nodeName), beginWithCache: true },
-      readPod,
+      this.#project,
       {
         changed: change => {
           if (watch.unheard.get(change.object.key) === change.object.uid) watch.unheard.delete(change.object.key);

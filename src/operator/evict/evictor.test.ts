@@ -105,6 +105,22 @@ test('a failed one does not stop those behind it', async () => {
   assert.equal(asked().length, 1);
 });
 
+test('of many evictions 32 are on their way at once; the others can still be called back', async () => {
+  const { api, evictor, asked, states } = bench();
+  const names = Array.from({ length: 40 }, (_, index) => `p${index}`);
+  for (const name of names) evictor.launch(callOf(name, { budget: makeBudget(name) }), 'n1');
+  await settle();
+  assert.equal(asked().length, 32);
+  assert.deepEqual([states()['p31'], states()['p32']], ['sent', 'queued'], 'each counts against its budget all the same');
+  evictor.recall('n1', new Set(names.map(uidOf).filter(uid => uid !== uidOf('p32'))));
+  for (let answers = 0; answers < 2; answers += 1) api.next().response(response(201));
+  await settle();
+  assert.deepEqual(
+    asked().slice(-2),
+    ['p33', 'p34'].map(name => `POST /api/v1/namespaces/shop/pods/${name}/eviction`),
+  );
+});
+
 test('what is queued can be called back until it is sent; what may still leave is not', async () => {
   const { api, evictor, states, asked } = bench();
   for (const name of ['a', 'b', 'c']) evictor.launch(callOf(name, { budget: web }), 'n1');
