@@ -128,8 +128,8 @@ const isLate = (pod: Pod, { heldSince }: Pick<PlanContext, 'heldSince'>): boolea
 /** Keeps count of what the budgets, and KubeVirt, have to give while the pods of one plan take from them. */
 class BudgetLedger {
   readonly room: MigrationSlots;
-  /** Pods that have been asked for and not been answered about, by uid. */
-  readonly asked: ReadonlySet<string>;
+  /** Pods of the node that have been asked for and not been answered about, by uid. */
+  readonly asked = new Set<string>();
   readonly #left = new Map<string, number>();
   readonly #overruled = new Map<string, number>();
   readonly #planContext: PlanContext;
@@ -137,7 +137,7 @@ class BudgetLedger {
   constructor(planContext: PlanContext) {
     this.#planContext = planContext;
     const { nodeName, vms, vmPods, inFlight } = planContext;
-    this.asked = new Set(inFlight.flatMap(({ uid, state }) => (state === 'accepted' ? [] : [uid])));
+    for (const one of inFlight) if (one.nodeName === nodeName && one.state !== 'accepted') this.asked.add(one.uid);
     this.room = new MigrationSlots(vms === undefined ? 0 : roomFor(nodeName, vms, vmPods, planContext));
   }
 

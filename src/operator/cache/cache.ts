@@ -20,6 +20,9 @@ export class Cache<T extends CachedObject> {
     this.#groupOf = groupOf;
   }
 
+  /** Something has come, changed or gone, by the watch or by an answer: for caches that keep an account of it. */
+  protected stored(_before: T | undefined, _after: T | undefined): void {}
+
   get(key: string): T | undefined {
     return this.#objects.get(key);
   }
@@ -90,16 +93,22 @@ export class Cache<T extends CachedObject> {
 
   #put(object: T): void {
     const before = this.#objects.get(object.key);
-    if (before !== undefined) this.#drop(before);
+    if (before !== undefined) this.#remove(before);
     if (before !== undefined && before.uid !== object.uid) this.#untold.delete(before.uid);
     this.#objects.set(object.key, object);
     const group = this.#groupOf(object);
     const members = this.#groups.get(group);
     if (members === undefined) this.#groups.set(group, new Set([object.key]));
     else members.add(object.key);
+    this.stored(before, object);
   }
 
   #drop(object: T): void {
+    this.#remove(object);
+    this.stored(object, undefined);
+  }
+
+  #remove(object: T): void {
     this.#objects.delete(object.key);
     const group = this.#groupOf(object);
     const members = this.#groups.get(group);

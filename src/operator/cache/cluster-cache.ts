@@ -17,6 +17,7 @@ import { LifecycleEvictions, lifecycleCollections } from './lifecycle-evictions.
 import type { ClusterCacheEvents, Listener } from './listeners.ts';
 import { type NamedObject, readNamed } from './named.ts';
 import type { Namespaces } from './namespaces.ts';
+import { NodeCache } from './node-cache.ts';
 import { fingerprint, isMarked, standsFor } from './node-predicates.ts';
 import { PodWatches } from './pod-watches.ts';
 import { Vms, vmCollections } from './vms.ts';
@@ -28,7 +29,7 @@ const windowsName = 'maintenancewindows.drydock.dev';
 
 /** Everything that is known of the cluster, kept up to date by watches. It only watches and tells; it never decides. */
 export class ClusterCache {
-  readonly nodes = new Cache<Node>(({ name }) => name);
+  readonly nodes = new NodeCache();
   readonly requests = new Cache<MaintenanceRequest>(({ nodeName }) => nodeName);
   readonly budgets = new Cache<Budget>(({ namespace }) => namespace);
   readonly budgetIndex = new BudgetIndex(this.budgets);

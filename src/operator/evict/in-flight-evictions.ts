@@ -1,5 +1,5 @@
 import type { Budget } from '../../core/drain/budgets/budget.ts';
-import { type InFlightEviction, isCounted, isGivenUp, isReflected } from '../../core/drain/budgets/in-flight-eviction.ts';
+import { type InFlightEviction, isCounted, isReflected, reflectionLimitMs } from '../../core/drain/budgets/in-flight-eviction.ts';
 
 /** No budget has to be seen counting it (any more). */
 export const takesNothing = ({ budget, overrules = [] }: InFlightEviction): boolean => budget === undefined && overrules.length === 0;
@@ -7,6 +7,8 @@ export const takesNothing = ({ budget, overrules = [] }: InFlightEviction): bool
 /** Evictions and deletions under way, of all nodes, until their budgets have counted them. */
 export class InFlightEvictions {
   readonly #inFlight = new Map<string, InFlightEviction>();
+  /** By uid, of those that are accepted: since when, in milliseconds. There are few, and each change of a budget looks at all of them. */
+  readonly #acceptedMs = new Map<string, number>();
 
   get(uid: string): InFlightEviction | undefined {
     return this.#inFlight.get(uid);
@@ -17,38 +19,51 @@ export class InFlightEvictions {
   }
 
   of(nodeName: string): readonly InFlightEviction[] {
-    return this.all().filter(inFlightEviction => inFlightEviction.nodeName === nodeName);
+    return this.#inFlight
+      .values()
+      .filter(inFlightEviction => inFlightEviction.nodeName === nodeName)
+      .toArray();
   }
 
   put(inFlightEviction: InFlightEviction): void {
-    this.#inFlight.set(inFlightEviction.uid, inFlightEviction);
+    const { uid, state, at } = inFlightEviction;
+    this.#inFlight.set(uid, inFlightEviction);
+    if (state === 'accepted') this.#acceptedMs.set(uid, at.epochMilliseconds);
+    else this.#acceptedMs.delete(uid);
   }
 
   end(uid: string): void {
     this.#inFlight.delete(uid);
+    this.#acceptedMs.delete(uid);
   }
 
   /** The pod's deletion has been seen: every status of its budget that is younger has counted it. */
   podLeft(uid: string, resourceVersion: string): void {
     const inFlightEviction = this.#inFlight.get(uid);
     if (inFlightEviction === undefined || inFlightEviction.deletionVersion !== undefined) return;
-    this.#inFlight.set(uid, { ...inFlightEviction, deletionVersion: resourceVersion });
-    if (inFlightEviction.state === 'accepted' && takesNothing(inFlightEviction)) this.#inFlight.delete(uid);
+    if (inFlightEviction.state === 'accepted' && takesNothing(inFlightEviction)) this.end(uid);
+    else this.put({ ...inFlightEviction, deletionVersion: resourceVersion });
   }
 
-  /** Ends the in-flight evictions that this budget has counted. */
+  /** Ends the in-flight evictions that this budget has counted, and those that their own never shows. */
   settle(budget: Budget, now: Temporal.Instant): void {
-    for (const inFlightEviction of this.#inFlight.values()) {
-      if (inFlightEviction.state !== 'accepted') continue;
-      const concerns =
-        inFlightEviction.budget === budget.key || inFlightEviction.overrules?.some(one => one.budget === budget.key) === true;
-      if (!concerns && !isGivenUp(inFlightEviction, now)) continue;
-      const { budget: asked, overrules, ...rest } = inFlightEviction;
-      const left = overrules?.filter(one => one.budget !== budget.key || !isCounted(inFlightEviction, one, budget, now));
-      const isLeft = asked !== undefined && (asked !== budget.key || !isReflected(inFlightEviction, budget, now));
-      const next: InFlightEviction = { ...rest, ...(isLeft && { budget: asked }), ...(left && left.length > 0 && { overrules: left }) };
-      if (takesNothing(next) || isGivenUp(inFlightEviction, now)) this.#inFlight.delete(inFlightEviction.uid);
-      else this.#inFlight.set(inFlightEviction.uid, next);
+    const nowMs = now.epochMilliseconds;
+    for (const [uid, atMs] of this.#acceptedMs) {
+      const inFlightEviction = this.#inFlight.get(uid);
+      if (inFlightEviction === undefined || nowMs - atMs > reflectionLimitMs) this.end(uid);
+      else if (concerns(inFlightEviction, budget)) this.#settle(inFlightEviction, budget, now);
     }
   }
+
+  #settle(inFlightEviction: InFlightEviction, budget: Budget, now: Temporal.Instant): void {
+    const { budget: asked, overrules, ...rest } = inFlightEviction;
+    const left = overrules?.filter(one => one.budget !== budget.key || !isCounted(inFlightEviction, one, budget, now));
+    const isLeft = asked !== undefined && (asked !== budget.key || !isReflected(inFlightEviction, budget, now));
+    const next: InFlightEviction = { ...rest, ...(isLeft && { budget: asked }), ...(left && left.length > 0 && { overrules: left }) };
+    if (takesNothing(next)) this.end(inFlightEviction.uid);
+    else this.put(next);
+  }
 }
+
+const concerns = ({ budget, overrules = [] }: InFlightEviction, { key }: Budget): boolean =>
+  budget === key || overrules.some(one => one.budget === key);

@@ -4,13 +4,13 @@ import { nothingBefore, writeBefore } from '../../core/hold/hold-record.ts';
 import type { Node } from '../../core/hold/node.ts';
 import { makeNode } from '../../core/testing/make.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { Cache } from '../cache/cache.ts';
 import type { Listener } from '../cache/listeners.ts';
+import { NodeCache } from '../cache/node-cache.ts';
 import { NodeSilencer } from './node-silencer.ts';
 
 const setting = () => {
   const clock = new VirtualClock();
-  const nodes = new Cache<Node>(({ name }) => name);
+  const nodes = new NodeCache();
   const listeners = new Set<Listener>();
   const told: string[] = [];
   const state = { unsynced: ['nodes'] as readonly string[], acts: true };

@@ -10,6 +10,7 @@ import { at, makeBudget, makeEvictionRequest, makeNode, makePod, makeRequest } f
 import { makeVms } from '../../core/testing/make-vms.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
 import { Cache } from '../cache/cache.ts';
+import { NodeCache } from '../cache/node-cache.ts';
 import type { CachedObject, Hypervisors } from '../ports.ts';
 import { LookedUp } from './look-up.ts';
 import { snapshots } from './take-snapshot.ts';
@@ -19,6 +20,12 @@ type Sources = Parameters<typeof snapshots>[0];
 const cacheOf = <T extends CachedObject>(objects: readonly T[], group: (object: T) => string): Cache<T> => {
   const cache = new Cache<T>(group);
   for (const object of objects) cache.observe(object);
+  return cache;
+};
+
+const nodeCacheOf = (nodes: readonly Node[]): NodeCache => {
+  const cache = new NodeCache();
+  for (const object of nodes) cache.observe(object);
   return cache;
 };
 
@@ -56,7 +63,7 @@ const snapshotOf = ({
   const none = cacheOf<CachedObject>([], () => '');
   const etcd = makeBudget('etcd', { key: 'openshift-etcd/etcd', namespace: 'openshift-etcd' });
   const cache = {
-    nodes: cacheOf(nodes, ({ name }) => name),
+    nodes: nodeCacheOf(nodes),
     requests: cacheOf(requests, ({ nodeName }) => nodeName),
     windows: cacheOf(windows, () => ''),
     knownWindows: { areKnownTo: ({ uid }: { readonly uid: string }) => knownTo.includes(uid) },

@@ -44,7 +44,7 @@ type SnapshotSources = {
 
 const quorumOf = (node: Node | undefined, { cache, nodeStates, options }: SnapshotSources): Pick<NodeSnapshot, 'quorum'> => {
   if (node === undefined || !isControlPlane(node)) return {};
-  const members = membersOf([...cache.nodes.values()]);
+  const members = membersOf(cache.nodes.controlPlane);
   const seats = members.map(({ name }) => name).filter(name => name !== node.name && nodeStates.of(name).notes.seat);
   const etcdBudgets = options.openShift === true ? { etcdBudgets: cache.budgets.in(etcdNamespace) } : {};
   return { quorum: { members, seats: new Set(seats), ...etcdBudgets } };

@@ -22,6 +22,7 @@ import { type PlanExpressions, planExpressions } from './expressions.ts';
 import { GateObjects } from './gate-objects.ts';
 import { GateQueries } from './gate-queries.ts';
 import { isShort } from './gates.ts';
+import { NodeSelections } from './node-selections.ts';
 import { PlanCache, type PlanCacheOptions } from './plan-cache.ts';
 import { planCacheUpdater } from './plan-cache-updater.ts';
 import { nodesDone } from './plan-work.ts';
@@ -89,6 +90,7 @@ export class PlanReconciler {
     this.#inputs = {
       plans: this.plans,
       cache,
+      selections: new NodeSelections(cache.nodes),
       machines: machines.cache,
       gateObjects: this.#gateObjects,
       gateQueries: this.#gateQueries,
@@ -155,7 +157,10 @@ export class PlanReconciler {
 
   /** By the watch, or by an answer, of which the watch does not tell again. A plan that begins to run has its gates asked. */
   #learned(change: Change<Plan>): void {
-    if (change.type === 'removed') this.#pace.forget(change.object.uid);
+    if (change.type === 'removed') {
+      this.#pace.forget(change.object.uid);
+      this.#inputs.selections.forget(change.object.uid);
+    }
     for (const nodeName of nodesDone(change)) this.#options.touched(nodeName);
     this.#gateQueries.follow(this.plans.plans.values());
   }

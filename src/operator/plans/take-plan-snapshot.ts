@@ -7,7 +7,7 @@ import { sortRecords } from '../../core/plan/records.ts';
 import type { MachineLink, OtherPlan, PlanNode, PlanSettings, PlanSnapshot, Said } from '../../core/plan/snapshot.ts';
 import { childNameOf } from '../../core/plan/writes.ts';
 import { matches } from '../../core/pod/selector.ts';
-import { isControlPlane, membersOf } from '../../core/quorum/quorum.ts';
+import { membersOf } from '../../core/quorum/quorum.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { MachineCache } from '../machines/machine-cache.ts';
@@ -15,12 +15,14 @@ import type { PlanExpressions } from './expressions.ts';
 import type { GateObjects } from './gate-objects.ts';
 import type { GateQueries } from './gate-queries.ts';
 import { gateValues } from './gates.ts';
+import type { NodeSelections } from './node-selections.ts';
 import type { PlanCache } from './plan-cache.ts';
 import type { NodeObject } from './plan-objects.ts';
 
 export type SnapshotInputs = {
   readonly plans: PlanCache;
   readonly cache: ClusterCache;
+  readonly selections: NodeSelections;
   readonly machines: MachineCache;
   readonly gateObjects: GateObjects;
   readonly gateQueries: GateQueries;
@@ -72,20 +74,14 @@ const planNodeOf = (plan: Plan, seen: Seen, expressions: PlanExpressions, now: T
   };
 };
 
-const selectedBy = (plan: Plan, { cache }: SnapshotInputs): ReadonlySet<string> =>
-  new Set(
-    [...cache.nodes.values()]
-      .filter(node => matches(plan.nodeSelector, node.labels) && (plan.controlPlane !== 'Never' || !isControlPlane(node)))
-      .map(({ name }) => name),
-  );
-
 /** Plans that are over limit nobody. */
 const isOver = ({ status, inFlight }: Plan): boolean =>
   inFlight.length === 0 && (status['phase'] === 'Complete' || status['phase'] === 'Aborted');
 
-const otherOf = (plan: Plan, inputs: SnapshotInputs): OtherPlan => {
+const otherOf = (plan: Plan, { selections }: SnapshotInputs): OtherPlan => {
   // The machine of one in flight may be gone, and its node with it: it is out until there is another.
-  const selected = new Set([...selectedBy(plan, inputs), ...plan.inFlight.map(({ node }) => node)]);
+  const { selected: free } = selections.of(plan);
+  const selected = plan.inFlight.every(({ node }) => free.has(node)) ? free : new Set([...free, ...plan.inFlight.map(({ node }) => node)]);
   const most = mostUnavailable(plan.concurrency, selected.size);
   return { name: plan.name, selected, inFlight: plan.inFlight, ...(most !== undefined && { maxUnavailable: most }) };
 };
@@ -108,18 +104,18 @@ const replacementsOf = (plan: Plan, { machines, settings }: SnapshotInputs): Pla
 };
 
 const nodesOf = (plan: Plan, inputs: SnapshotInputs, children: PlanSnapshot['children'], now: Temporal.Instant): PlanSnapshot['nodes'] => {
-  const { plans, cache, expressionsOf } = inputs;
+  const { plans, cache, selections, expressionsOf } = inputs;
   const expressions = expressionsOf(plan);
   expressions.pool.begin(now);
   const machines = asksForMachines(plan, expressions) ? machinesByNode(inputs) : undefined;
-  const wanted = new Set([...plan.inFlight.map(({ node }) => node), ...[...children.values()].map(({ nodeName }) => nodeName)]);
+  const { matching } = selections.of(plan);
+  const wanted = [...plan.inFlight.map(({ node }) => node), ...[...children.values()].map(({ nodeName }) => nodeName)];
   const begun = new Set(plan.inFlight.map(({ uid }) => uid));
   const found = new Map<string, PlanNode>();
-  for (const node of plans.nodes.values()) {
-    const known = cache.nodes.get(node.key);
+  for (const name of new Set([...matching, ...wanted])) {
+    const [known, node] = [cache.nodes.get(name), plans.nodes.get(name)];
     // The two watches are not at the same place: what only one of them knows has its turn when both do.
-    if (known === undefined || known.uid !== node.uid) continue;
-    if (!wanted.has(node.key) && !matches(plan.nodeSelector, known.labels)) continue;
+    if (known === undefined || known.uid !== node?.uid) continue;
     const seen = begun.has(node.uid) ? asExpressionsSeeIt(known, node) : known;
     found.set(node.key, planNodeOf(plan, { known: seen, node, machine: machines?.get(node.key) }, expressions, now));
   }
@@ -162,7 +158,7 @@ export const takePlanSnapshot = (plan: Plan, inputs: SnapshotInputs, now: Tempor
     gates: gateValues(plan, inputs.expressionsOf(plan), gateInputs(inputs), now),
     approvals: plans.approvals.in(plan.name),
     others: [...plans.plans.values()].filter(other => other.name !== plan.name && !isOver(other)).map(other => otherOf(other, inputs)),
-    members: membersOf([...cache.nodes.values()]),
+    members: membersOf(cache.nodes.controlPlane),
     windows: [...cache.windows.values()],
     settings: settings(),
     ...(ownNode !== undefined && { ownNode }),

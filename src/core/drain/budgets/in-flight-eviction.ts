@@ -1,4 +1,3 @@
-import { secondsBetween } from '../../time.ts';
 import { compareVersions } from '../../version.ts';
 import type { Budget } from './budget.ts';
 
@@ -23,8 +22,8 @@ export type InFlightEviction = {
   readonly deletionVersion?: string;
 };
 
-/** After an accepted call the budget's new status must arrive within this time, in seconds; it is milliseconds in practice. */
-const reflectionLimit = 10;
+/** After an accepted call the budget's new status must arrive within this time, in milliseconds; in practice it takes a few. */
+export const reflectionLimitMs = 10_000;
 
 /**
  * The budget's status counts this eviction already: it names the pod as disrupted, or it was written after the pod's deletion (the API
@@ -39,8 +38,8 @@ const isYounger = (budget: Budget, { deletionVersion }: InFlightEviction): boole
   deletionVersion !== undefined && compareVersions(budget.resourceVersion, deletionVersion) > 0;
 
 /** Its budget would have shown it by now. */
-export const isGivenUp = ({ state, at }: InFlightEviction, now: Temporal.Instant): boolean =>
-  state === 'accepted' && secondsBetween(at, now) > reflectionLimit;
+const isGivenUp = ({ state, at }: InFlightEviction, now: Temporal.Instant): boolean =>
+  state === 'accepted' && now.epochMilliseconds - at.epochMilliseconds > reflectionLimitMs;
 
 /** The same for a deletion: a status that is younger may come of the eviction of another pod, which counts nothing anew. */
 export const isCounted = (inFlightEviction: InFlightEviction, { healthy }: Overruled, budget: Budget, now: Temporal.Instant): boolean =>

@@ -1,0 +1,32 @@
+import type { Node } from '../../core/hold/node.ts';
+import { sameJson } from '../../core/json.ts';
+import { isControlPlane } from '../../core/quorum/quorum.ts';
+import { Cache } from './cache.ts';
+
+/** The nodes by name. Heartbeats change them all the time, their labels hardly ever. */
+export class NodeCache extends Cache<Node> {
+  readonly #controlPlane = new Set<string>();
+  #labelsVersion = 0;
+
+  constructor() {
+    super(({ name }) => name);
+  }
+
+  /** Another number whenever a node comes or goes, or its labels change. */
+  get labelsVersion(): number {
+    return this.#labelsVersion;
+  }
+
+  /** The nodes of the control plane: few, and every decision about a plan asks for them. */
+  get controlPlane(): readonly Node[] {
+    return [...this.#controlPlane].flatMap(name => this.get(name) ?? []);
+  }
+
+  protected override stored(before: Node | undefined, after: Node | undefined): void {
+    if (!sameJson(before?.labels, after?.labels)) this.#labelsVersion += 1;
+    if (before !== undefined && after === undefined) this.#controlPlane.delete(before.name);
+    if (after === undefined) return;
+    if (isControlPlane(after)) this.#controlPlane.add(after.name);
+    else this.#controlPlane.delete(after.name);
+  }
+}
