@@ -30,8 +30,14 @@ test('flights are known by pod, by node and all together', () => {
     inFlight.of('n1').map(({ uid }) => uid),
     ['a'],
   );
+  inFlight.put(inFlightEviction('a', { state: 'sent' }));
+  assert.deepEqual(
+    inFlight.of('n1').map(({ state }) => state),
+    ['sent'],
+  );
   inFlight.end('a');
-  assert.deepEqual(uids(inFlight), ['b']);
+  inFlight.end('unknown');
+  assert.deepEqual([uids(inFlight), inFlight.of('n1')], [['b'], []]);
 });
 
 test('an accepted eviction ends when its budget has counted it: the status names the pod, or is younger than its deletion', () => {

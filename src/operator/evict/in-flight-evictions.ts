@@ -7,6 +7,7 @@ export const takesNothing = ({ budget, overrules = [] }: InFlightEviction): bool
 /** Evictions and deletions under way, of all nodes, until their budgets have counted them. */
 export class InFlightEvictions {
   readonly #inFlight = new Map<string, InFlightEviction>();
+  readonly #uidsByNode = new Map<string, Set<string>>();
   /** By uid, of those that are accepted: since when, in milliseconds. There are few, and each change of a budget looks at all of them. */
   readonly #acceptedMs = new Map<string, number>();
 
@@ -19,22 +20,26 @@ export class InFlightEvictions {
   }
 
   of(nodeName: string): readonly InFlightEviction[] {
-    return this.#inFlight
-      .values()
-      .filter(inFlightEviction => inFlightEviction.nodeName === nodeName)
-      .toArray();
+    return [...(this.#uidsByNode.get(nodeName) ?? [])].flatMap(uid => this.#inFlight.get(uid) ?? []);
   }
 
   put(inFlightEviction: InFlightEviction): void {
-    const { uid, state, at } = inFlightEviction;
+    const { uid, nodeName, state, at } = inFlightEviction;
     this.#inFlight.set(uid, inFlightEviction);
+    const uids = this.#uidsByNode.get(nodeName);
+    if (uids === undefined) this.#uidsByNode.set(nodeName, new Set([uid]));
+    else uids.add(uid);
     if (state === 'accepted') this.#acceptedMs.set(uid, at.epochMilliseconds);
     else this.#acceptedMs.delete(uid);
   }
 
   end(uid: string): void {
+    const { nodeName = '' } = this.#inFlight.get(uid) ?? {};
     this.#inFlight.delete(uid);
     this.#acceptedMs.delete(uid);
+    const uids = this.#uidsByNode.get(nodeName);
+    uids?.delete(uid);
+    if (uids?.size === 0) this.#uidsByNode.delete(nodeName);
   }
 
   /** The pod's deletion has been seen: every status of its budget that is younger has counted it. */

@@ -254,6 +254,7 @@ export class NodeReconciler {
   }
 
   #offer(budget: Budget): void {
+    if (this.#budgetWaiters.nodesOf(budget.key).length === 0) return;
     const free = freeOf(budget, this.#inFlight.all(), this.#options.clock.now());
     if (free === 0) return;
     const nodes = this.#budgetWaiters.offer(budget.key, budget.resourceVersion, free, nodeName => this.#rank(nodeName));
