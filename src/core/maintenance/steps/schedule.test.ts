@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { noHistory, type RequestedStart } from '../../request/request.ts';
-import { at, makeNode, makeRequest, makeSnapshot } from '../../testing/make.ts';
+import { at, makeNode, makeRequest, makeSnapshot, ourLease } from '../../testing/make.ts';
 import { makeWindow as makeAnyWindow } from '../../testing/make-window.ts';
 import type { MaintenanceWindow, Span } from '../../window/window.ts';
 import { type ReconcileContext, type RequestProgress, startContext } from '../reconcile-context.ts';
@@ -33,6 +33,7 @@ const looked = (windows: readonly MaintenanceWindow[], now: number, given: Sched
   return { progress, lookups, moments: moments.map(moment => (moment.epochMilliseconds - at(0).epochMilliseconds) / 1000) };
 };
 
+const makeOne = () => makeRequest('one', { start: { windows: 'Respect' } });
 const free = { barred: false, reason: undefined, moments: [] };
 const brief = ({ progress: { barred, problem }, moments }: ReturnType<typeof looked>) => ({ barred, reason: problem?.reason, moments });
 
@@ -94,7 +95,7 @@ describe('before it begins', () => {
 });
 
 describe('before it begins, all windows that were there before it are known', () => {
-  const unknown = { windowsKnownTo: new Set<string>() };
+  const unknown = { windowsKnownTo: new Set<string>(), leases: new Map() };
   const asked = (...[windows, now, given, seen]: Parameters<typeof looked>) => {
     const { progress, lookups, moments } = looked(windows, now, given, { ...unknown, ...seen });
     return [progress.barred, progress.problem?.reason, moments, lookups.map(({ kind, key }) => [kind, key])];
@@ -111,6 +112,19 @@ describe('before it begins, all windows that were there before it are known', ()
     const knownTo = (uid: string) => asked([], 0, {}, { windowsKnownTo: new Set([uid]) });
     assert.deepEqual(knownTo(makeRequest('one').uid), [false, undefined, [], []]);
     assert.deepEqual(knownTo('other'), asks);
+  });
+
+  test('a node that is held already is not released for the time of the question, unless the hold is of another one', () => {
+    const node = makeNode({ holdRecord: '{}' });
+    const free = [false, undefined, [], []];
+    assert.deepEqual(asked([], 0, {}, { node }), free, 'its status has not been stored yet');
+    const leasedTo = (holder: string) => asked([], 0, {}, { leases: new Map([[ourLease.key, { ...ourLease, holder }]]) });
+    assert.deepEqual([leasedTo('us'), leasedTo('somebody')], [free, asks], 'nor has the hold');
+    const other = (state: 'Cordoned' | 'Pending', over: object = {}) => makeRequest('other', { history: { ...noHistory, state }, ...over });
+    const beside = (request: ReturnType<typeof other>) => asked([], 0, {}, { node, requests: [makeOne(), request] });
+    assert.deepEqual(beside(other('Cordoned')), asks);
+    assert.deepEqual(beside(other('Pending')), free);
+    assert.deepEqual(beside(other('Cordoned', { deleting: true })), free, 'the hold passes from one to the other');
   });
 
   test('what does not go by windows, or has begun, does not ask', () => {

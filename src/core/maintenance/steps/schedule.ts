@@ -1,9 +1,11 @@
 import type { Node } from '../../hold/node.ts';
-import type { MaintenanceRequest, RequestedStart } from '../../request/request.ts';
+import { isTaken } from '../../lease/lease.ts';
+import { leaseKey, type MaintenanceRequest, type RequestedStart } from '../../request/request.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { atEndOf, type Calendar, calendarOf, expectedIn, freezeAt, nextSpans, openNow, startOf } from '../../window/calendar.ts';
 import { appliesTo } from '../../window/window.ts';
 import type { Lookup } from '../decision.ts';
+import { isHeldAlready } from '../held.ts';
 import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
 
@@ -43,22 +45,43 @@ const waiting = (
   moment,
 });
 
-/** The watch of the windows may be later than that of the requests: before one begins, the API server is asked whether there is another window. */
-const begins = (progress: RequestProgress, { windows }: RequestedStart, { windowsKnownTo }: NodeSnapshot): Found => {
-  const { key, uid, generation } = progress.request;
-  if (windows === 'Ignore' || (windowsKnownTo?.has(uid) ?? true)) return { progress };
+const isLeased = ({ adapter }: MaintenanceRequest, { nodeName, leases }: NodeSnapshot): boolean => {
+  const name = adapter.lease(nodeName);
+  const lease = name && leases.get(leaseKey(name));
+  return name !== undefined && lease !== undefined && isTaken(lease, name.holder);
+};
+
+/** The node's hold or its lease is there, and nobody else has begun: they are the request's, whose status has not been stored yet, or was lost. */
+const mayHaveBegun = (request: MaintenanceRequest, node: Node, snapshot: NodeSnapshot): boolean =>
+  (isHeldAlready(node, request) || isLeased(request, snapshot)) &&
+  !snapshot.requests.some(other => other.key !== request.key && !other.deleting && hasBegun(other));
+
+/**
+ * The watch of the windows may be later than that of the requests: before one begins, the API server is asked whether there is another window. A node that is held already
+ * is not released for the time of that question.
+ */
+const begins = (progress: RequestProgress, { windows }: RequestedStart, node: Node, snapshot: NodeSnapshot): Found => {
+  const { request } = progress;
+  const { key, uid, generation } = request;
+  if (windows === 'Ignore' || (snapshot.windowsKnownTo?.has(uid) ?? true) || mayHaveBegun(request, node, snapshot)) return { progress };
   return { progress: { ...progress, barred: true }, lookup: { kind: 'MaintenanceWindows', key, uid, generation } };
 };
 
 /** Whether it may lay hands on the node now, and when else. */
-const beforeStart = (progress: RequestProgress, start: RequestedStart, calendar: Calendar, { snapshot, now }: ReconcileContext): Found => {
+const beforeStart = (
+  progress: RequestProgress,
+  start: RequestedStart,
+  node: Node,
+  { snapshot, now }: ReconcileContext,
+  calendar = calendarFor(start, node, snapshot),
+): Found => {
   const expectedSeconds = expectedFor(start, calendar, snapshot);
   const found = startOf(calendar, { ...start, expectedSeconds }, now);
   if (found.kind === 'never') {
     return waiting(progress, 'NoOpening', never(calendar, found.longestSeconds, expectedSeconds), secondsAfter(now, lookAgainAfter));
   }
   const { at, because } = found;
-  if (!isBefore(now, at)) return begins(progress, start, snapshot);
+  if (!isBefore(now, at)) return begins(progress, start, node, snapshot);
   const frozen = freezeAt(calendar, now);
   const message = `begins at ${timeText(at)}`;
   if (frozen !== undefined) {
@@ -102,8 +125,9 @@ const look = (progress: RequestProgress, node: Node, context: ReconcileContext):
   const { request } = progress;
   const { start } = request;
   if (start === undefined || request.stage === 'Announce') return { progress };
-  const calendar = calendarFor(start, node, context.snapshot);
-  return hasBegun(request) ? whileUnderWay(progress, start, calendar, context) : beforeStart(progress, start, calendar, context);
+  return hasBegun(request)
+    ? whileUnderWay(progress, start, calendarFor(start, node, context.snapshot), context)
+    : beforeStart(progress, start, node, context);
 };
 
 /**
