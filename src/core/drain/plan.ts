@@ -129,7 +129,7 @@ const isLate = (pod: Pod, { heldSince }: Pick<PlanContext, 'heldSince'>): boolea
 class BudgetLedger {
   readonly room: MigrationSlots;
   /** Pods of the node that have been asked for and not been answered about, by uid. */
-  readonly asked = new Set<string>();
+  readonly asked: ReadonlySet<string>;
   readonly #left = new Map<string, number>();
   readonly #overruled = new Map<string, number>();
   readonly #planContext: PlanContext;
@@ -137,7 +137,8 @@ class BudgetLedger {
   constructor(planContext: PlanContext) {
     this.#planContext = planContext;
     const { nodeName, vms, vmPods, inFlight } = planContext;
-    for (const one of inFlight) if (one.nodeName === nodeName && one.state !== 'accepted') this.asked.add(one.uid);
+    const asked = inFlight.filter(one => one.nodeName === nodeName && one.state !== 'accepted');
+    this.asked = new Set(asked.map(({ uid }) => uid));
     this.room = new MigrationSlots(vms === undefined ? 0 : roomFor(nodeName, vms, vmPods, planContext));
   }
 

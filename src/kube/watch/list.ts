@@ -45,7 +45,7 @@ export async function* pagesOf(
     }
     const { items, metadata } = body as List;
     token = from === 'cache' || metadata?.continue === '' ? undefined : metadata?.continue;
-    limit = nextLimit(items?.[0]);
+    if (token !== undefined) limit = nextLimit(items?.[0]);
     yield { kind: 'page', items: items ?? [], version, last: token === undefined };
   } while (token !== undefined);
 }

@@ -1,7 +1,8 @@
 import { type Attachment, readAttachment } from '../../core/drain/blockers/attachment.ts';
 import { type Budget, readBudget } from '../../core/drain/budgets/budget.ts';
 import { type Node, readNode } from '../../core/hold/node.ts';
-import { isTaken, type Lease, readLease } from '../../core/lease/lease.ts';
+import { isLeased } from '../../core/lease/is-leased.ts';
+import { type Lease, readLease } from '../../core/lease/lease.ts';
 import { isControlPlane } from '../../core/quorum/quorum.ts';
 import { type KindAdapter, leaseKey, leaseNames, type MaintenanceRequest } from '../../core/request/request.ts';
 import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
@@ -151,10 +152,7 @@ export class ClusterCache {
   }
 
   #isLeased(nodeName: string): boolean {
-    return leaseNames(this.#adapters, nodeName).some(name => {
-      const lease = this.leases.get(leaseKey(name));
-      return lease !== undefined && isTaken(lease, name.holder);
-    });
+    return isLeased(leaseNames(this.#adapters, nodeName), this.leases);
   }
 
   /** `namespace/name` of all DaemonSets; undefined as long as they are not known. */

@@ -6,7 +6,6 @@ import type { Plan } from '../../core/plan/plan.ts';
 import { sortRecords } from '../../core/plan/records.ts';
 import type { MachineLink, OtherPlan, PlanNode, PlanSettings, PlanSnapshot, Said } from '../../core/plan/snapshot.ts';
 import { childNameOf } from '../../core/plan/writes.ts';
-import { matches } from '../../core/pod/selector.ts';
 import { membersOf } from '../../core/quorum/quorum.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -32,7 +31,7 @@ export type SnapshotInputs = {
 };
 
 /** A node as both watches have it, and its Machine, where the plan asks for it. */
-type Seen = { readonly known: Node; readonly node: NodeObject; readonly machine?: Machine | undefined };
+type Seen = { readonly known: Node; readonly node: NodeObject; readonly selected: boolean; readonly machine?: Machine | undefined };
 
 const dueOf = (plan: Plan, { due }: PlanExpressions, { node, machine }: Seen, now: Temporal.Instant): Said => {
   const said = due?.(node, now, machine) ?? true;
@@ -60,12 +59,12 @@ const asExpressionsSeeIt = (known: Node, { object, resourceVersion }: NodeObject
 };
 
 const planNodeOf = (plan: Plan, seen: Seen, expressions: PlanExpressions, now: Temporal.Instant): PlanNode => {
-  const { known, node, machine } = seen;
+  const { known, node, selected, machine } = seen;
   const due = dueOf(plan, expressions, seen, now);
   return {
     node: known,
     createdAt: node.createdAt,
-    selected: matches(plan.nodeSelector, known.labels),
+    selected,
     due,
     done: expressions.done?.(node, now, machine) ?? (expressions.due === undefined ? true : typeof due === 'boolean' ? !due : due),
     finished: expressions.finished?.(node, now, machine) ?? false,
@@ -117,7 +116,8 @@ const nodesOf = (plan: Plan, inputs: SnapshotInputs, children: PlanSnapshot['chi
     // The two watches are not at the same place: what only one of them knows has its turn when both do.
     if (known === undefined || known.uid !== node?.uid) continue;
     const seen = begun.has(node.uid) ? asExpressionsSeeIt(known, node) : known;
-    found.set(node.key, planNodeOf(plan, { known: seen, node, machine: machines?.get(node.key) }, expressions, now));
+    const selected = matching.has(name);
+    found.set(name, planNodeOf(plan, { known: seen, node, selected, machine: machines?.get(name) }, expressions, now));
   }
   return found;
 };

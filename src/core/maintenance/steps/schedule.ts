@@ -1,6 +1,6 @@
 import type { Node } from '../../hold/node.ts';
-import { isTaken } from '../../lease/lease.ts';
-import { leaseKey, type MaintenanceRequest, type RequestedStart } from '../../request/request.ts';
+import { isLeased } from '../../lease/is-leased.ts';
+import { leaseNames, type MaintenanceRequest, type RequestedStart } from '../../request/request.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { atEndOf, type Calendar, calendarOf, expectedIn, freezeAt, nextSpans, openNow, startOf } from '../../window/calendar.ts';
 import { appliesTo } from '../../window/window.ts';
@@ -45,43 +45,33 @@ const waiting = (
   moment,
 });
 
-const isLeased = ({ adapter }: MaintenanceRequest, { nodeName, leases }: NodeSnapshot): boolean => {
-  const name = adapter.lease(nodeName);
-  const lease = name && leases.get(leaseKey(name));
-  return name !== undefined && lease !== undefined && isTaken(lease, name.holder);
-};
-
 /** The node's hold or its lease is there, and nobody else has begun: they are the request's, whose status has not been stored yet, or was lost. */
-const mayHaveBegun = (request: MaintenanceRequest, node: Node, snapshot: NodeSnapshot): boolean =>
-  (isHeldAlready(node, request) || isLeased(request, snapshot)) &&
-  !snapshot.requests.some(other => other.key !== request.key && !other.deleting && hasBegun(other));
+const mayHaveBegun = (request: MaintenanceRequest, { node, nodeName, leases, requests }: NodeSnapshot): boolean => {
+  const isHeld = node !== undefined && isHeldAlready(node, request);
+  const hasTraces = isHeld || isLeased(leaseNames([request.adapter], nodeName), leases);
+  return hasTraces && !requests.some(other => other.key !== request.key && !other.deleting && hasBegun(other));
+};
 
 /**
  * The watch of the windows may be later than that of the requests: before one begins, the API server is asked whether there is another window. A node that is held already
  * is not released for the time of that question.
  */
-const begins = (progress: RequestProgress, { windows }: RequestedStart, node: Node, snapshot: NodeSnapshot): Found => {
+const begins = (progress: RequestProgress, { windows }: RequestedStart, snapshot: NodeSnapshot): Found => {
   const { request } = progress;
   const { key, uid, generation } = request;
-  if (windows === 'Ignore' || (snapshot.windowsKnownTo?.has(uid) ?? true) || mayHaveBegun(request, node, snapshot)) return { progress };
+  if (windows === 'Ignore' || (snapshot.windowsKnownTo?.has(uid) ?? true) || mayHaveBegun(request, snapshot)) return { progress };
   return { progress: { ...progress, barred: true }, lookup: { kind: 'MaintenanceWindows', key, uid, generation } };
 };
 
 /** Whether it may lay hands on the node now, and when else. */
-const beforeStart = (
-  progress: RequestProgress,
-  start: RequestedStart,
-  node: Node,
-  { snapshot, now }: ReconcileContext,
-  calendar = calendarFor(start, node, snapshot),
-): Found => {
+const beforeStart = (progress: RequestProgress, start: RequestedStart, calendar: Calendar, { snapshot, now }: ReconcileContext): Found => {
   const expectedSeconds = expectedFor(start, calendar, snapshot);
   const found = startOf(calendar, { ...start, expectedSeconds }, now);
   if (found.kind === 'never') {
     return waiting(progress, 'NoOpening', never(calendar, found.longestSeconds, expectedSeconds), secondsAfter(now, lookAgainAfter));
   }
   const { at, because } = found;
-  if (!isBefore(now, at)) return begins(progress, start, node, snapshot);
+  if (!isBefore(now, at)) return begins(progress, start, snapshot);
   const frozen = freezeAt(calendar, now);
   const message = `begins at ${timeText(at)}`;
   if (frozen !== undefined) {
@@ -125,9 +115,8 @@ const look = (progress: RequestProgress, node: Node, context: ReconcileContext):
   const { request } = progress;
   const { start } = request;
   if (start === undefined || request.stage === 'Announce') return { progress };
-  return hasBegun(request)
-    ? whileUnderWay(progress, start, calendarFor(start, node, context.snapshot), context)
-    : beforeStart(progress, start, node, context);
+  const calendar = calendarFor(start, node, context.snapshot);
+  return hasBegun(request) ? whileUnderWay(progress, start, calendar, context) : beforeStart(progress, start, calendar, context);
 };
 
 /**
