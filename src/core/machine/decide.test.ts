@@ -14,9 +14,9 @@ import {
 import { makeWindow } from '../testing/make-window.ts';
 import { decideMachine } from './decide.ts';
 import { eventKinds, eventStates, type MachineEvent } from './event.ts';
-import { hookName, type Machine } from './machine.ts';
+import { hookName } from './machine.ts';
 import { type MachineHistory, type MachineRequest, machinePhases, strategies } from './request.ts';
-import type { MachineDecision, MachineSnapshot } from './snapshot.ts';
+import type { MachineDecision, MachineSnapshot, UnreadyMachine } from './snapshot.ts';
 import { machineMaintenanceFinalizer } from './writes.ts';
 
 const now = at(0);
@@ -165,7 +165,7 @@ describe('the strategy', () => {
     assert.equal(
       strategyOf({
         ...soon,
-        replacement: { set: set({ kind: 'ControlPlaneMachineSet', controlPlane: true }), members: [], ready: 3, failed: [] },
+        replacement: { set: set({ kind: 'ControlPlaneMachineSet', controlPlane: true }), members: [], ready: 3, unready: [] },
       }),
       'Replace',
     );
@@ -183,7 +183,7 @@ describe('the strategy', () => {
       'asked for by name',
     );
     assert.equal(says(decideMachine({ ...alone, request: request({ strategy: 'ReplaceWithSurge' }) }, now)), 'Pending StrategyNotPossible');
-    const owned = { set: set({ api: 'capi', topologyOwned: true }), members: [], ready: 3, failed: [] };
+    const owned = { set: set({ api: 'capi', topologyOwned: true }), members: [], ready: 3, unready: [] };
     assert.equal(
       says(decided({ machine: machine({ api: 'capi' }), replacement: owned, request: request({ strategy: 'ReplaceWithSurge' }) })),
       'Pending StrategyNotPossible',
@@ -260,30 +260,46 @@ describe('under way', () => {
   test('it is not over before the replacement is ready', () => {
     const gone = without(snapshot({ request: begun({ deletionIssued: true }), child: child('Drained') }), 'machine', 'node');
     assert.equal(
-      says(decideMachine({ ...gone, replacement: { set: set(), members: [], ready: 2, failed: [] } }, now)),
+      says(decideMachine({ ...gone, replacement: { set: set(), members: [], ready: 2, unready: [] } }, now)),
       'Replacing Replacement',
     );
     assert.equal(says(decideMachine(gone, now)), 'Releasing Ending');
     assert.equal(says(decideMachine(without(gone, 'child'), now)), 'Succeeded Succeeded');
   });
 
-  test('a machine that had failed before the work began is not waited for; one that was made since and has failed is', () => {
+  describe('a machine that was not Ready before the work began', () => {
     const gone = without(snapshot({ request: begun({ deletionIssued: true }), child: child('Drained') }), 'machine', 'node');
-    const supplied = (failed: Partial<Machine>): MachineSnapshot => ({
-      ...gone,
-      replacement: { set: set(), members: [], ready: 2, failed: [machine({ phase: 'Failed', ...failed })] },
-    });
-    assert.equal(says(decideMachine(supplied({}), now)), 'Releasing Ending');
-    assert.equal(says(decideMachine(supplied({ createdAt: now }), now)), 'Replacing Replacement');
+    const decide = (unready: readonly UnreadyMachine[], replicas = 3) =>
+      decideMachine({ ...gone, replacement: { set: set({ replicas }), members: [], ready: 2, unready } }, now);
+    const isWaitedFor = (one: UnreadyMachine): boolean => says(decide([one])) === 'Replacing Replacement';
     const began = gone.request.history.startedAt!;
-    const isWaitedFor = (seconds: number): boolean =>
-      says(decideMachine(supplied({ createdAt: began.add({ seconds }) }), now)) === 'Replacing Replacement';
-    assert.deepEqual([-31, -30, -1].map(isWaitedFor), [false, true, true], 'the clock that says when it began may be ahead');
-    const both = decideMachine(
-      { ...supplied({}), replacement: { set: set({ replicas: 4 }), members: [], ready: 2, failed: [machine()] } },
-      now,
-    );
-    assert.match(both.message, /has 2 of 4 machines with a node that is Ready; 1 failed before$/);
+    const after = (seconds: number) => began.add({ seconds });
+
+    test('it is not waited for when it had failed; one that was made since and has failed is', () => {
+      assert.equal(says(decide([{ machine: machine({ phase: 'Failed' }) }])), 'Releasing Ending');
+      assert.equal(isWaitedFor({ machine: machine({ phase: 'Failed', createdAt: now }) }), true);
+      const made = (seconds: number) => ({ machine: machine({ phase: 'Failed', createdAt: after(seconds) }) });
+      assert.deepEqual([-31, -30, -1].map(made).map(isWaitedFor), [false, true, true], 'the clock that says when it began may be ahead');
+    });
+
+    test('it is not waited for when its node was not Ready; one that became so since is, and so is one of which nothing is known', () => {
+      const lost = (seconds: number) => ({ machine: machine(), since: after(seconds) });
+      assert.deepEqual([-31, -30, -1, 5].map(lost).map(isWaitedFor), [false, true, true, true]);
+      assert.equal(isWaitedFor({ machine: machine() }), true);
+      assert.equal(isWaitedFor({ machine: machine({ createdAt: after(1) }), since: after(-900) }), true, 'a new node says what it likes');
+    });
+
+    test('both kinds are named', () => {
+      const unready = [
+        { machine: machine({ name: 'm8' }) },
+        { machine: machine({ name: 'm9', createdAt: now, phase: 'Provisioning' }) },
+        { machine: machine({ name: 'm2' }), since: after(-900) },
+      ];
+      assert.match(
+        decide(unready, 5).message,
+        /has 2 of 5 machines with a node that is Ready; not Ready: m8, m9; not Ready before, and not waited for: m2$/,
+      );
+    });
   });
 
   test('a node that the cloud is done with comes back when it is Ready, and its gates say so', () => {
@@ -338,7 +354,7 @@ describe('under way', () => {
     const capi = machine({ api: 'capi', deleteMark: 'uid-mm', preDrainHooks: [{ name: hookName, owner: 'x' }] });
     const larger = set({ api: 'capi', replicas: 4, surges: new Map([['uid-mm', 'drydock-system/mm-m1']]) });
     const young = machine({ key: 'capi/machines/m4', name: 'm4', api: 'capi', path: '/m4', createdAt: at(-10) });
-    const replacement = { set: larger, members: [capi, young], ready: 4, failed: [] };
+    const replacement = { set: larger, members: [capi, young], ready: 4, unready: [] };
     const steps: string[] = [];
     const step = (over: Partial<MachineSnapshot>): void => {
       const { writes = [], own } = decided({ request: leaving, child: child('Draining'), replacement, ...over });
@@ -420,7 +436,7 @@ describe('laws', () => {
             ...(strategy && { strategy }),
           }),
           machine: ours,
-          replacement: { set: workers, members: [ours], ready: count, failed: broken ? [ours] : [] },
+          replacement: { set: workers, members: [ours], ready: count, unready: broken ? [{ machine: ours, since: at(-500) }] : [] },
           surged: surged ? [workers] : [],
           areWindowsKnown,
           ...(childState && {

@@ -21,6 +21,13 @@ export type OtherMaintenance = {
 /** How many machines may be worked on at the same time; 0 is no limit. */
 export type MachineLimits = { readonly perSet: number; readonly perZone: number };
 
+/** A machine that is not being deleted and has no node that is Ready. */
+export type UnreadyMachine = {
+  readonly machine: Machine;
+  /** Since when its node is not Ready, by that node's own condition. Missing: no node is known, or nothing says so. */
+  readonly since?: Temporal.Instant;
+};
+
 /** What is to replace a machine, and what it has at the moment. */
 export type ReplacementSet = {
   readonly set: MachineSet;
@@ -28,8 +35,7 @@ export type ReplacementSet = {
   readonly members: readonly Machine[];
   /** How many of them are not being deleted and have a node that is Ready. */
   readonly ready: number;
-  /** Those of the others that their machine API calls failed, without those being deleted. */
-  readonly failed: readonly Machine[];
+  readonly unready: readonly UnreadyMachine[];
 };
 
 /** Everything known about one machine maintenance at one moment. */

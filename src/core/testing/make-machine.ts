@@ -118,7 +118,7 @@ export const makeMachineSnapshot = (over: MachineSnapshotOverrides = {}): Machin
     machineApi: true,
     machine: makeMachine(),
     node: makeNode({ conditions: [isReady] }),
-    replacement: { set: makeSet(), members: [makeMachine()], ready: 3, failed: [] },
+    replacement: { set: makeSet(), members: [makeMachine()], ready: 3, unready: [] },
     surged: [],
     windows: [],
     areWindowsKnown: true,

@@ -1,10 +1,10 @@
-import { isReady } from '../../core/hold/node.ts';
+import { conditionOf, isReady } from '../../core/hold/node.ts';
 import { sameJson } from '../../core/json.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { isPending } from '../../core/machine/event.ts';
 import { instanceOf, type Machine, type MachineSet } from '../../core/machine/machine.ts';
 import { isOver, type MachineRequest, type MachineStrategy, nodeNameOf } from '../../core/machine/request.ts';
-import type { MachineLimits, MachineSnapshot, OtherMaintenance, ReplacementSet } from '../../core/machine/snapshot.ts';
+import type { MachineLimits, MachineSnapshot, OtherMaintenance, ReplacementSet, UnreadyMachine } from '../../core/machine/snapshot.ts';
 import { childDrain, childName } from '../../core/machine/writes.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { secondsBetween } from '../../core/time.ts';
@@ -45,12 +45,18 @@ const isServing = (machine: Machine, { nodes }: ClusterCache): boolean => {
   return node === undefined ? machine.available : isReady(node);
 };
 
+const unreadyOf = (machine: Machine, { nodes }: ClusterCache): UnreadyMachine => {
+  const node = machine.nodeName === undefined ? undefined : nodes.get(machine.nodeName);
+  const since = node && conditionOf(node, 'Ready')?.lastTransitionTime;
+  return { machine, ...(since && { since }) };
+};
+
 const replacementOf = (machines: MachineCache, cache: ClusterCache, set: MachineSet | undefined): ReplacementSet | undefined => {
   if (set === undefined) return undefined;
   const members = [...machines.machines.values()].filter(machine => setOf(machines, machine)?.key === set.key);
   const others = members.filter(machine => !isServing(machine, cache));
-  const failed = others.filter(({ phase, deleting }) => phase === 'Failed' && !deleting);
-  return { set, members, ready: members.length - others.length, failed };
+  const unready = others.filter(({ deleting }) => !deleting).map(machine => unreadyOf(machine, cache));
+  return { set, members, ready: members.length - others.length, unready };
 };
 
 const otherOf = (machines: MachineCache, request: MachineRequest): OtherMaintenance => {

@@ -89,8 +89,9 @@ describe('what replaces a machine', () => {
     assert.equal('supply' in pictured(makeMachineRequest(), { machines: [] }), false);
   });
 
-  test('its members, those that are Ready, and those that have failed', () => {
-    const node = (name: string, status: string) => makeNode({ key: name, name, conditions: [{ ...isReady, status }] });
+  test('its members, those that are Ready, and since when the others are not', () => {
+    const node = (name: string, status: string) =>
+      makeNode({ key: name, name, conditions: [{ ...isReady, status, lastTransitionTime: at(-500) }] });
     const machines = [
       member('m1'),
       member('down', { nodeName: 'n2' }),
@@ -109,7 +110,16 @@ describe('what replaces a machine', () => {
       replacement?.members.map(({ name }) => name),
       ['m1', 'down', 'going', 'failed', 'elsewhere', 'lost', 'new'],
     );
-    assert.deepEqual([replacement?.ready, replacement?.failed.map(({ name }) => name)], [2, ['failed']]);
+    assert.equal(replacement?.ready, 2);
+    assert.deepEqual(
+      replacement.unready.map(({ machine, since }) => [machine.name, since?.toString()]),
+      [
+        ['down', at(-500).toString()],
+        ['failed', at(-500).toString()],
+        ['lost', undefined],
+        ['new', undefined],
+      ],
+    );
   });
 
   test('sets with a machine too many for it, but for copies of the record', () => {

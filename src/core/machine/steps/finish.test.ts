@@ -118,7 +118,7 @@ describe('when the event is over', () => {
     const { bootId: _, ...unknown } = over().history;
     assert.equal(said({ request: { ...over(), history: unknown }, node: node('b2') }), 'The event is over and the node is back');
     assert.equal(said({ request: over(), node: undefined }), 'The node is gone');
-    const replacement = { set: makeSet(), members: [makeMachine({ name: 'm9' })], ready: 3, failed: [] };
+    const replacement = { set: makeSet(), members: [makeMachine({ name: 'm9' })], ready: 3, unready: [] };
     assert.equal(
       said({
         request: begun({ deletionIssued: true, history: { strategy: 'Replace' } }),

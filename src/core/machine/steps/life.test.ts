@@ -165,7 +165,7 @@ describe('a strategy that cannot be followed', () => {
     return reason === 'StrategyNotPossible' && warning === true ? message : undefined;
   };
   const master = makeMachine({ controlPlane: true });
-  const supplied = (over: Parameters<typeof makeSet>[0]) => ({ replacement: { set: makeSet(over), members: [], ready: 3, failed: [] } });
+  const supplied = (over: Parameters<typeof makeSet>[0]) => ({ replacement: { set: makeSet(over), members: [], ready: 3, unready: [] } });
 
   test('is told, with what would do', () => {
     assert.match(possible('Replace', { machine: undefined }, { nodeOnly: true, nodeName: 'n7' }) ?? '', /^node n7 has no Machine/);
@@ -198,7 +198,7 @@ describe('what is taken back for a request that is deleted', () => {
   const larger = makeSet({ replicas: 4 });
   const young = makeMachine({ key: 'm4', name: 'm4', path: '/m4', createdAt: at(-10) });
   const back = (machine: ReturnType<typeof makeMachine>, members: readonly ReturnType<typeof makeMachine>[]) =>
-    decided({ request: leaving, machine, surged: [larger], replacement: { set: larger, members, ready: 4, failed: [] } }).writes?.map(
+    decided({ request: leaving, machine, surged: [larger], replacement: { set: larger, members, ready: 4, unready: [] } }).writes?.map(
       ({ what, path }) => `${what} ${path}`,
     );
 

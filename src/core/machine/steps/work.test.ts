@@ -32,7 +32,7 @@ const does = (seen: MachineSnapshotOverrides, moment = now) => {
 
 const hook = { name: hookName, owner: hookOwner };
 const other = { name: 'other', owner: 'x' };
-const replacement = (ready: number, set = makeSet()) => ({ set, members: [makeMachine()], ready, failed: [] });
+const replacement = (ready: number, set = makeSet()) => ({ set, members: [makeMachine()], ready, unready: [] });
 
 describe('a machine more, before the node is emptied', () => {
   describe('by Cluster API: the set is made larger', () => {

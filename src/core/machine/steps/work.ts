@@ -1,8 +1,9 @@
 import { isReady } from '../../hold/node.ts';
+import { fewOf } from '../../text.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { hookName, type Machine } from '../machine.ts';
 import { type MachineRequest, nodeNameOf } from '../request.ts';
-import type { MachineDecision, MachineSnapshot, MachineStep, ReplacementSet } from '../snapshot.ts';
+import type { MachineDecision, MachineSnapshot, MachineStep, ReplacementSet, UnreadyMachine } from '../snapshot.ts';
 import { isTakenAway } from '../urgency.ts';
 import { childDrainWrite, createChildWrite, deleteMachineWrite, flagWrite, hookWrite, scaleWrite, stageWrite } from '../writes.ts';
 import { closesAt, closing, deadlineFor } from './begin.ts';
@@ -20,29 +21,40 @@ const surging = (message: string, writes: NonNullable<MachineDecision['writes']>
 
 const hasReadyNode = ({ node }: MachineSnapshot): boolean => node !== undefined && isReady(node);
 
-/** Seconds that the operator's clock may be ahead of the API server's, which says when a machine was created. */
+/** Seconds that the operator's clock may be ahead of the clocks that say when a machine was created, and since when a node is not Ready. */
 const clockTolerance = 30;
 
 /**
- * Machines that were there before the work began and have failed by themselves: their sets do not replace them, and they are not what the work waits for.
- * One that was made since and has failed is, and so is one about which the clocks leave that open.
+ * A machine that had failed, or whose node was not Ready, before the work began: whether somebody replaces it is another matter, and the work does not wait for it.
+ * It does wait for one that was made since, and where the clocks leave it open.
  */
-const failedBefore = ({ failed }: ReplacementSet, { history: { startedAt } }: MachineRequest): number =>
-  failed.filter(({ createdAt }) => startedAt !== undefined && isBefore(secondsAfter(createdAt, clockTolerance), startedAt)).length;
+const isUnreadyBefore = ({ machine, since }: UnreadyMachine, { history: { startedAt } }: MachineRequest): boolean => {
+  const isEarlier = (moment: Temporal.Instant | undefined): boolean =>
+    moment !== undefined && startedAt !== undefined && isBefore(secondsAfter(moment, clockTolerance), startedAt);
+  return isEarlier(machine.createdAt) && (machine.phase === 'Failed' || isEarlier(since));
+};
 
-const isComplete = (replacement: ReplacementSet, request: MachineRequest): boolean =>
-  replacement.ready + failedBefore(replacement, request) >= replacement.set.replicas;
+const isComplete = ({ set, ready, unready }: ReplacementSet, request: MachineRequest): boolean =>
+  ready + unready.filter(one => isUnreadyBefore(one, request)).length >= set.replicas;
 
-const readyText = (replacement: ReplacementSet, request: MachineRequest): string => {
-  const { set, ready } = replacement;
-  const failed = failedBefore(replacement, request);
-  const besides = failed === 0 ? '' : `; ${failed} failed before`;
-  return `${set.kind} ${set.name} has ${ready} of ${set.replicas} machines with a node that is Ready${besides}`;
+const readyText = ({ set, ready, unready }: ReplacementSet, request: MachineRequest): string => {
+  const named = (before: boolean): string =>
+    fewOf(
+      unready
+        .filter(one => isUnreadyBefore(one, request) === before)
+        .map(({ machine }) => machine.name)
+        .toSorted(),
+      3,
+    );
+  const [others, before] = [named(false), named(true)];
+  const awaited = others === '' ? '' : `; not Ready: ${others}`;
+  const besides = before === '' ? '' : `; not Ready before, and not waited for: ${before}`;
+  return `${set.kind} ${set.name} has ${ready} of ${set.replicas} machines with a node that is Ready${awaited}${besides}`;
 };
 
 /** The same, whatever the machine itself is like that is to be replaced: its cloud may have stopped it already. */
 const isCompleteBeside = (machine: Machine, replacement: ReplacementSet, snapshot: MachineSnapshot): boolean => {
-  const others = { ...replacement, failed: replacement.failed.filter(({ uid }) => uid !== machine.uid) };
+  const others = { ...replacement, unready: replacement.unready.filter(one => one.machine.uid !== machine.uid) };
   const own = hasReadyNode(snapshot) ? 0 : 1;
   return isComplete({ ...others, ready: replacement.ready + own }, snapshot.request);
 };
