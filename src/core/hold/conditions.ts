@@ -1,6 +1,6 @@
 import type { JsonObject } from '../json.ts';
 import { timeText } from '../time.ts';
-import { conditionOf, type Node } from './node.ts';
+import { conditionOf, type Node, transitionTimeOf } from './node.ts';
 
 /** The conditions of KEP-5683 that a maintenance speaks for. */
 const lifecycleConditions = ['DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress'] as const;
@@ -41,7 +41,7 @@ export const conditionsPatch = (node: Node, wanted: WantedConditions, now: Tempo
       continue;
     }
     if (stored?.status === want.status && stored.reason === want.reason && stored.message === want.message) continue;
-    const kept = stored?.status === want.status ? stored.lastTransitionTime : undefined;
+    const kept = stored?.status === want.status ? transitionTimeOf(stored) : undefined;
     conditions.push({ type, ...want, lastHeartbeatTime: timeText(now), lastTransitionTime: timeText(kept ?? now) });
   }
   return conditions.length === 0 ? undefined : { status: { conditions } };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at } from '../testing/make.ts';
-import { beforeAnnotation, conditionOf, readNode } from './node.ts';
+import { beforeAnnotation, conditionOf, readNode, transitionTimeOf } from './node.ts';
 
 const metadata = { name: 'n1', uid: 'u', resourceVersion: '7' };
 
@@ -52,6 +52,7 @@ test('what it says is kept; of its annotations those that are short, and the rec
   });
   assert.deepEqual(Object.keys(node.annotations), ['short']);
   assert.deepEqual(conditionOf(node, 'Other'), { type: 'Other', status: 'False', reason: 'r', message: 'm' });
-  assert.equal(conditionOf(node, 'Ready')?.lastTransitionTime?.toString(), at(0).toString());
+  assert.equal(transitionTimeOf(conditionOf(node, 'Ready')!)?.toString(), at(0).toString());
+  assert.equal(transitionTimeOf(conditionOf(node, 'Other')!), undefined);
   assert.equal(conditionOf(node, 'Missing'), undefined);
 });

@@ -73,10 +73,10 @@ describe('what of a node matters', () => {
   });
 
   test('heartbeats and versions do not matter, what is decided by does', () => {
-    const node = makeNode({ conditions: [{ ...word, lastTransitionTime: at(0) }] });
+    const node = makeNode({ conditions: [{ ...word, lastTransitionTime: '2026-11-21T08:00:00Z' }] });
     assert.equal(
       fingerprint(node),
-      fingerprint({ ...node, resourceVersion: '6', conditions: [{ ...word, message: 'seen', lastTransitionTime: at(9) }] }),
+      fingerprint({ ...node, resourceVersion: '6', conditions: [{ ...word, message: 'seen', lastTransitionTime: '2026-11-21T08:00:09Z' }] }),
     );
     const changes = [
       { unschedulable: true },

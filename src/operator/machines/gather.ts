@@ -1,4 +1,4 @@
-import { conditionOf, isReady } from '../../core/hold/node.ts';
+import { conditionOf, isReady, transitionTimeOf } from '../../core/hold/node.ts';
 import { sameJson } from '../../core/json.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { isPending } from '../../core/machine/event.ts';
@@ -47,7 +47,8 @@ const isServing = (machine: Machine, { nodes }: ClusterCache): boolean => {
 
 const unreadyOf = (machine: Machine, { nodes }: ClusterCache): UnreadyMachine => {
   const node = machine.nodeName === undefined ? undefined : nodes.get(machine.nodeName);
-  const since = node && conditionOf(node, 'Ready')?.lastTransitionTime;
+  const ready = node && conditionOf(node, 'Ready');
+  const since = ready && transitionTimeOf(ready);
   return { machine, ...(since && { since }) };
 };
 

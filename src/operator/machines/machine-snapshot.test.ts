@@ -7,6 +7,7 @@ import type { MachineRequest } from '../../core/machine/request.ts';
 import type { EventSource, Notice } from '../../core/machine/source.ts';
 import { at, makeNode } from '../../core/testing/make.ts';
 import { isReady, makeChild, makeEvent, makeMachine, makeMachineRequest, makeNotice, makeSet } from '../../core/testing/make-machine.ts';
+import { timeText } from '../../core/time.ts';
 import { Cache } from '../cache/cache.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { machineOf, snapshotOf } from './gather.ts';
@@ -91,7 +92,7 @@ describe('what replaces a machine', () => {
 
   test('its members, those that are Ready, and since when the others are not', () => {
     const node = (name: string, status: string) =>
-      makeNode({ key: name, name, conditions: [{ ...isReady, status, lastTransitionTime: at(-500) }] });
+      makeNode({ key: name, name, conditions: [{ ...isReady, status, lastTransitionTime: timeText(at(-500)) }] });
     const machines = [
       member('m1'),
       member('down', { nodeName: 'n2' }),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, makeBudget, makeNode, makePod } from '../../testing/make.ts';
+import { timeText } from '../../time.ts';
 import { budgetBlockerInfo, terminatingBlockerInfo } from './blocker.ts';
 import { blamedOnNode, deadNodeOf } from './dead-node.ts';
 
@@ -11,7 +12,7 @@ const ready = (status: string, over = {}) => ({
   message: 'Kubelet stopped posting node status.',
   ...over,
 });
-const silent = makeNode({ name: 'n1', conditions: [ready('Unknown', { lastTransitionTime: at(-60) })] });
+const silent = makeNode({ name: 'n1', conditions: [ready('Unknown', { lastTransitionTime: timeText(at(-60)) })] });
 const unready = makeNode({ name: 'n1', conditions: [ready('False', { reason: 'KubeletNotReady', message: 'container runtime is down' })] });
 const why = 'node n1 is not Ready since 2026-11-21T07:59:00Z (NodeStatusUnknown: Kubelet stopped posting node status.)';
 const remedy =

@@ -1,6 +1,7 @@
-import { conditionOf, type Node } from '../../hold/node.ts';
+import { conditionOf, type Node, transitionTimeOf } from '../../hold/node.ts';
 import { isTerminating, type Pod } from '../../pod/pod.ts';
 import { shortened } from '../../text.ts';
+import { timeText } from '../../time.ts';
 import type { BlockerInfo } from './blocker.ts';
 
 /** Kubernetes' own taint: it deletes the pods of a node whose machine is off (KEP-2268, non-graceful node shutdown). */
@@ -20,13 +21,14 @@ export type DeadNode = {
 export const deadNodeOf = (node: Node): DeadNode | undefined => {
   const ready = conditionOf(node, 'Ready');
   if (ready === undefined || ready.status === 'True') return undefined;
-  const { reason, message, lastTransitionTime } = ready;
-  const since = lastTransitionTime === undefined ? '' : ` since ${lastTransitionTime.toString({ smallestUnit: 'second' })}`;
+  const { reason, message } = ready;
+  const since = transitionTimeOf(ready);
+  const sinceText = since === undefined ? '' : ` since ${timeText(since)}`;
   const words = [reason, message].filter(word => word !== '').join(': ');
   return {
     name: node.name,
     silent: ready.status === 'Unknown',
-    why: shortened(`node ${node.name} is not Ready${since}${words === '' ? '' : ` (${words})`}`),
+    why: shortened(`node ${node.name} is not Ready${sinceText}${words === '' ? '' : ` (${words})`}`),
     outOfService: node.taints.some(({ key }) => key === outOfService),
   };
 };
