@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { createServer as createSecureServer } from 'node:https';
+import { createSecureServer, type Http2SecureServer } from 'node:http2';
+import type { Socket } from 'node:net';
 import { parse as parseYaml } from 'yaml';
 import { askedBy, type RequestAttributes, type User } from './access/asked.ts';
 import { authorize } from './access/authorize.ts';
@@ -41,10 +42,13 @@ export const administrator: User = { name: 'admin', groups: ['system:masters', '
 
 export type Serving = { readonly url: string; close(): Promise<void> };
 
+/** As kube-apiserver has it. */
+const maxConcurrentStreams = 100;
+
 /** Longer than clients keep a connection that has nothing to do (client-go: 90 s): else a request may meet the end of the connection that it is sent over. */
 const idleMs = 100_000;
 
-/** Serves a cluster's API on 127.0.0.1 over HTTP/1.1, to whoever has one of the tokens. */
+/** Serves a cluster's API on 127.0.0.1 to whoever has one of the tokens: over HTTP/1.1, and with TLS over HTTP/2 too, as kube-apiserver does. */
 export const serve = async (cluster: EmbeddedCluster, options: ServeOptions): Promise<Serving> => {
   const users = new Map(Object.entries(options.tokens).map(([token, user]) => [digest(token), user]));
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
@@ -54,20 +58,38 @@ export const serve = async (cluster: EmbeddedCluster, options: ServeOptions): Pr
     );
   };
   const { tls } = options;
-  const server = tls === undefined ? createServer(listener) : createSecureServer({ cert: tls.certificate, key: tls.key }, listener);
-  server.keepAliveTimeout = idleMs;
+  const server =
+    tls === undefined
+      ? createServer({ keepAliveTimeout: idleMs }, listener)
+      : createSecureServer(
+          {
+            cert: tls.certificate,
+            key: tls.key,
+            allowHTTP1: true,
+            noDelay: true,
+            http1Options: { keepAliveTimeout: idleMs },
+            settings: { maxConcurrentStreams },
+          },
+          // Node gives streams of HTTP/2 the face of HTTP/1.1 (its compatibility API); only its types are others.
+          listener as unknown as Parameters<typeof createSecureServer>[1],
+        );
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   const port = await listening(server, options.port ?? 0);
   return {
     url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
     close: () =>
       new Promise(resolve => {
         server.close(() => resolve());
-        server.closeAllConnections();
+        for (const socket of sockets) socket.destroy();
       }),
   };
 };
 
-const listening = (server: HttpServer, port: number): Promise<number> =>
+const listening = (server: HttpServer | Http2SecureServer, port: number): Promise<number> =>
   new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', () => {

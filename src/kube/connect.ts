@@ -72,6 +72,8 @@ export const connect = async (options: ConnectOptions): Promise<Connection> => {
     userAgent: options.userAgent,
     clock,
     proxyEnv: proxyFor(target.server, target.proxyUrl, options.env),
+    // As client-go does, k8s.io/apimachinery/pkg/util/net.
+    http2: (options.env['DISABLE_HTTP2'] ?? '') === '',
     onResponse: options.onResponse,
   });
   const watcher = reflectorWatcher({ api: transport, clock, log, random, onDefect: options.onDefect });

@@ -1,99 +1,109 @@
 import type { AgentOptions, Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
-import { createSecureContext, type SecureContext } from 'node:tls';
+import { Http2Sessions } from './http2-sessions.ts';
 import { http } from './node-http.ts';
-
-/** What TLS needs. The same object for as long as nothing of it changes: a new one means new connections. */
-export type TlsMaterial = {
-  readonly ca?: string | readonly string[];
-  readonly cert?: string;
-  readonly key?: string;
-  readonly servername?: string;
-  readonly rejectUnauthorized?: boolean;
-};
+import { TlsContext, type TlsMaterial } from './tls.ts';
 
 /** Proxies in the way environment variables name them (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`). */
 export type ProxyEnv = Readonly<Record<string, string | undefined>>;
 
-type Pair = { readonly tls: TlsMaterial; readonly calls: HttpAgent; readonly streams: HttpAgent };
+type Pools = {
+  readonly tls: TlsMaterial;
+  readonly calls: HttpAgent;
+  readonly streams: HttpAgent;
+  /** Tried first for streams. Missing: HTTP/2 is not to be used. */
+  readonly http2?: Http2Sessions;
+};
 
-/** Keeps the connections: one pool for calls, one for watches, and new pools only when the TLS material has changed. */
+export type ConnectionPoolsOptions = {
+  readonly server: URL;
+  /** Connections for calls at one time. */
+  readonly places: number;
+  readonly proxyEnv?: ProxyEnv | undefined;
+  /** Whether watches share HTTP/2 connections where the server speaks it. Never through a proxy. */
+  readonly http2: boolean;
+};
+
+/** Keeps the connections: one pool for calls, others for watches, and new pools only when the TLS material has changed. */
 export class ConnectionPools {
-  readonly #secure: boolean;
-  readonly #places: number;
-  readonly #proxyEnv: ProxyEnv | undefined;
-  #current: Pair | undefined;
-  #retired: Pair[] = [];
+  readonly #options: ConnectionPoolsOptions;
+  #current: Pools | undefined;
+  #retired: Pools[] = [];
 
-  constructor(server: URL, places: number, proxyEnv: ProxyEnv | undefined) {
-    this.#secure = server.protocol === 'https:';
-    this.#places = places;
-    this.#proxyEnv = proxyEnv;
+  constructor(options: ConnectionPoolsOptions) {
+    this.#options = options;
   }
 
   /** The pools for this TLS material. Work on connections with the former material goes on to its end. */
-  for(tls: TlsMaterial): Pair {
+  for(tls: TlsMaterial): Pools {
     if (this.#current?.tls === tls) return this.#current;
     if (this.#current !== undefined) this.#retire(this.#current);
-    this.#current = { tls, calls: this.#agent(tls, this.#places), streams: this.#agent(tls, Number.POSITIVE_INFINITY) };
+    this.#current = this.#open(tls);
     return this.#current;
   }
 
-  /** Closes the connections that nobody uses at the moment, because they are suspected to be dead. */
+  /** Closes the connections that nobody uses at the moment, because they are suspected to be dead; shared ones get no more streams. */
   dropIdle(): void {
     if (this.#current === undefined) return;
     closeIdle(this.#current.calls);
     closeIdle(this.#current.streams);
+    this.#current.http2?.retire();
   }
 
   /** Cuts every connection. */
   close(): void {
-    const pairs = this.#current === undefined ? this.#retired : [...this.#retired, this.#current];
-    for (const { calls, streams } of pairs) {
+    const all = this.#current === undefined ? this.#retired : [...this.#retired, this.#current];
+    for (const { calls, streams, http2 } of all) {
       calls.destroy();
       streams.destroy();
+      http2?.close();
     }
   }
 
-  #retire(pair: Pair): void {
-    for (const agent of [pair.calls, pair.streams]) {
+  #retire(pools: Pools): void {
+    for (const agent of [pools.calls, pools.streams]) {
       closeIdle(agent);
       agent.maxFreeSockets = 0;
     }
-    this.#retired = [...this.#retired.filter(isInUse), pair];
+    pools.http2?.retire();
+    this.#retired = [...this.#retired.filter(isInUse), pools];
   }
 
-  #agent(tls: TlsMaterial, maxSockets: number): HttpAgent {
-    const options: AgentOptions = {
-      keepAlive: true,
-      maxSockets,
-      maxFreeSockets: this.#places,
-      ...(this.#proxyEnv === undefined ? {} : { proxyEnv: { ...this.#proxyEnv } }),
+  #open(tls: TlsMaterial): Pools {
+    const { server, places, proxyEnv, http2 } = this.#options;
+    const context = new TlsContext(tls);
+    const isSecure = server.protocol === 'https:';
+    const agent = (maxSockets: number): HttpAgent => {
+      const options = { keepAlive: true, maxSockets, maxFreeSockets: places, ...(proxyEnv !== undefined && { proxyEnv: { ...proxyEnv } }) };
+      return isSecure ? new OneContextAgent(options, context) : new http.Agent(options);
     };
-    return this.#secure ? new OneContextAgent(options, tls) : new http.Agent(options);
+    const isShared = http2 && isSecure && proxyEnv === undefined;
+    return {
+      tls,
+      calls: agent(places),
+      streams: agent(Number.POSITIVE_INFINITY),
+      ...(isShared && { http2: new Http2Sessions(server, context) }),
+    };
   }
 }
 
-/** All connections share what OpenSSL makes of the certificates: one for each of 200 watches took 5 MiB. */
 class OneContextAgent extends HttpsAgent {
-  readonly #material: TlsMaterial;
-  #context: SecureContext | undefined;
+  readonly #tls: TlsContext;
 
-  constructor(options: AgentOptions, { servername, rejectUnauthorized, ...material }: TlsMaterial) {
-    super({ ...options, ...(servername !== undefined && { servername }), ...(rejectUnauthorized !== undefined && { rejectUnauthorized }) });
-    this.#material = material;
+  constructor(options: AgentOptions, tls: TlsContext) {
+    super({ ...options, ...tls.options });
+    this.#tls = tls;
   }
 
   /** Throws, as without it, when OpenSSL refuses the material. */
   override createConnection(options: RequestOptions, callback?: (error: Error | null, stream: Duplex) => void): Duplex | null | undefined {
-    const { ca, ...own } = this.#material;
-    this.#context ??= createSecureContext({ ...own, ...(ca !== undefined && { ca: [ca].flat() }) });
-    return super.createConnection({ ...options, secureContext: this.#context } as RequestOptions, callback);
+    return super.createConnection({ ...options, secureContext: this.#tls.context } as RequestOptions, callback);
   }
 }
 
-const isInUse = ({ calls, streams }: Pair): boolean =>
+const isInUse = ({ calls, streams, http2 }: Pools): boolean =>
+  http2?.isInUse === true ||
   [calls, streams].some(agent => Object.keys(agent.sockets).length > 0 || Object.keys(agent.requests).length > 0);
 
 const closeIdle = (agent: HttpAgent): void => {

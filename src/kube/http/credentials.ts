@@ -1,5 +1,5 @@
-import type { TlsMaterial } from './connection-pools.ts';
 import type { RequestHeaders } from './exchange.ts';
+import type { TlsMaterial } from './tls.ts';
 
 /** What one request needs to be let in. The same object for as long as nothing changes. */
 export type RequestAuth = { readonly headers: RequestHeaders; readonly tls: TlsMaterial };

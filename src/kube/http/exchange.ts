@@ -1,6 +1,7 @@
-import type { Agent as HttpAgent, IncomingMessage } from 'node:http';
+import type { Agent as HttpAgent, IncomingHttpHeaders } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import { http } from './node-http.ts';
 
@@ -18,9 +19,12 @@ export type Wire = {
   readonly body: string | undefined;
 };
 
+/** The head of an answer, and the stream that its body comes on. */
+export type IncomingResponse = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Readable };
+
 /** What became of a request. */
 export type Sent =
-  | { readonly kind: 'answered'; readonly response: IncomingMessage }
+  | { readonly kind: 'answered'; readonly response: IncomingResponse }
   | {
       readonly kind: 'failed';
       readonly error: unknown;
@@ -47,7 +51,10 @@ export const send = (wire: Wire, signal: AbortSignal): Promise<Sent> =>
       signal.addEventListener('abort', abort);
       request.once('close', () => signal.removeEventListener('abort', abort));
       request.once('socket', socket => trace.follow(socket, request.reusedSocket));
-      request.once('response', response => resolve({ kind: 'answered', response }));
+      request.once('response', body => {
+        const { statusCode: status = 0, headers } = body;
+        resolve({ kind: 'answered', response: { status, headers, body } });
+      });
       // Stays for good: an error after the answer's head shows in the body, and must not be an unhandled one here.
       request.on('error', fail);
       request.end(wire.body);
@@ -72,7 +79,7 @@ const open = (wire: Wire) => {
 };
 
 /** Nobody speaks for so long: the kernel asks whether the other side is still there (libuv then asks ten times, a second apart). */
-const keepAliveProbeMs = 30_000;
+export const keepAliveProbeMs = 30_000;
 
 /** Follows what of a request has been handed to the network. */
 class SocketTrace {
@@ -111,7 +118,7 @@ const isOpening = (socket: Socket): boolean =>
   (socket instanceof TLSSocket && (socket as TLSSocket & { readonly secureConnecting?: boolean }).secureConnecting === true);
 
 /** The whole body as text. Rejects when the connection breaks before its end. Keeps no piece of it: who reads the text may do so for long. */
-export const readText = (response: IncomingMessage): Promise<string> =>
+export const readText = (response: Readable): Promise<string> =>
   new Promise((resolve, reject) => {
     const broken = (): void => reject(new Error('the connection was closed within the answer'));
     if (response.destroyed) return broken();

@@ -1,10 +1,10 @@
-import type { IncomingMessage } from 'node:http';
 import type { ApiCall, ApiResponse } from '../../operator/ports.ts';
 import { type Deadline, orAborted } from '../../support/deadline.ts';
 import { ConnectionError, type FailureReason, reasonOf } from './connection-error.ts';
 import type { ConnectionPools } from './connection-pools.ts';
 import type { Credentials, RequestAuth } from './credentials.ts';
-import { readText, type Sent, send, type Wire } from './exchange.ts';
+import { type IncomingResponse, readText, type Sent, send, type Wire } from './exchange.ts';
+import { sendAsStream } from './http2-exchange.ts';
 import { requestBody, requestHeaders, requestPath, responseBody, responseHeaders } from './request.ts';
 
 /** One call on its way. */
@@ -37,27 +37,27 @@ export class RoundTripper {
   }
 
   /** The head of the answer. After 401 the credentials are renewed, and the call made again if that gave other ones. */
-  async fetch(pendingCall: PendingCall): Promise<IncomingMessage> {
+  async fetch(pendingCall: PendingCall): Promise<IncomingResponse> {
     const auth = await this.#auth(pendingCall);
     const first = await this.#carry(pendingCall, auth);
-    if (first.statusCode !== 401) return first;
+    if (first.status !== 401) return first;
     this.#options.credentials.renew(auth);
     const renewed = await this.#auth(pendingCall).catch(error => {
-      first.resume();
+      first.body.resume();
       throw error;
     });
     if (renewed === auth) return first;
     // Nobody reads the refusal, but its connection is only free again when it has been read.
-    first.resume();
+    first.body.resume();
     return this.#carry(pendingCall, renewed);
   }
 
   /** The whole answer. */
-  async read(pendingCall: PendingCall, response: IncomingMessage): Promise<ApiResponse> {
+  async read(pendingCall: PendingCall, response: IncomingResponse): Promise<ApiResponse> {
     try {
-      const text = await readText(response);
+      const text = await readText(response.body);
       const body = responseBody(text, response.headers['content-type']);
-      return { status: response.statusCode ?? 0, headers: responseHeaders(response.headers), body };
+      return { status: response.status, headers: responseHeaders(response.headers), body };
     } catch (error) {
       if (error instanceof SyntaxError) throw this.#error(pendingCall, 'garbled', true, error);
       throw this.failure(pendingCall, error, { established: true, sent: true });
@@ -84,19 +84,31 @@ export class RoundTripper {
     }
   }
 
-  async #carry(pendingCall: PendingCall, auth: RequestAuth): Promise<IncomingMessage> {
+  async #carry(pendingCall: PendingCall, auth: RequestAuth): Promise<IncomingResponse> {
     const { connectionPools, credentials } = this.#options;
     const wire = this.#wire(pendingCall, auth);
-    let sent = await send(wire, pendingCall.deadline.signal);
+    let sent = await this.#send(pendingCall, auth, wire);
     if (sent.kind === 'failed' && mayGoAgain(pendingCall, sent)) {
       connectionPools.dropIdle();
-      sent = await send(wire, pendingCall.deadline.signal);
+      sent = await this.#send(pendingCall, auth, wire);
     }
     if (sent.kind === 'answered') return sent.response;
     const failure = this.failure(pendingCall, sent.error, sent);
     // Certificates that are not accepted may have been replaced in the meantime.
     if (failure instanceof ConnectionError && failure.reason === 'tls') credentials.renew(auth);
     throw failure;
+  }
+
+  /** Streams share connections where the server speaks HTTP/2. */
+  async #send({ pool, deadline: { signal } }: PendingCall, auth: RequestAuth, wire: Wire): Promise<Sent> {
+    const { http2 } = this.#options.connectionPools.for(auth.tls);
+    if (pool === 'calls' || http2 === undefined) return send(wire, signal);
+    try {
+      const room = await http2.take(signal);
+      return room === undefined ? send(wire, signal) : sendAsStream(wire, room, signal);
+    } catch (error) {
+      return { kind: 'failed', error, established: false, sent: false, reused: false };
+    }
   }
 
   #wire({ call, pool }: PendingCall, auth: RequestAuth): Wire {

@@ -29,6 +29,8 @@ export type TransportOptions = {
   readonly userAgent: string;
   readonly clock: Clock;
   readonly proxyEnv?: ProxyEnv | undefined;
+  /** Whether watches share HTTP/2 connections with a server that speaks it; true when left out. */
+  readonly http2?: boolean;
   /** Calls on the wire at one time; 32 when left out. Watches are not counted. */
   readonly places?: number;
   /** Told of every finished call. Must not throw. */
@@ -55,7 +57,7 @@ export interface Streams {
 const defaultTimeoutMs = 30_000;
 
 /**
- * Speaks HTTP/1.1 to one API server over connections that stay open.
+ * Speaks to one API server over connections that stay open: HTTP/1.1 for calls, for watches HTTP/2 where the server has it.
  *
  * - What only reads is asked again, once, when a kept connection was closed under it; a change only when nothing of it was sent.
  * - After 401 the credentials are renewed and the call is made once more, if that gave other ones.
@@ -73,7 +75,7 @@ export class Transport implements Api, Streams {
     const { places = 32, credentials, userAgent } = options;
     const server = new URL(options.server);
     this.#flowControl = new FlowControl(options.clock, places);
-    this.#connectionPools = new ConnectionPools(server, places, options.proxyEnv);
+    this.#connectionPools = new ConnectionPools({ server, places, proxyEnv: options.proxyEnv, http2: options.http2 ?? true });
     this.#roundTripper = new RoundTripper({
       server,
       connectionPools: this.#connectionPools,
@@ -126,10 +128,10 @@ export class Transport implements Api, Streams {
 
   async #open(pendingCall: PendingCall): Promise<StreamResponse> {
     const incoming = await this.#roundTripper.fetch(pendingCall);
-    if (incoming.statusCode === 200) {
+    if (incoming.status === 200) {
       pendingCall.deadline.lift();
-      incoming.once('close', () => pendingCall.deadline[Symbol.dispose]());
-      return { kind: 'open', chunks: incoming };
+      incoming.body.once('close', () => pendingCall.deadline[Symbol.dispose]());
+      return { kind: 'open', chunks: incoming.body };
     }
     const response = await this.#roundTripper.read(pendingCall, incoming);
     pendingCall.deadline[Symbol.dispose]();

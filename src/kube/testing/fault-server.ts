@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createSecureServer as createHttp2Server, type Http2SecureServer, type ServerHttp2Session, type Settings } from 'node:http2';
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 
@@ -16,27 +17,43 @@ export type SeenRequest = {
 /** Answers a request, well or badly. */
 export type FaultResponder = (request: SeenRequest, incoming: ServerResponse) => void | Promise<void>;
 
+/** With `http2` it speaks that too, with these settings, to whoever asks for it. */
+export type FaultServerTls = ServerOptions & { readonly http2?: Settings };
+
 /** An API server that does as a test tells it, misbehaviour included, on 127.0.0.1. */
 export class FaultServer implements AsyncDisposable {
-  readonly #server: Server;
+  readonly #server: Server | Http2SecureServer;
   readonly #secure: boolean;
   readonly #sockets = new Map<Socket, number>();
+  /** Below TLS. */
+  readonly #plain = new Set<Socket>();
+  /** By the client's port: streams of HTTP/2 show no socket, but that. */
+  readonly #connections = new Map<number | undefined, number>();
+  /** HTTP/2 connections that are open now. */
+  readonly sessions = new Set<ServerHttp2Session>();
   readonly requests: SeenRequest[] = [];
   /** How many connections there have been. */
   connections = 0;
   response: FaultResponder;
 
-  private constructor(response: FaultResponder, tls: ServerOptions | undefined) {
+  private constructor(response: FaultResponder, tls: FaultServerTls | undefined) {
     this.response = response;
     this.#secure = tls !== undefined;
     const listener = (request: IncomingMessage, incoming: ServerResponse): void => void this.#handle(request, incoming);
-    this.#server = tls === undefined ? createServer(listener) : createSecureServer(tls, listener);
-    this.#server.keepAliveTimeout = 60_000;
+    this.#server = serverOf(tls, listener);
+    this.#server.on('session', (session: ServerHttp2Session) => {
+      this.sessions.add(session);
+      session.once('close', () => this.sessions.delete(session));
+    });
+    this.#server.on('connection', (socket: Socket) => {
+      this.#plain.add(socket);
+      socket.once('close', () => this.#plain.delete(socket));
+    });
     this.#server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => this.#welcome(socket));
     this.#server.on('tlsClientError', () => {});
   }
 
-  static async start(response: FaultResponder, tls?: ServerOptions): Promise<FaultServer> {
+  static async start(response: FaultResponder, tls?: FaultServerTls): Promise<FaultServer> {
     const server = new FaultServer(response, tls);
     await new Promise<void>(resolve => server.#server.listen(0, '127.0.0.1', resolve));
     return server;
@@ -57,7 +74,7 @@ export class FaultServer implements AsyncDisposable {
 
   /** Cuts all connections with a reset. */
   resetAll(): void {
-    for (const socket of this.#sockets.keys()) socket.resetAndDestroy();
+    for (const socket of this.#plain) socket.resetAndDestroy();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -68,6 +85,7 @@ export class FaultServer implements AsyncDisposable {
   #welcome(socket: Socket): void {
     this.connections += 1;
     this.#sockets.set(socket, this.connections);
+    this.#connections.set(socket.remotePort, this.connections);
     socket.on('error', () => {});
     socket.once('close', () => this.#sockets.delete(socket));
   }
@@ -83,12 +101,26 @@ export class FaultServer implements AsyncDisposable {
       query: searchParams,
       headers: request.headers,
       body,
-      connection: this.#sockets.get(request.socket) ?? 0,
+      connection: this.#connections.get(request.socket.remotePort) ?? 0,
     };
     this.requests.push(seen);
     await this.response(seen, incoming);
   }
 }
+
+const keepAliveTimeout = 60_000;
+
+const serverOf = (
+  tls: FaultServerTls | undefined,
+  listener: (request: IncomingMessage, incoming: ServerResponse) => void,
+): Server | Http2SecureServer => {
+  if (tls === undefined) return createServer({ keepAliveTimeout }, listener);
+  const { http2: settings, ...rest } = tls;
+  if (settings === undefined) return createSecureServer({ ...rest, keepAliveTimeout }, listener);
+  const options = { ...rest, allowHTTP1: true, http1Options: { keepAliveTimeout }, settings };
+  // Its requests and answers have the face of HTTP/1.1 (Node's compatibility API), but other types.
+  return createHttp2Server(options, listener as unknown as Parameters<typeof createHttp2Server>[1]);
+};
 
 /** Answers with JSON. */
 export const json = (incoming: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void => {

@@ -76,7 +76,11 @@ describe('what of a node matters', () => {
     const node = makeNode({ conditions: [{ ...word, lastTransitionTime: '2026-11-21T08:00:00Z' }] });
     assert.equal(
       fingerprint(node),
-      fingerprint({ ...node, resourceVersion: '6', conditions: [{ ...word, message: 'seen', lastTransitionTime: '2026-11-21T08:00:09Z' }] }),
+      fingerprint({
+        ...node,
+        resourceVersion: '6',
+        conditions: [{ ...word, message: 'seen', lastTransitionTime: '2026-11-21T08:00:09Z' }],
+      }),
     );
     const changes = [
       { unschedulable: true },

@@ -11,6 +11,7 @@ import type { KindAdapter } from '../../core/request/request.ts';
 import { earliest, secondsAfter } from '../../core/time.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { Defects } from '../defects.ts';
+import { DutyCycle } from '../duty-cycle.ts';
 import type { MachineCache } from '../machines/machine-cache.ts';
 import type { Change, Monitoring, Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
@@ -69,6 +70,7 @@ export class PlanReconciler {
   readonly #inputs: SnapshotInputs;
   /** By uid: compiled once a generation, whatever becomes of the status. */
   readonly #expressions = new Map<string, { readonly generation: number; readonly expressions: PlanExpressions }>();
+  readonly #dutyCycle: DutyCycle;
   readonly #pace = new StatusPace();
   readonly #decisions: DecisionWriter;
   readonly #gateObjects: GateObjects;
@@ -78,6 +80,7 @@ export class PlanReconciler {
   constructor(options: PlanReconcilerOptions) {
     const { cache, clock, ownNode, machines } = options;
     this.#options = options;
+    this.#dutyCycle = new DutyCycle(clock);
     this.plans = new PlanCache(options, {
       plan: change => this.#planChanged(change),
       anything: () => this.everything(),
@@ -105,13 +108,18 @@ export class PlanReconciler {
       stored: () => this.everything(),
       again: (name, at) => this.#queue.addAt(name, at),
     });
-    this.#queue = new WorkQueue({
-      clock,
-      defects: new Defects(options),
+    this.#queue = this.#newQueue();
+  }
+
+  #newQueue(): WorkQueue {
+    return new WorkQueue({
+      clock: this.#options.clock,
+      defects: new Defects(this.#options),
       controller: 'MaintenancePlan',
       work: name => this.#pass(name),
       rank: name => this.plans.plans.get(name)?.createdAt.epochMilliseconds ?? 0,
       atOnce,
+      soon: begin => this.#dutyCycle.soon(begin),
       broken: (name, message) => this.#broken(name, message),
     });
   }
@@ -230,9 +238,9 @@ export class PlanReconciler {
     const now = clock.now();
     const expressions = this.#expressionsOf(stored);
     const problem = this.#problemOf(stored, expressions);
-    const snapshot = takePlanSnapshot(stored, this.#inputs, now);
     const plan = problem === undefined ? stored : { ...stored, problem };
-    const decision = this.#decisions.withTrouble(plan.name, decidePlan({ ...snapshot, plan }, now));
+    const decided = this.#dutyCycle.measured(() => decidePlan({ ...takePlanSnapshot(stored, this.#inputs, now), plan }, now));
+    const decision = this.#decisions.withTrouble(plan.name, decided);
     this.#queue.clearAppointment(plan.name);
     const again = earliest([decision.again, expressions.pool.restsUntil, expressions.readsNow ? secondsAfter(now, nowAgain) : undefined]);
     if (again !== undefined) this.#queue.addAt(plan.name, again);

@@ -1,0 +1,46 @@
+import type { ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2';
+import type { Sent, Wire } from './exchange.ts';
+import type { StreamRoom } from './http2-sessions.ts';
+
+/** RFC 9113 7: the stream is no longer needed. */
+const cancel = 8;
+
+/** The same as `send` in `exchange.ts`, as a stream of an HTTP/2 connection that others share. For requests without a body. */
+export const sendAsStream = ({ method, path, headers }: Wire, room: StreamRoom, signal: AbortSignal): Promise<Sent> =>
+  new Promise(resolve => {
+    const { session, reused, giveBack } = room;
+    const fail = (error: unknown, sent: boolean): void => resolve({ kind: 'failed', error, established: true, sent, reused });
+    if (signal.aborted) {
+      giveBack();
+      return fail(signal.reason, false);
+    }
+    let stream: ClientHttp2Stream;
+    try {
+      stream = session.request(
+        { ...(headers as Record<string, string | string[]>), ':method': method, ':path': path },
+        { endStream: true },
+      );
+    } catch (error) {
+      // The connection was closed at this moment, or a header cannot be sent.
+      giveBack();
+      return fail(error, false);
+    }
+    const abort = (): void => {
+      stream.close(cancel);
+      stream.destroy(signal.reason instanceof Error ? signal.reason : new Error('aborted'));
+    };
+    signal.addEventListener('abort', abort);
+    // Both sides have ended it: the server counts it no more.
+    stream.once('end', giveBack);
+    stream.once('close', () => {
+      signal.removeEventListener('abort', abort);
+      giveBack();
+      fail(new Error('the stream was closed before its answer'), true);
+    });
+    stream.once('response', (answer: IncomingHttpHeaders & IncomingHttpStatusHeader) => {
+      const { ':status': status = 0, ...rest } = answer;
+      resolve({ kind: 'answered', response: { status, headers: rest, body: stream } });
+    });
+    // Stays for good, as in `send`.
+    stream.on('error', error => fail(error, true));
+  });
