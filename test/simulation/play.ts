@@ -34,6 +34,9 @@ const stepMs = 5000;
 /** So long at most until everything has come to its end once nothing goes wrong any more: the longest pauses are five minutes. */
 const patienceMs = 90 * minuteMs;
 
+/** More for each node where pods have responders: one that says nothing is passed over after twenty minutes, and limits may have the nodes wait for each other. */
+const responderMs = 20 * minuteMs;
+
 /** Until everything is released. */
 const endPatienceMs = 15 * minuteMs;
 
@@ -88,7 +91,7 @@ class Play {
     this.#begin();
     await this.#clock.advance(this.#story.faultyMs);
     this.#calm();
-    await this.#until('finishes', patienceMs, () => unfinished(this.#stage));
+    await this.#until('finishes', this.#patienceMs(), () => unfinished(this.#stage));
     this.#dismiss();
     await this.#until('finishes', endPatienceMs, () => {
       const left = endOf(this.#stage);
@@ -98,6 +101,11 @@ class Play {
     });
     await this.#end();
     return this.#outcome();
+  }
+
+  #patienceMs(): number {
+    const { length } = this.#stage.cluster.registry.store.list('nodes');
+    return patienceMs + (this.#story.responders === undefined ? 0 : length * responderMs);
   }
 
   #outcome(): Outcome {
