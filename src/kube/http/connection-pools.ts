@@ -1,6 +1,7 @@
 import type { AgentOptions, Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
+import type { Clock } from '../../support/clock.ts';
 import { Http2Sessions } from './http2-sessions.ts';
 import { http } from './node-http.ts';
 import { TlsContext, type TlsMaterial } from './tls.ts';
@@ -18,6 +19,7 @@ type Pools = {
 
 export type ConnectionPoolsOptions = {
   readonly server: URL;
+  readonly clock: Clock;
   /** Connections for calls at one time. */
   readonly places: number;
   readonly proxyEnv?: ProxyEnv | undefined;
@@ -71,7 +73,7 @@ export class ConnectionPools {
   }
 
   #open(tls: TlsMaterial): Pools {
-    const { server, places, proxyEnv, http2 } = this.#options;
+    const { server, clock, places, proxyEnv, http2 } = this.#options;
     const context = new TlsContext(tls);
     const isSecure = server.protocol === 'https:';
     const agent = (maxSockets: number): HttpAgent => {
@@ -83,7 +85,7 @@ export class ConnectionPools {
       tls,
       calls: agent(places),
       streams: agent(Number.POSITIVE_INFINITY),
-      ...(isShared && { http2: new Http2Sessions(server, context) }),
+      ...(isShared && { http2: new Http2Sessions(server, context, clock) }),
     };
   }
 }

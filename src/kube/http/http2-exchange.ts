@@ -1,6 +1,6 @@
 import type { ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2';
 import type { Sent, Wire } from './exchange.ts';
-import type { StreamRoom } from './http2-sessions.ts';
+import type { StreamRoom } from './http2-session.ts';
 
 /** RFC 9113 7: the stream is no longer needed. */
 const cancel = 8;

@@ -1,26 +1,11 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { isIP } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
+import type { Clock } from '../../support/clock.ts';
 import { orAborted } from '../../support/deadline.ts';
 import { keepAliveProbeMs } from './exchange.ts';
+import { Http2Session, type StreamRoom } from './http2-session.ts';
 import type { TlsContext } from './tls.ts';
-
-/** A connection, with what is on it. */
-type Session = {
-  readonly http2: ClientHttp2Session;
-  streams: number;
-  /** It has had streams before. */
-  used: boolean;
-};
-
-/** Room for one stream on a connection. Whoever takes it makes the stream, or gives the room back. */
-export type StreamRoom = {
-  readonly session: ClientHttp2Session;
-  /** The connection had other streams before: it may have been closed under this one. */
-  readonly reused: boolean;
-  /** The stream is over. Called again, it does nothing. */
-  readonly giveBack: () => void;
-};
 
 /** Milliseconds within which a connection has to stand; callers give up by their own limits before. */
 const openWithinMs = 60_000;
@@ -35,21 +20,23 @@ const connectionWindow = 8 * 1024 * 1024;
 export class Http2Sessions {
   readonly #server: URL;
   readonly #tls: TlsContext;
-  readonly #sessions = new Set<Session>();
+  readonly #clock: Clock;
+  readonly #sessions = new Set<Http2Session>();
   #opening: Promise<void> | undefined;
   #isOffered = true;
   #isClosed = false;
 
-  constructor(server: URL, tls: TlsContext) {
+  constructor(server: URL, tls: TlsContext, clock: Clock) {
     this.#server = server;
     this.#tls = tls;
+    this.#clock = clock;
   }
 
   /** Room for a stream; undefined where the server offers no HTTP/2. Rejects when no connection can be made, and with the signal's reason. */
   async take(signal: AbortSignal): Promise<StreamRoom | undefined> {
     while (this.#isOffered) {
-      const session = [...this.#sessions].find(hasRoom);
-      if (session !== undefined) return this.#roomOn(session);
+      const session = [...this.#sessions].find(({ hasRoom }) => hasRoom);
+      if (session !== undefined) return session.take();
       this.#opening ??= this.#open().finally(() => {
         this.#opening = undefined;
       });
@@ -59,34 +46,18 @@ export class Http2Sessions {
   }
 
   get isInUse(): boolean {
-    return [...this.#sessions].some(({ streams }) => streams > 0);
+    return [...this.#sessions].some(({ isInUse }) => isInUse);
   }
 
   /** No connection that there is takes another stream; each is closed when its last one has ended. */
   retire(): void {
-    for (const { http2 } of this.#sessions) http2.close();
+    for (const session of this.#sessions) session.retire();
   }
 
   /** Cuts every connection. */
   close(): void {
     this.#isClosed = true;
-    for (const { http2 } of this.#sessions) http2.destroy();
-  }
-
-  #roomOn(session: Session): StreamRoom {
-    const { http2, used } = session;
-    session.streams += 1;
-    session.used = true;
-    http2.ref();
-    let isTaken = true;
-    const giveBack = (): void => {
-      if (!isTaken) return;
-      isTaken = false;
-      session.streams -= 1;
-      // One that has nothing to do keeps no program from ending.
-      if (session.streams === 0 && !http2.destroyed) http2.unref();
-    };
-    return { session: http2, reused: used, giveBack };
+    for (const session of this.#sessions) session.destroy();
   }
 
   async #open(): Promise<void> {
@@ -102,7 +73,7 @@ export class Http2Sessions {
       this.#isOffered = false;
       return http2.destroy();
     }
-    const session = { http2, streams: 0, used: false };
+    const session = new Http2Session(http2, this.#clock);
     this.#sessions.add(session);
     http2.once('close', () => this.#sessions.delete(session));
   }
@@ -131,9 +102,6 @@ export class Http2Sessions {
     });
   }
 }
-
-const hasRoom = ({ http2, streams }: Session): boolean =>
-  !http2.closed && !http2.destroyed && streams < (http2.remoteSettings.maxConcurrentStreams ?? Number.POSITIVE_INFINITY);
 
 /** HTTP/2 on a connection that stands: resolves once the server has said how many streams it takes. */
 const begin = (server: URL, socket: TLSSocket): Promise<ClientHttp2Session> =>

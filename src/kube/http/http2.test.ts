@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import type { ServerHttp2Stream, Settings } from 'node:http2';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { systemClock } from '../../support/clock.ts';
+import { type Clock, systemClock } from '../../support/clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { serverPair, testAuthority } from '../testing/certificates.ts';
 import { type FaultResponder, FaultServer, json, type SeenRequest, until } from '../testing/fault-server.ts';
 import { ConnectionError } from './connection-error.ts';
@@ -250,4 +252,79 @@ test('a signal that is aborted while the connection is being made gives its own 
   stop.abort(new Error('enough'));
   await assert.rejects(waiting, /enough/);
   assert.equal(await textOf(chunksOf(await it.watch('/b'))), '/b\n');
+});
+
+/** A way to a server that may become dead: nothing comes through any more, and nobody says so. */
+const deadEnd = async (port: number) => {
+  const pairs: (readonly [Socket, Socket])[] = [];
+  const way = createServer(near => {
+    const far = connect(port, '127.0.0.1');
+    pairs.push([near, far]);
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const)
+      one.on('error', () => other.destroy()).pipe(other);
+  });
+  await new Promise<void>(resolve => way.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (way.address() as AddressInfo).port,
+    die: (): void => {
+      for (const [near, far] of pairs) {
+        near.unpipe(far);
+        far.unpipe(near);
+      }
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of pairs.flat()) socket.destroy();
+      await new Promise(resolve => way.close(resolve));
+    },
+  };
+};
+
+test('a connection that gives no sign of life is cut, with all its streams; one that does goes on for ever', async () => {
+  const clock = new VirtualClock();
+  let pauses = 0;
+  const counting: Clock = {
+    now: () => clock.now(),
+    sleep: (milliseconds, signal) => clock.sleep(milliseconds, signal),
+    after: (milliseconds, task) => {
+      if (milliseconds === 30_000) pauses += 1;
+      return clock.after(milliseconds, task);
+    },
+  };
+  await using server = await FaultServer.start(speaks, { ...serverPair, http2: {} });
+  let pings = 0;
+  await using way = await deadEnd(server.port);
+  const credentials = new Credentials([constant({ ca: testAuthority })], { headers: {}, tls: {} });
+  const transport = new Transport({ server: `https://127.0.0.1:${way.port}`, credentials, userAgent: 't', clock: counting });
+  const { signal } = new AbortController();
+  const opened = await Promise.all(['/a', '/b'].map(path => transport.stream({ path, timeoutMs: 20_000 }, signal)));
+  const all = opened.map(chunksOf);
+  await Promise.all(all.map(textOf));
+  for (const session of server.sessions) session.on('ping', () => (pings += 1));
+  let ended = 0;
+  const ends = all.map(chunks =>
+    chunks.next().then(
+      () => assert.fail('nothing more was said'),
+      (error: unknown) => {
+        ended += 1;
+        return error;
+      },
+    ),
+  );
+  for (const turn of [1, 2, 3]) {
+    await clock.advance(30_000);
+    await until('a ping is answered', () => pauses === turn + 1);
+    assert.equal(pings, turn);
+  }
+  assert.equal(ended, 0);
+  way.die();
+  await clock.advance(30_000);
+  await clock.advance(14_900);
+  assert.equal(ended, 0);
+  await clock.advance(200);
+  for (const error of await Promise.all(ends)) assert.match(String(error), /has not answered a ping within 15 s/);
+  assert.equal(pings, 3);
+  transport.close();
 });

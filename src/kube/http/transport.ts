@@ -74,8 +74,9 @@ export class Transport implements Api, Streams {
     this.#options = options;
     const { places = 32, credentials, userAgent } = options;
     const server = new URL(options.server);
-    this.#flowControl = new FlowControl(options.clock, places);
-    this.#connectionPools = new ConnectionPools({ server, places, proxyEnv: options.proxyEnv, http2: options.http2 ?? true });
+    const { clock, proxyEnv, http2 = true } = options;
+    this.#flowControl = new FlowControl(clock, places);
+    this.#connectionPools = new ConnectionPools({ server, clock, places, proxyEnv, http2 });
     this.#roundTripper = new RoundTripper({
       server,
       connectionPools: this.#connectionPools,
