@@ -10,8 +10,12 @@ import type { TlsContext } from './tls.ts';
 /** Milliseconds within which a connection has to stand; callers give up by their own limits before. */
 const openWithinMs = 60_000;
 
-/** Bytes that a connection may have in flight for all its streams together; each stream has its own limit of 64 KiB below it. */
-const connectionWindow = 8 * 1024 * 1024;
+/**
+ * Bytes that may be in flight for one stream, and for all streams of a connection. HTTP/2's own 64 KiB are a dozen pods: kube-apiserver ends watches whose clients take no more
+ * events for some 100 ms, and this process may be busy for that long.
+ */
+const streamWindow = 1024 * 1024;
+const connectionWindow = 16 * streamWindow;
 
 /**
  * HTTP/2 connections to one server, for watches: 200 share two of them, where HTTP/1.1 takes one each, of 130 KiB. Each takes as many streams as the server allows
@@ -23,8 +27,8 @@ export class Http2Sessions {
   readonly #clock: Clock;
   readonly #sessions = new Set<Http2Session>();
   #opening: Promise<void> | undefined;
+  #connecting: TLSSocket | undefined;
   #isOffered = true;
-  #isClosed = false;
 
   constructor(server: URL, tls: TlsContext, clock: Clock) {
     this.#server = server;
@@ -35,6 +39,7 @@ export class Http2Sessions {
   /** Room for a stream; undefined where the server offers no HTTP/2. Rejects when no connection can be made, and with the signal's reason. */
   async take(signal: AbortSignal): Promise<StreamRoom | undefined> {
     while (this.#isOffered) {
+      signal.throwIfAborted();
       const session = [...this.#sessions].find(({ hasRoom }) => hasRoom);
       if (session !== undefined) return session.take();
       this.#opening ??= this.#open().finally(() => {
@@ -56,52 +61,57 @@ export class Http2Sessions {
 
   /** Cuts every connection. */
   close(): void {
-    this.#isClosed = true;
+    this.#connecting?.destroy();
     for (const session of this.#sessions) session.destroy();
   }
 
   async #open(): Promise<void> {
-    const socket = await this.#connect();
-    if (this.#isClosed || socket.alpnProtocol !== 'h2') {
-      this.#isOffered = false;
-      socket.destroy();
-      return;
+    const socket = this.#connect();
+    this.#connecting = socket;
+    const late = new Error(`no HTTP/2 connection within ${openWithinMs / 1000} s`);
+    const cancel = this.#clock.after(openWithinMs, () => socket.destroy(late));
+    try {
+      await secured(socket);
+      const http2 = socket.alpnProtocol === 'h2' ? await begin(this.#server, socket) : undefined;
+      if (http2 === undefined || http2.remoteSettings.maxConcurrentStreams === 0) {
+        this.#isOffered = false;
+        socket.destroy();
+        return;
+      }
+      const session = new Http2Session(http2, this.#clock);
+      this.#sessions.add(session);
+      http2.once('close', () => this.#sessions.delete(session));
+    } finally {
+      cancel();
+      this.#connecting = undefined;
     }
-    const http2 = await begin(this.#server, socket);
-    if (this.#isClosed) return http2.destroy();
-    if (http2.remoteSettings.maxConcurrentStreams === 0) {
-      this.#isOffered = false;
-      return http2.destroy();
-    }
-    const session = new Http2Session(http2, this.#clock);
-    this.#sessions.add(session);
-    http2.once('close', () => this.#sessions.delete(session));
   }
 
-  #connect(): Promise<TLSSocket> {
+  /** Throws when OpenSSL refuses the TLS material. */
+  #connect(): TLSSocket {
     const { hostname, port } = this.#server;
     const host = hostname.replace(/^\[|\]$/g, '');
-    return new Promise((resolve, reject) => {
-      const socket = connect({
-        host,
-        port: port === '' ? 443 : Number(port),
-        ALPNProtocols: ['h2', 'http/1.1'],
-        secureContext: this.#tls.context,
-        ...(isIP(host) === 0 && { servername: host }),
-        ...this.#tls.options,
-      });
-      socket.setNoDelay(true);
-      socket.setKeepAlive(true, keepAliveProbeMs);
-      socket.setTimeout(openWithinMs, () => socket.destroy(new Error(`no connection within ${openWithinMs / 1000} s`)));
-      socket.once('error', reject);
-      socket.once('secureConnect', () => {
-        socket.setTimeout(0);
-        socket.off('error', reject);
-        resolve(socket);
-      });
+    const socket = connect({
+      host,
+      port: port === '' ? 443 : Number(port),
+      ALPNProtocols: ['h2', 'http/1.1'],
+      secureContext: this.#tls.context,
+      ...(isIP(host) === 0 && { servername: host }),
+      ...this.#tls.options,
     });
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, keepAliveProbeMs);
+    return socket;
   }
 }
+
+const secured = (socket: TLSSocket): Promise<void> =>
+  new Promise((resolve, reject) => {
+    socket.once('secureConnect', resolve);
+    // Stays for good: what comes later is told by the streams, and must not be an unhandled error here.
+    socket.on('error', reject);
+    socket.once('close', () => reject(new Error('the connection was closed while it was being made')));
+  });
 
 /** HTTP/2 on a connection that stands: resolves once the server has said how many streams it takes. */
 const begin = (server: URL, socket: TLSSocket): Promise<ClientHttp2Session> =>
@@ -109,10 +119,10 @@ const begin = (server: URL, socket: TLSSocket): Promise<ClientHttp2Session> =>
     // Loaded when the first watch needs it: commands that ask once do without.
     const http2 = process
       .getBuiltinModule('node:http2')
-      .connect(server.origin, { createConnection: () => socket, settings: { enablePush: false } });
+      .connect(server.origin, { createConnection: () => socket, settings: { enablePush: false, initialWindowSize: streamWindow } });
     http2.once('connect', () => http2.setLocalWindowSize(connectionWindow));
     http2.once('remoteSettings', () => resolve(http2));
-    // Stays for good: streams tell of the end of their connection, which must not be an unhandled error here.
+    // Stays for good, as above.
     http2.on('error', reject);
     http2.once('close', () => reject(new Error('the server closed the connection before it had said a word')));
   });

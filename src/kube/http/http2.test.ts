@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { ServerHttp2Stream, Settings } from 'node:http2';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { createServer as createTlsServer } from 'node:tls';
 import { type Clock, systemClock } from '../../support/clock.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { serverPair, testAuthority } from '../testing/certificates.ts';
@@ -327,4 +328,34 @@ test('a connection that gives no sign of life is cut, with all its streams; one 
   for (const error of await Promise.all(ends)) assert.match(String(error), /has not answered a ping within 15 s/);
   assert.equal(pings, 3);
   transport.close();
+});
+
+test('a server that says nothing once TLS stands, or not even that: given up after a minute, and tried again', async () => {
+  const clock = new VirtualClock();
+  const sockets: Socket[] = [];
+  const keep = (socket: Socket): void => void sockets.push(socket.on('error', () => {}));
+  const silent = createTlsServer({ ...serverPair, ALPNProtocols: ['h2'] }, keep);
+  const mute = createServer(keep);
+  for (const server of [silent, mute]) {
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    const credentials = new Credentials([constant({ ca: testAuthority })], { headers: {}, tls: {} });
+    const { port } = server.address() as AddressInfo;
+    const transport = new Transport({ server: `https://127.0.0.1:${port}`, credentials, userAgent: 't', clock });
+    const open = () => failure(transport.stream({ path: '/a', timeoutMs: 100_000 }, new AbortController().signal));
+    sockets.length = 0;
+    for (const connections of [1, 2]) {
+      const waiting = open();
+      await until('it is connected', () => sockets.length === connections);
+      await clock.advance(60_100);
+      const error = await waiting;
+      assert.match(error.message, /no HTTP\/2 connection within 60 s/, `connection ${connections}`);
+      assert.deepEqual([error.reason, error.mayHaveHappened], ['unreachable', false]);
+    }
+    const closing = open();
+    await until('it is connected', () => sockets.length === 3);
+    transport.close();
+    assert.equal((await closing).reason, 'closed');
+    for (const socket of sockets) socket.destroy();
+    await new Promise(resolve => server.close(resolve));
+  }
 });
