@@ -64,11 +64,14 @@ export const send = (wire: Wire, signal: AbortSignal): Promise<Sent> =>
     }
   });
 
+/** The host as node:net takes it: an IPv6 address without its brackets. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
+
 const open = (wire: Wire) => {
-  const { hostname, port, protocol } = wire.server;
+  const { port, protocol } = wire.server;
   const options = {
     protocol,
-    hostname: hostname.replace(/^\[|\]$/g, ''),
+    hostname: hostOf(wire.server),
     port: port === '' ? undefined : Number(port),
     method: wire.method,
     path: wire.path,

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import type { Clock } from '../../support/clock.ts';
 import { orAborted } from '../../support/deadline.ts';
-import { keepAliveProbeMs } from './exchange.ts';
+import { hostOf, keepAliveProbeMs } from './exchange.ts';
 import { Http2Session, type StreamRoom } from './http2-session.ts';
 import type { TlsContext } from './tls.ts';
 
@@ -89,8 +89,8 @@ export class Http2Sessions {
 
   /** Throws when OpenSSL refuses the TLS material. */
   #connect(): TLSSocket {
-    const { hostname, port } = this.#server;
-    const host = hostname.replace(/^\[|\]$/g, '');
+    const { port } = this.#server;
+    const host = hostOf(this.#server);
     const socket = connect({
       host,
       port: port === '' ? 443 : Number(port),

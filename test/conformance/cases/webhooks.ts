@@ -1,5 +1,5 @@
 import type { Hooked, Review } from '../hook.ts';
-import type { Case, Site } from '../site.ts';
+import type { Answer, Case, Site } from '../site.ts';
 import { configMap, pod } from './things.ts';
 
 /** Validating webhooks: what they are asked, and what becomes of their answers. Upstream apiserver/pkg/admission/plugin/webhook. */
@@ -40,6 +40,14 @@ const register = async (at: Site, { answer, rule, webhook }: Hook): Promise<void
   await at.settles('POST', `${at.path('secrets')}?dryRun=All`, 400, { body: { kind: 'Secret', metadata: { name: 'probe' } } });
 };
 
+/**
+ * Waits until the real server's watch cache has what was written. A change begins with the cached object: an older one meets a conflict, and the webhook is asked again, about the
+ * newer one (apiserver/pkg/storage/cacher, GuaranteedUpdate).
+ */
+const cached = async (at: Site, path: string, { body }: Answer): Promise<void> => {
+  await at.get(`${path}?resourceVersion=${body.metadata?.resourceVersion ?? ''}`, { compared: false });
+};
+
 const answers = (name: string, answer: Hooked, webhook: Hook['webhook'] = {}): Case => ({
   name,
   run: async at => {
@@ -65,10 +73,11 @@ export const webhooks: readonly Case[] = [
     name: 'is asked about creations, changes and deletions, with what is and what was',
     run: async at => {
       await register(at, { answer: () => yes, rule: { operations: ['*'] } });
-      await at.post(at.path('configmaps'), configMap('one'));
-      await at.patch(at.path('configmaps', 'one'), 'merge', { data: { a: '2' } });
-      await at.patch(at.path('configmaps', 'one'), 'merge', { data: { a: '3' } }, {});
-      await at.delete(at.path('configmaps', 'one'));
+      const one = at.path('configmaps', 'one');
+      await cached(at, one, await at.post(at.path('configmaps'), configMap('one')));
+      await cached(at, one, await at.patch(one, 'merge', { data: { a: '2' } }));
+      await cached(at, one, await at.patch(one, 'merge', { data: { a: '3' } }));
+      await at.delete(one);
       await at.post(`${at.path('configmaps')}?dryRun=All`, configMap('two'));
     },
   },
