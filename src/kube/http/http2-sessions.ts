@@ -14,7 +14,7 @@ const openWithinMs = 60_000;
  * Bytes that may be in flight for one stream, and for all streams of a connection. HTTP/2's own 64 KiB are a dozen pods: kube-apiserver ends watches whose clients take no more
  * events for some 100 ms, and this process may be busy for that long.
  */
-const streamWindow = 1024 * 1024;
+const streamWindow = 256 * 1024;
 const connectionWindow = 16 * streamWindow;
 
 /**
