@@ -9,8 +9,8 @@ import type { TLSSocket } from 'node:tls';
 import { silentLog } from '../support/log.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { type Connection, connect } from './connect.ts';
-import { ConnectionError } from './http/connection-error.ts';
 import { clientA, clientB, serverPair, testAuthority } from './testing/certificates.ts';
+import { connectionFailure } from './testing/connection-failure.ts';
 import { type FaultResponder, FaultServer, json } from './testing/fault-server.ts';
 
 const tls = { ...serverPair, ca: testAuthority, requestCert: true, rejectUnauthorized: false };
@@ -59,15 +59,6 @@ const workplace = async (response: FaultResponder, secure = true) => {
   };
 };
 
-const rejected = async (promise: Promise<unknown>): Promise<ConnectionError> => {
-  const error: unknown = await promise.then(
-    () => assert.fail('it did not fail'),
-    (error: unknown) => error,
-  );
-  assert.ok(error instanceof ConnectionError, String(error));
-  return error;
-};
-
 test('a client certificate from files: one connection for many calls, and a replaced file is used', async () => {
   const { names, response } = peers();
   await using it = await workplace(response);
@@ -99,12 +90,12 @@ test('a client certificate in the kubeconfig', async () => {
 test('an authority that did not sign the server is refused, before anything is sent; insecure and server name as the kubeconfig says', async () => {
   await using it = await workplace((_, incoming) => json(incoming, 200, {}));
   const strict = await it.connect('{token: t}', `certificate-authority-data: ${base64(clientA.cert)}`);
-  const error = await rejected(strict.call({ ...get, method: 'POST' }));
+  const error = await connectionFailure(strict.call({ ...get, method: 'POST' }));
   assert.deepEqual([error.reason, error.mayHaveHappened, it.server.requests.length], ['tls', false, 0]);
   const named = await it.connect('{token: t}', `${authority}\n    tls-server-name: kubernetes.test`);
   assert.equal((await named.call(get)).status, 200);
   const misnamed = await it.connect('{token: t}', `${authority}\n    tls-server-name: other.test`);
-  assert.equal((await rejected(misnamed.call(get))).reason, 'tls');
+  assert.equal((await connectionFailure(misnamed.call(get))).reason, 'tls');
   const insecure = await it.connect('{token: t}', 'insecure-skip-tls-verify: true');
   assert.equal((await insecure.call(get)).status, 200);
 });
@@ -226,13 +217,13 @@ test('a client certificate from a credential program', async () => {
 test('a credential program that fails or is missing: its own words and the hint', async () => {
   await using it = await workplace(() => {});
   const failing = await it.connect(exec(await plugin(it, 'echo "please log in" >&2; exit 3'), ', installHint: "get it at example.com"'));
-  const error = await rejected(failing.call(get));
+  const error = await connectionFailure(failing.call(get));
   assert.equal(error.reason, 'credentials');
   assert.match(error.message, /login of the kubeconfig gave none: it ended with exit code 3: please log in\nget it at example\.com/);
   const missing = await it.connect(exec('no-such-program-here', ', installHint: "get it"'));
-  assert.match((await rejected(missing.call(get))).message, /ENOENT\nget it/);
+  assert.match((await connectionFailure(missing.call(get))).message, /ENOENT\nget it/);
   const asking = await it.connect(`{exec: {apiVersion: client.authentication.k8s.io/v1, command: ./login, interactiveMode: Always}}`);
-  assert.match((await rejected(asking.call(get))).message, /there is no terminal/);
+  assert.match((await connectionFailure(asking.call(get))).message, /there is no terminal/);
 });
 
 test('what kubectl refuses, and what is not supported, is refused with a reason', async () => {
@@ -270,7 +261,7 @@ test('proxy-url: five calls to an https server are one CONNECT and one TLS conne
   connection.close();
   proxy.close();
   const broken = await it.connect(user, `${authority}\n    proxy-url: http://127.0.0.1:1`);
-  const error = await rejected(broken.call({ ...get, method: 'POST' }));
+  const error = await connectionFailure(broken.call({ ...get, method: 'POST' }));
   assert.deepEqual([error.reason, error.mayHaveHappened], ['unreachable', false]);
 });
 

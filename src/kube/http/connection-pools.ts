@@ -9,7 +9,8 @@ import { TlsContext, type TlsMaterial } from './tls.ts';
 /** Proxies in the way environment variables name them (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`). */
 export type ProxyEnv = Readonly<Record<string, string | undefined>>;
 
-type Pools = {
+/** The connections for one set of TLS material. */
+export type Pools = {
   readonly tls: TlsMaterial;
   readonly calls: HttpAgent;
   readonly streams: HttpAgent;

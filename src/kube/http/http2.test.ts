@@ -7,8 +7,8 @@ import { createServer as createTlsServer } from 'node:tls';
 import { type Clock, systemClock } from '../../support/clock.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { serverPair, testAuthority } from '../testing/certificates.ts';
+import { connectionFailure } from '../testing/connection-failure.ts';
 import { type FaultResponder, FaultServer, json, type SeenRequest, until } from '../testing/fault-server.ts';
-import { ConnectionError } from './connection-error.ts';
 import { Credentials, constant } from './credentials.ts';
 import { Transport, type TransportOptions } from './transport.ts';
 
@@ -49,15 +49,6 @@ const chunksOf = (opened: Opened): AsyncIterator<Uint8Array> => {
 
 const textOf = async (chunks: AsyncIterator<Uint8Array>): Promise<string> =>
   Buffer.from((await chunks.next()).value ?? []).toString('utf8');
-
-const failure = async (promise: Promise<unknown>): Promise<ConnectionError> => {
-  const error: unknown = await promise.then(
-    () => assert.fail('it did not fail'),
-    (error: unknown) => error,
-  );
-  assert.ok(error instanceof ConnectionError, String(error));
-  return error;
-};
 
 test('streams share as few connections as the server allows; calls have others', async () => {
   const respond: FaultResponder = (request, incoming) => (request.path === '/call' ? json(incoming, 200, {}) : speaks(request, incoming));
@@ -166,7 +157,7 @@ test('a connection that had other streams is cut under a new one: that one is as
   assert.equal((await it.watch('/first')).kind, 'open');
   assert.equal(await textOf(chunksOf(await it.watch('/second'))), '/second\n');
   cuts = 2;
-  const error = await failure(it.watch('/second'));
+  const error = await connectionFailure(it.watch('/second'));
   assert.deepEqual([error.reason, error.mayHaveHappened], ['reset', true]);
 });
 
@@ -198,7 +189,7 @@ test('no head in time: timeout, and the connection, which may be dead, gets no m
   await using it = await start(respond);
   const chunks = chunksOf(await it.watch('/old'));
   await textOf(chunks);
-  const error = await failure(it.watch('/dead', undefined, 100));
+  const error = await connectionFailure(it.watch('/dead', undefined, 100));
   assert.deepEqual([error.reason, error.mayHaveHappened], ['timeout', true]);
   assert.equal(await textOf(chunksOf(await it.watch('/new'))), '/new\n');
   assert.equal(it.server.connections, 2);
@@ -225,11 +216,11 @@ test('other certificates mean another connection; what is on the old one goes on
 test('nobody listens, or the certificate is not trusted: said as for calls', async () => {
   const gone = await start(speaks);
   await gone.server[Symbol.asyncDispose]();
-  const error = await failure(gone.watch());
+  const error = await connectionFailure(gone.watch());
   assert.deepEqual([error.reason, error.mayHaveHappened], ['unreachable', false]);
   gone.transport.close();
   await using it = await start(speaks, { ca: '' });
-  const distrusted = await failure(it.watch());
+  const distrusted = await connectionFailure(it.watch());
   assert.deepEqual([distrusted.reason, distrusted.mayHaveHappened, it.server.requests.length], ['tls', false, 0]);
 });
 
@@ -237,12 +228,12 @@ test('closed: streams are cut, and so is what is just being opened', async () =>
   await using it = await start((request, incoming) => (request.path === '/dead' ? undefined : speaks(request, incoming)));
   const chunks = chunksOf(await it.watch('/open'));
   await textOf(chunks);
-  const [next, waiting] = [chunks.next(), failure(it.watch('/dead'))];
+  const [next, waiting] = [chunks.next(), connectionFailure(it.watch('/dead'))];
   await until('it waits', () => it.server.requests.length === 2);
   it.transport.close();
   await assert.rejects(next);
   assert.equal((await waiting).reason, 'closed');
-  assert.equal((await failure(it.watch())).reason, 'closed');
+  assert.equal((await connectionFailure(it.watch())).reason, 'closed');
   await until('the connection is closed', () => it.server.open === 0);
 });
 
@@ -341,7 +332,7 @@ test('a server that says nothing once TLS stands, or not even that: given up aft
     const credentials = new Credentials([constant({ ca: testAuthority })], { headers: {}, tls: {} });
     const { port } = server.address() as AddressInfo;
     const transport = new Transport({ server: `https://127.0.0.1:${port}`, credentials, userAgent: 't', clock });
-    const open = () => failure(transport.stream({ path: '/a', timeoutMs: 100_000 }, new AbortController().signal));
+    const open = () => connectionFailure(transport.stream({ path: '/a', timeoutMs: 100_000 }, new AbortController().signal));
     sockets.length = 0;
     for (const connections of [1, 2]) {
       const waiting = open();

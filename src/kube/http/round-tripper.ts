@@ -1,7 +1,7 @@
 import type { ApiCall, ApiResponse } from '../../operator/ports.ts';
 import { type Deadline, orAborted } from '../../support/deadline.ts';
 import { ConnectionError, type FailureReason, reasonOf } from './connection-error.ts';
-import type { ConnectionPools } from './connection-pools.ts';
+import type { ConnectionPools, Pools } from './connection-pools.ts';
 import type { Credentials, RequestAuth } from './credentials.ts';
 import { type IncomingResponse, readText, type Sent, send, type Wire } from './exchange.ts';
 import { sendAsStream } from './http2-exchange.ts';
@@ -86,11 +86,13 @@ export class RoundTripper {
 
   async #carry(pendingCall: PendingCall, auth: RequestAuth): Promise<IncomingResponse> {
     const { connectionPools, credentials } = this.#options;
-    const wire = this.#wire(pendingCall, auth);
-    let sent = await this.#send(pendingCall, auth, wire);
+    // Asked for once: later, others may have come with newer certificates, whose pools these would replace.
+    const pools = connectionPools.for(auth.tls);
+    const wire = this.#wire(pendingCall, auth, pools);
+    let sent = await sendBy(pools, pendingCall, wire);
     if (sent.kind === 'failed' && mayGoAgain(pendingCall, sent)) {
       connectionPools.dropIdle();
-      sent = await this.#send(pendingCall, auth, wire);
+      sent = await sendBy(pools, pendingCall, wire);
     }
     if (sent.kind === 'answered') return sent.response;
     const failure = this.failure(pendingCall, sent.error, sent);
@@ -99,24 +101,12 @@ export class RoundTripper {
     throw failure;
   }
 
-  /** Streams share connections where the server speaks HTTP/2. */
-  async #send({ pool, deadline: { signal } }: PendingCall, auth: RequestAuth, wire: Wire): Promise<Sent> {
-    const { http2 } = this.#options.connectionPools.for(auth.tls);
-    if (pool === 'calls' || http2 === undefined) return send(wire, signal);
-    try {
-      const room = await http2.take(signal);
-      return room === undefined ? send(wire, signal) : sendAsStream(wire, room, signal);
-    } catch (error) {
-      return { kind: 'failed', error, established: false, sent: false, reused: false };
-    }
-  }
-
-  #wire({ call, pool }: PendingCall, auth: RequestAuth): Wire {
-    const { server, connectionPools, userAgent } = this.#options;
+  #wire({ call, pool }: PendingCall, auth: RequestAuth, pools: Pools): Wire {
+    const { server, userAgent } = this.#options;
     const body = requestBody(call);
     return {
       server,
-      agent: connectionPools.for(auth.tls)[pool],
+      agent: pools[pool],
       method: call.method,
       path: requestPath(server, call),
       headers: requestHeaders(call, body, userAgent, auth.headers),
@@ -133,6 +123,17 @@ export class RoundTripper {
     );
   }
 }
+
+/** Streams share connections where the server speaks HTTP/2. */
+const sendBy = async ({ http2 }: Pools, { pool, deadline: { signal } }: PendingCall, wire: Wire): Promise<Sent> => {
+  if (pool === 'calls' || http2 === undefined) return send(wire, signal);
+  try {
+    const room = await http2.take(signal);
+    return room === undefined ? send(wire, signal) : sendAsStream(wire, room, signal);
+  } catch (error) {
+    return { kind: 'failed', error, established: false, sent: false, reused: false };
+  }
+};
 
 /** A kept connection that the server closed just then: harmless for what only reads, and for what had not been sent yet (RFC 9110 9.2.2). */
 const mayGoAgain = ({ call, deadline }: PendingCall, { error, reused, sent }: Failed): boolean =>

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Clock, systemClock } from '../../support/clock.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
+import { connectionFailure } from '../testing/connection-failure.ts';
 import { type FaultResponder, FaultServer, json, until } from '../testing/fault-server.ts';
-import { ConnectionError } from './connection-error.ts';
 import { Credentials, constant } from './credentials.ts';
 import { type FinishedCall, Transport, type TransportOptions } from './transport.ts';
 
@@ -23,15 +23,6 @@ const start = async (response: FaultResponder, setting: Partial<TransportOptions
 
 const get = { method: 'GET', path: '/api/v1/nodes' } as const;
 const post = { method: 'POST', path: '/api/v1/nodes', body: { a: 1 } } as const;
-
-const failure = async (promise: Promise<unknown>): Promise<ConnectionError> => {
-  const error: unknown = await promise.then(
-    () => assert.fail('it did not fail'),
-    (error: unknown) => error,
-  );
-  assert.ok(error instanceof ConnectionError, String(error));
-  return error;
-};
 
 test('one connection serves call after call; headers, query and body arrive, JSON comes back parsed', async () => {
   const seen: FinishedCall[] = [];
@@ -63,7 +54,7 @@ test('what is not JSON comes back as text; JSON that is none is an error', async
     else incoming.writeHead(200, { 'content-type': 'application/json' }).end('{"cut');
   });
   assert.equal((await it.transport.call({ method: 'GET', path: '/text' })).body, 'ok');
-  assert.equal((await failure(it.transport.call(get))).reason, 'garbled');
+  assert.equal((await connectionFailure(it.transport.call(get))).reason, 'garbled');
 });
 
 test('nobody listens: unreachable, and nothing can have happened', async () => {
@@ -76,7 +67,7 @@ test('nobody listens: unreachable, and nothing can have happened', async () => {
     userAgent: 't',
     clock: systemClock,
   });
-  const error = await failure(other.call(post));
+  const error = await connectionFailure(other.call(post));
   assert.deepEqual([error.reason, error.mayHaveHappened], ['unreachable', false]);
   assert.match(error.message, /^POST \/api\/v1\/nodes at http:\/\/127\.0\.0\.1:1: connect ECONNREFUSED/);
   other.close();
@@ -95,7 +86,7 @@ test('a kept connection that is closed under a GET: asked again once on a new on
 
 test('a GET on a new connection that is cut is not asked again', async () => {
   await using it = await start((_, incoming) => void incoming.socket?.resetAndDestroy());
-  const error = await failure(it.transport.call(get));
+  const error = await connectionFailure(it.transport.call(get));
   assert.deepEqual([error.reason, error.mayHaveHappened, it.server.requests.length], ['reset', true, 1]);
 });
 
@@ -104,7 +95,7 @@ test('a change on a kept connection that is cut is never made twice, and may hav
     request.method === 'POST' ? void incoming.socket?.resetAndDestroy() : json(incoming, 200, {}),
   );
   await it.transport.call(get);
-  const error = await failure(it.transport.call(post));
+  const error = await connectionFailure(it.transport.call(post));
   assert.deepEqual([error.reason, error.mayHaveHappened], ['reset', true]);
   assert.equal(it.server.requests.filter(({ method }) => method === 'POST').length, 1);
 });
@@ -114,12 +105,12 @@ test('an answer that is cut off within its body: reset', async () => {
     incoming.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{');
     setTimeout(() => incoming.socket?.destroy(), 20);
   });
-  assert.deepEqual([(await failure(it.transport.call(post))).reason], ['reset']);
+  assert.deepEqual([(await connectionFailure(it.transport.call(post))).reason], ['reset']);
 });
 
 test('no answer in time: timeout, may have happened, and the connection is cut', async () => {
   await using it = await start(() => {});
-  const error = await failure(it.transport.call({ ...post, timeoutMs: 50 }));
+  const error = await connectionFailure(it.transport.call({ ...post, timeoutMs: 50 }));
   assert.deepEqual([error.reason, error.mayHaveHappened], ['timeout', true]);
   await until('the connection is cut', () => it.server.open === 0);
 });
@@ -138,10 +129,10 @@ test("an aborted call rejects with the signal's own reason, waiting or on its wa
 
 test('closing rejects what is on its way, what waits and what comes later', async () => {
   await using it = await start(() => {}, { places: 1 });
-  const calls = [failure(it.transport.call(post)), failure(it.transport.call(post))];
+  const calls = [connectionFailure(it.transport.call(post)), connectionFailure(it.transport.call(post))];
   await until('the first', () => it.server.requests.length === 1);
   it.transport.close();
-  const errors = [...(await Promise.all(calls)), await failure(it.transport.call(post))];
+  const errors = [...(await Promise.all(calls)), await connectionFailure(it.transport.call(post))];
   assert.deepEqual(
     errors.map(({ reason, mayHaveHappened }) => [reason, mayHaveHappened]),
     [
@@ -250,7 +241,7 @@ test('a call that is held back longer than its time is given up, and has not hap
   const clock = new VirtualClock();
   await using it = await start(away('60'), { clock });
   await it.transport.call(get);
-  const waiting = failure(it.transport.call({ ...post, priority: 'bulk' }));
+  const waiting = connectionFailure(it.transport.call({ ...post, priority: 'bulk' }));
   await clock.advance(30_000);
   const error = await waiting;
   assert.deepEqual([error.reason, error.mayHaveHappened], ['timeout', false]);
@@ -290,7 +281,7 @@ test('no credentials: nothing is sent', async () => {
     tls: {},
   });
   await using it = await start(() => {}, { credentials });
-  const error = await failure(it.transport.call(post));
+  const error = await connectionFailure(it.transport.call(post));
   assert.deepEqual([error.reason, error.mayHaveHappened, it.server.requests.length], ['credentials', false, 0]);
   assert.match(error.message, /the token file \/x is gone/);
 });

@@ -24,7 +24,7 @@ export type FaultServerTls = ServerOptions & { readonly http2?: Settings };
 export class FaultServer implements AsyncDisposable {
   readonly #server: Server | Http2SecureServer;
   readonly #secure: boolean;
-  readonly #sockets = new Map<Socket, number>();
+  readonly #sockets = new Set<Socket>();
   /** Below TLS. */
   readonly #plain = new Set<Socket>();
   /** By the client's port: streams of HTTP/2 show no socket, but that. */
@@ -78,13 +78,13 @@ export class FaultServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const socket of this.#sockets.keys()) socket.destroy();
+    for (const socket of this.#sockets) socket.destroy();
     await new Promise(resolve => this.#server.close(resolve));
   }
 
   #welcome(socket: Socket): void {
     this.connections += 1;
-    this.#sockets.set(socket, this.connections);
+    this.#sockets.add(socket);
     this.#connections.set(socket.remotePort, this.connections);
     socket.on('error', () => {});
     socket.once('close', () => this.#sockets.delete(socket));
