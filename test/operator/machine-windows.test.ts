@@ -5,6 +5,7 @@ import { create, getNode } from '../control-plane/objects/cluster.ts';
 import { waitFor } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
 import { isHeld, makeNode, ourTaints } from './harness/look.ts';
+import { inSeconds, windowOf, windows } from './harness/window.ts';
 
 /** MachineMaintenances go by windows too, also by those that are created in the same moment. */
 
@@ -12,9 +13,7 @@ const started = await startHarness({ roles: ['machine-api'] });
 const skip = skipOf(started);
 const harness = started as OperatorHarness;
 
-const windows = '/apis/drydock.dev/v1alpha1/maintenancewindows';
 const mms = '/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances';
-const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString();
 
 const specOf = (node: string): MachineMaintenanceSpec => ({
   maintenancescheduled: false,
@@ -41,16 +40,7 @@ describe('MachineMaintenances and windows', { skip, timeout: 120_000 }, () => {
     const from = inSeconds(3600);
     await Promise.all(
       names.map(async name => {
-        await create(api, {
-          apiVersion: 'drydock.dev/v1alpha1',
-          kind: 'MaintenanceWindow',
-          metadata: { name },
-          spec: {
-            nodeSelector: { matchLabels: { 'kubernetes.io/hostname': name } },
-            openings: [{ from, to: inSeconds(7200) }],
-            expectedDuration: '5m',
-          },
-        });
+        await create(api, windowOf(name, name, { openings: [{ from, to: inSeconds(7200) }], expectedDuration: '5m' }));
         await api.post(mms, {
           apiVersion: 'machinemaintenance.managed.openshift.io/v1alpha1',
           kind: 'MachineMaintenance',

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MaintenanceWindowSpec, MaintenanceWindowStatus } from '../../src/apis/schema/maintenance-window.ts';
+import type { MaintenanceWindowStatus } from '../../src/apis/schema/maintenance-window.ts';
 import { budgetAllows, create, getNode } from '../control-plane/objects/cluster.ts';
-import { budget, type Manifest, namespace } from '../control-plane/objects/manifests.ts';
+import { budget, namespace } from '../control-plane/objects/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
 import {
@@ -17,22 +17,13 @@ import {
   untilMaintenance,
   untilPods,
 } from './harness/look.ts';
+import { inSeconds, windowOf, windows } from './harness/window.ts';
 
 /** Windows: when a Maintenance begins, what becomes of it when a window closes, and what people are told. */
 
 const started = await startHarness();
 const skip = skipOf(started);
 const harness = started as OperatorHarness;
-
-const windows = '/apis/drydock.dev/v1alpha1/maintenancewindows';
-const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString();
-
-const windowOf = (name: string, node: string, spec: MaintenanceWindowSpec): Manifest => ({
-  apiVersion: 'drydock.dev/v1alpha1',
-  kind: 'MaintenanceWindow',
-  metadata: { name },
-  spec: { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': node } }, ...spec },
-});
 
 describe('maintenance windows', { skip, timeout: 180_000 }, () => {
   const { api } = harness;

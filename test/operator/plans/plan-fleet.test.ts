@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { cordon, create, getNode, nodesReady } from '../../control-plane/objects/cluster.ts';
 import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';
 import { isHeld, ourTaints } from '../harness/look.ts';
+import { inSeconds } from '../harness/window.ts';
 import { type Deed, dueNode, plan, planPath, untilPlan, Work } from './plan-work.ts';
 
 /** Sixty nodes in three zones on a real control plane, with all that keeps a plan waiting, and a second plan beside it. */
@@ -24,8 +25,6 @@ describe('a fleet', { skip, timeout: 300_000 }, () => {
   let work: Work;
   const state = { most: 0, stopped: false };
   let watching: Promise<void> = Promise.resolve();
-
-  const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString();
 
   /** How many are out at once, whoever took them. */
   const watch = async (): Promise<void> => {

@@ -1,0 +1,14 @@
+import type { MaintenanceWindowSpec } from '../../../src/apis/schema/maintenance-window.ts';
+import type { Manifest } from '../../control-plane/objects/manifests.ts';
+
+export const windows = '/apis/drydock.dev/v1alpha1/maintenancewindows';
+
+export const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString();
+
+/** A window of one node, by its host name. */
+export const windowOf = (name: string, node: string, spec: MaintenanceWindowSpec): Manifest => ({
+  apiVersion: 'drydock.dev/v1alpha1',
+  kind: 'MaintenanceWindow',
+  metadata: { name },
+  spec: { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': node } }, ...spec },
+});
