@@ -115,7 +115,10 @@ class Follower<T extends CachedObject> {
     const body = listed.body as JsonObject;
     const version = (body['metadata'] as { readonly resourceVersion: string }).resourceVersion;
     for (const item of objects(body['items'])) this.#later(() => this.#put(item as Stored));
-    this.#later(() => this.#handler.synced());
+    this.#later(() => {
+      this.#handler.listed?.({ keys: new Set(Array.from(this.#known.values(), ({ key }) => key)), version });
+      this.#handler.synced();
+    });
     // An hour and more: in the same process no watch is ever ended by the server.
     const watch = this.#cluster.answer(call({ watch: 1, resourceVersion: version, timeoutSeconds: 1_000_000_000 }));
     if (watch.kind !== 'watch') return problemOf(watch.kind === 'object' ? watch : undefined);

@@ -70,10 +70,14 @@ export class Cache<T extends CachedObject> {
   /**
    * What we have made, and is gone again, while the watch was behind: it is not in a list that is newer. The watch has never told of it, and will not tell of its end.
    */
-  unseen({ keys, version }: CompleteList): readonly T[] {
-    if (this.#untold.size === 0) return [];
+  unseen(list: CompleteList): readonly T[] {
+    return this.#untold.size === 0 ? [] : this.absent(list).filter(({ uid }) => this.#untold.has(uid));
+  }
+
+  /** What is not in a list that is newer, whoever has told of it. */
+  absent({ keys, version }: CompleteList): readonly T[] {
     return Array.from(this.#objects.values()).filter(
-      ({ uid, key, resourceVersion }) => this.#untold.has(uid) && !keys.has(key) && compareVersions(resourceVersion, version) <= 0,
+      ({ key, resourceVersion }) => !keys.has(key) && compareVersions(resourceVersion, version) <= 0,
     );
   }
 

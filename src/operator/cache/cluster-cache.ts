@@ -1,6 +1,5 @@
 import { type Attachment, readAttachment } from '../../core/drain/blockers/attachment.ts';
 import { type Budget, readBudget } from '../../core/drain/budgets/budget.ts';
-import { type Node, readNode } from '../../core/hold/node.ts';
 import { isLeased } from '../../core/lease/is-leased.ts';
 import { type Lease, readLease } from '../../core/lease/lease.ts';
 import { isControlPlane } from '../../core/quorum/quorum.ts';
@@ -12,7 +11,6 @@ import { BudgetIndex } from './budget-index.ts';
 import { Cache } from './cache.ts';
 import type { CacheScope, ClusterCacheOptions } from './cluster-cache-options.ts';
 import { InformerSet } from './informer-set.ts';
-import { interned } from './intern-strings.ts';
 import { KnownWindows } from './known-windows.ts';
 import { LifecycleEvictions, lifecycleCollections } from './lifecycle-evictions.ts';
 import type { ClusterCacheEvents, Listener } from './listeners.ts';
@@ -20,8 +18,10 @@ import { type NamedObject, readNamed } from './named.ts';
 import type { Namespaces } from './namespaces.ts';
 import { NodeCache } from './node-cache.ts';
 import { fingerprint, isMarked, standsFor } from './node-predicates.ts';
+import { NodeWatch } from './node-watch.ts';
 import { PodWatches } from './pod-watches.ts';
 import { Vms, vmCollections } from './vms.ts';
+import type { CachedNode } from './whole-node.ts';
 
 /** Collections that many clusters do not have, and that older roles do not let the operator read. */
 const isOptional = (name: string): boolean => vmCollections.has(name) || lifecycleCollections.has(name);
@@ -31,6 +31,7 @@ const windowsName = 'maintenancewindows.drydock.dev';
 /** Everything that is known of the cluster, kept up to date by watches. It only watches and tells; it never decides. */
 export class ClusterCache {
   readonly nodes = new NodeCache();
+  readonly nodeWatch = new NodeWatch(this.nodes, change => this.#nodeChanged(change));
   readonly requests = new Cache<MaintenanceRequest>(({ nodeName }) => nodeName);
   readonly budgets = new Cache<Budget>(({ namespace }) => namespace);
   readonly budgetIndex = new BudgetIndex(this.budgets);
@@ -112,7 +113,7 @@ export class ClusterCache {
   async #followForMaintenances(signal: AbortSignal): Promise<void> {
     const leaseNamespaces = new Set(leaseNames(this.#adapters, 'x').map(({ namespace }) => namespace));
     await Promise.all([
-      this.#informers.follow('nodes', { path: '/api/v1/nodes' }, interned(readNode), change => this.#nodeChanged(change), signal),
+      this.nodeWatch.follow(this.#informers, signal),
       ...this.#adapters.map(adapter => this.#followRequests(adapter, signal)),
       this.lifecycleEvictions.followRequests(signal),
       this.#followWindows(signal),
@@ -228,7 +229,7 @@ export class ClusterCache {
     this.#events.touched(request.nodeName);
   }
 
-  #nodeChanged(change: Change<Node>): void {
+  #nodeChanged(change: Change<CachedNode>): void {
     const before = this.nodes.apply(change);
     const { name } = change.object;
     if (
@@ -244,7 +245,7 @@ export class ClusterCache {
   }
 
   /** Takes over the answer to a write of ours. The watch will tell it again, and then it is nothing new. */
-  observeNode(node: Node): void {
+  observeNode(node: CachedNode): void {
     const before = this.nodes.get(node.name);
     this.nodes.observe(node);
     if (standsFor(before) !== standsFor(this.nodes.get(node.name))) this.#touchMembers(node.name);

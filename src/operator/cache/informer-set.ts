@@ -59,6 +59,11 @@ export class InformerSet {
     return !this.#unsynced.has(name) && !this.#withheld.has(name) && !this.missing.has(name);
   }
 
+  /** It will be followed: until it has been read, it has not been read completely. */
+  expect(name: string): void {
+    this.#unsynced.add(name);
+  }
+
   /** Follows the collection until the signal is aborted. `unseen`: what is known of it, and must be gone when it is not in a complete list. */
   async follow<T extends CachedObject>(
     name: string,
@@ -68,7 +73,7 @@ export class InformerSet {
     signal: AbortSignal,
     unseen: (list: CompleteList) => readonly T[] = () => [],
   ): Promise<void> {
-    this.#unsynced.add(name);
+    this.expect(name);
     const handler: WatchHandler<T> = {
       changed,
       synced: () => {
@@ -104,7 +109,7 @@ export class InformerSet {
     { api, clock }: { readonly api: Api; readonly clock: Clock },
     ...[name, collection, project, changed, signal]: Parameters<typeof this.follow<T>>
   ): Promise<void> {
-    this.#unsynced.add(name);
+    this.expect(name);
     while (!signal.aborted) {
       const served = await isServed(api, collection, signal);
       if (served === true) return this.follow(name, collection, project, changed, signal);

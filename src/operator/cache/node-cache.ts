@@ -1,15 +1,25 @@
-import type { Node } from '../../core/hold/node.ts';
+import { readNode } from '../../core/hold/node.ts';
 import { sameJson } from '../../core/json.ts';
 import { isControlPlane } from '../../core/quorum/quorum.ts';
 import { Cache } from './cache.ts';
+import { interned } from './intern-strings.ts';
+import { type CachedNode, readWholeNode } from './whole-node.ts';
 
 /** The nodes by name. Heartbeats change them all the time, their labels hardly ever. */
-export class NodeCache extends Cache<Node> {
+export class NodeCache extends Cache<CachedNode> {
+  /** Keeps of a Node object what is kept here. */
+  readonly read = interned((raw): CachedNode => (this.#isWhole ? readWholeNode(raw) : readNode(raw)));
   readonly #controlPlane = new Set<string>();
   #labelsVersion = 0;
+  #isWhole = false;
 
   constructor() {
     super(({ name }) => name);
+  }
+
+  /** From now on nodes are read whole. */
+  keepWhole(): void {
+    this.#isWhole = true;
   }
 
   /** Another number whenever a node comes or goes, or its labels change. */
@@ -18,11 +28,11 @@ export class NodeCache extends Cache<Node> {
   }
 
   /** The nodes of the control plane: few, and every decision about a plan asks for them. */
-  get controlPlane(): readonly Node[] {
+  get controlPlane(): readonly CachedNode[] {
     return [...this.#controlPlane].flatMap(name => this.get(name) ?? []);
   }
 
-  protected override stored(before: Node | undefined, after: Node | undefined): void {
+  protected override stored(before: CachedNode | undefined, after: CachedNode | undefined): void {
     if (!sameJson(before?.labels, after?.labels)) this.#labelsVersion += 1;
     if (before !== undefined && after === undefined) this.#controlPlane.delete(before.name);
     if (after === undefined) return;

@@ -6,7 +6,6 @@ import { longestExpression, mostGates, type Plan } from '../../core/plan/plan.ts
 import type { Said } from '../../core/plan/snapshot.ts';
 import { timeText } from '../../core/time.ts';
 import { planVariables } from './expression-variables.ts';
-import type { NodeObject } from './plan-objects.ts';
 import { StepPool } from './step-pool.ts';
 
 /** The CEL of plans: over `node`, the Node as the API serves it without images and managed fields; `machine`, its Machine as far as it is known, with its metadata, providerID and phase (an
@@ -66,18 +65,18 @@ const planValue = ({ name, runId }: Plan): JsonObject => ({ name, runID: runId }
 /** Characters of an error that are told. */
 const longest = 200;
 
-type Evaluate<T> = (node: NodeObject, now: Temporal.Instant, machine?: Machine) => T;
+/** Of a node, as the API serves it. */
+type Evaluate<T> = (node: JsonObject, now: Temporal.Instant, machine?: Machine) => T;
 
 const evaluatorOf = (plan: Plan, program: Program, pool: StepPool): Evaluate<ReturnType<typeof evaluate>> => {
   const own = planValue(plan);
-  const compute: Evaluate<ReturnType<typeof evaluate>> = ({ object }, now, machine) => {
-    const result =
-      pool.left > 0 ? evaluate(program, { node: object, machine: machineValue(machine), plan: own, now }, { pool }) : undefined;
+  const compute: Evaluate<ReturnType<typeof evaluate>> = (node, now, machine) => {
+    const result = pool.left > 0 ? evaluate(program, { node, machine: machineValue(machine), plan: own, now }, { pool }) : undefined;
     return pool.refusal === undefined && result !== undefined ? result : { kind: 'error', message: pool.refusal ?? '' };
   };
   if (mentions(program, 'now') || mentions(program, 'machine')) return compute;
   // As long as the node is the same it says the same.
-  const known = new WeakMap<NodeObject, ReturnType<typeof evaluate>>();
+  const known = new WeakMap<JsonObject, ReturnType<typeof evaluate>>();
   return (node, now) => {
     const before = known.get(node);
     if (before !== undefined) return before;

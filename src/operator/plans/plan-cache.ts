@@ -5,12 +5,15 @@ import { approvalsPath, recordsPath } from '../../core/plan/writes.ts';
 import type { Log } from '../../support/log.ts';
 import { Cache } from '../cache/cache.ts';
 import { InformerSet } from '../cache/informer-set.ts';
-import { interned } from '../cache/intern-strings.ts';
+import type { NodeWatch } from '../cache/node-watch.ts';
+import { type CachedNode, looksTheSame } from '../cache/whole-node.ts';
 import type { Change, Watcher } from '../ports.ts';
-import { type Halt, type NodeObject, type OwnPod, readHalt, readNodeObject, readOwnPod, readWorkPod, saysTheSame } from './plan-objects.ts';
+import { type Halt, type OwnPod, readHalt, readOwnPod, readWorkPod } from './plan-objects.ts';
 
 export type PlanCacheOptions = {
   readonly watcher: Watcher;
+  /** Keeps the nodes: whole, when there is a plan. */
+  readonly cache: { readonly nodeWatch: NodeWatch };
   readonly log: Log;
   readonly adapter: PlanAdapter;
   /** Of the pods that work on nodes. */
@@ -45,7 +48,6 @@ export class PlanCache {
   readonly plans = new Cache<Plan>(() => '');
   readonly records = new Cache<RecordSlice>(({ planUid }) => planUid);
   readonly approvals = new Cache<Approval>(({ plan }) => plan);
-  readonly nodes = new Cache<NodeObject>(() => '');
   readonly pods = new Cache<WorkPod>(({ plan }) => plan);
   readonly halts = new Cache<Halt>(() => '');
   readonly ownPods = new Cache<OwnPod>(() => '');
@@ -113,7 +115,7 @@ export class PlanCache {
   }
 
   async #followRest(signal: AbortSignal): Promise<void> {
-    const { adapter, workNamespace, haltLease } = this.#options;
+    const { adapter, cache, workNamespace, haltLease } = this.#options;
     const { anything } = this.#changes;
     const informers = this.#informers;
     const pods = { path: `/api/v1/namespaces/${encodeURIComponent(workNamespace)}/pods`, labelSelector: planAnnotation };
@@ -124,14 +126,7 @@ export class PlanCache {
     await Promise.all([
       informers.followInto(this.records, kinds.records, { path: recordsPath }, adapter.readRecord, anything, signal),
       informers.followInto(this.approvals, kinds.approvals, { path: approvalsPath }, adapter.readApproval, anything, signal),
-      informers.followInto(
-        this.nodes,
-        kinds.nodes,
-        { path: '/api/v1/nodes' },
-        interned(readNodeObject),
-        change => this.#nodeChanged(change),
-        signal,
-      ),
+      cache.nodeWatch.followWhole(informers, kinds.nodes, change => this.#nodeChanged(change), signal),
       informers.followInto(this.pods, kinds.pods, pods, readWorkPod, anything, signal),
       informers.followInto(this.halts, kinds.halt, leases, readHalt, change => this.#haltChanged(change), signal),
       this.#followOwnPod(signal),
@@ -148,8 +143,8 @@ export class PlanCache {
     await this.#informers.followInto(this.ownPods, kinds.ownPod, own, readOwnPod, changed, signal);
   }
 
-  #nodeChanged(change: Change<NodeObject>): void {
-    if (change.type !== 'changed' || !saysTheSame(change.before, change.object)) this.#changes.anything();
+  #nodeChanged(change: Change<CachedNode>): void {
+    if (change.type !== 'changed' || !looksTheSame(change.before, change.object)) this.#changes.anything();
   }
 
   /** The lease is renewed all the time. */

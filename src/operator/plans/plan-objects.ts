@@ -1,69 +1,16 @@
-import { isObject, type JsonObject, sameJson } from '../../core/json.ts';
 import { planAnnotation } from '../../core/plan/plan.ts';
 import type { WorkPod } from '../../core/plan/snapshot.ts';
-import { readTime } from '../../core/time.ts';
 
 /** What is kept of the objects that plans look at beside their own kinds. */
-
-/** A Node as expressions see it. */
-export type NodeObject = {
-  readonly key: string;
-  readonly uid: string;
-  readonly resourceVersion: string;
-  readonly createdAt: Temporal.Instant;
-  readonly object: JsonObject;
-};
 
 type RawMetadata = {
   readonly name: string;
   readonly namespace?: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  readonly creationTimestamp?: string;
   readonly deletionTimestamp?: string;
   readonly annotations?: Readonly<Record<string, string>>;
 };
-
-const without = (object: JsonObject, ...keys: readonly string[]): JsonObject =>
-  Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
-
-const quiet = (status: JsonObject): JsonObject => ({
-  ...status,
-  conditions: (Array.isArray(status['conditions']) ? (status['conditions'] as readonly JsonObject[]) : []).map(condition =>
-    without(condition, 'lastHeartbeatTime'),
-  ),
-});
-
-/** Without images and managed fields, which are most of a Node and which no expression needs. */
-export const readNodeObject = (raw: unknown): NodeObject => {
-  const { metadata, spec, status } = raw as {
-    readonly metadata: RawMetadata & JsonObject;
-    readonly spec?: JsonObject;
-    readonly status?: JsonObject;
-  };
-  const object = {
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: without(metadata, 'managedFields'),
-    spec: isObject(spec) ? spec : {},
-    status: quiet(without(isObject(status) ? status : {}, 'images', 'volumesInUse', 'volumesAttached')),
-  };
-  return {
-    key: metadata.name,
-    uid: metadata.uid,
-    resourceVersion: metadata.resourceVersion,
-    createdAt: readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0),
-    object,
-  };
-};
-
-const unversioned = ({ object }: NodeObject): JsonObject => {
-  const { metadata } = object;
-  return { ...object, metadata: isObject(metadata) ? without(metadata, 'resourceVersion') : {} };
-};
-
-/** Nothing but a heartbeat is between them. */
-export const saysTheSame = (one: NodeObject, other: NodeObject): boolean => sameJson(unversioned(one), unversioned(other));
 
 type RawState = {
   readonly terminated?: { readonly exitCode?: number; readonly reason?: string; readonly message?: string };

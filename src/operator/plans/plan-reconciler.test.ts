@@ -37,11 +37,10 @@ const nodeOf = (name: string): JsonObject => ({
 type Given = {
   readonly prepare?: (cluster: FakeCluster) => void;
   readonly monitoring?: Monitoring;
-  readonly isBehind?: true;
   readonly windowsLate?: true;
 };
 
-const bench = (spec: object = {}, { prepare = () => {}, monitoring, isBehind, windowsLate }: Given = {}) => {
+const bench = (spec: object = {}, { prepare = () => {}, monitoring, windowsLate }: Given = {}) => {
   const cluster = new FakeCluster();
   const clock = new VirtualClock();
   const ports = { api: cluster, watcher: cluster, recorder: new Notebook(), meter: new Tallies(), fence: { mayAct: () => true }, clock };
@@ -70,7 +69,6 @@ const bench = (spec: object = {}, { prepare = () => {}, monitoring, isBehind, wi
   });
   const reconciler: PlanReconciler = new PlanReconciler({
     ...common,
-    watcher: isBehind ? lateWatch(cluster, clock, '/api/v1/nodes') : cluster,
     cache: operator.cache,
     machines: machines.forPlans,
     adapter: planAdapter,
@@ -131,10 +129,10 @@ describe('the loop of the plans', () => {
     end();
   });
 
-  test('believes of a node that has booted only what the same object says: the other watch may be ahead', async () => {
+  test('a node that has booted, and is not due any more, is done', async () => {
     const work = { job: { podSpec: { containers: [{ name: 'up', image: 'i' }] }, rebootsNode: true } };
     const due = { expression: "node.status.nodeInfo.kernelVersion != '6.2.0'" };
-    const { cluster, wait, status, end } = bench({ due, work }, { isBehind: true });
+    const { cluster, wait, status, end } = bench({ due, work });
     for (const [index, node] of ['n1', 'n2'].entries()) {
       for (let turn = 0; turn < 20; turn += 1) await wait(1);
       assert.equal(

@@ -1,4 +1,4 @@
-import { type Node, readNode } from '../../core/hold/node.ts';
+import { isObject, type JsonObject } from '../../core/json.ts';
 import { instanceOf, type Machine } from '../../core/machine/machine.ts';
 import { mostUnavailable } from '../../core/plan/amount.ts';
 import { outagesOf } from '../../core/plan/ledger.ts';
@@ -7,8 +7,9 @@ import { sortRecords } from '../../core/plan/records.ts';
 import type { MachineLink, OtherPlan, PlanNode, PlanSettings, PlanSnapshot, Said } from '../../core/plan/snapshot.ts';
 import { childNameOf } from '../../core/plan/writes.ts';
 import { membersOf } from '../../core/quorum/quorum.ts';
-import { isBefore, secondsAfter } from '../../core/time.ts';
+import { isBefore, readTime, secondsAfter } from '../../core/time.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { CachedNode } from '../cache/whole-node.ts';
 import type { MachineCache } from '../machines/machine-cache.ts';
 import type { PlanExpressions } from './expressions.ts';
 import type { GateObjects } from './gate-objects.ts';
@@ -16,7 +17,6 @@ import type { GateQueries } from './gate-queries.ts';
 import { gateValues } from './gates.ts';
 import type { NodeSelections } from './node-selections.ts';
 import type { PlanCache } from './plan-cache.ts';
-import type { NodeObject } from './plan-objects.ts';
 
 export type SnapshotInputs = {
   readonly plans: PlanCache;
@@ -30,13 +30,21 @@ export type SnapshotInputs = {
   readonly ownNode?: string;
 };
 
-/** A node as both watches have it, and its Machine, where the plan asks for it. */
-type Seen = { readonly known: Node; readonly node: NodeObject; readonly selected: boolean; readonly machine?: Machine | undefined };
+/** A node, what expressions see of it, and its Machine, where the plan asks for it. */
+type Seen = {
+  readonly node: CachedNode;
+  readonly object: JsonObject;
+  readonly selected: boolean;
+  readonly machine?: Machine | undefined;
+};
 
-const dueOf = (plan: Plan, { due }: PlanExpressions, { node, machine }: Seen, now: Temporal.Instant): Said => {
-  const said = due?.(node, now, machine) ?? true;
+const createdAtOf = ({ metadata }: JsonObject): Temporal.Instant =>
+  readTime(isObject(metadata) ? metadata['creationTimestamp'] : undefined) ?? Temporal.Instant.fromEpochMilliseconds(0);
+
+const dueOf = (plan: Plan, { due }: PlanExpressions, { object, machine }: Seen, now: Temporal.Instant): Said => {
+  const said = due?.(object, now, machine) ?? true;
   const { dueAfterSeconds } = plan;
-  const isYoung = dueAfterSeconds !== undefined && isBefore(now, secondsAfter(node.createdAt, dueAfterSeconds));
+  const isYoung = dueAfterSeconds !== undefined && isBefore(now, secondsAfter(createdAtOf(object), dueAfterSeconds));
   return said === true && isYoung ? false : said;
 };
 
@@ -47,28 +55,17 @@ const linkOf = ({ apiVersion, namespace, name, providerId }: Machine): MachineLi
   instance: instanceOf(providerId) ?? name,
 });
 
-/**
- * Of a node in flight, Ready, booted and done are proven of one object: the watch of the expressions may be ahead of the other one, or behind it. Whether another node is in
- * service the ledger says, by that other one: what begins has to go by the same.
- */
-const asExpressionsSeeIt = (known: Node, { object, resourceVersion }: NodeObject): Node => {
-  if (known.resourceVersion === resourceVersion) return known;
-  const { bootId: _bootId, ...rest } = known;
-  const { conditions, bootId } = readNode(object);
-  return { ...rest, conditions, ...(bootId !== undefined && { bootId }) };
-};
-
 const planNodeOf = (plan: Plan, seen: Seen, expressions: PlanExpressions, now: Temporal.Instant): PlanNode => {
-  const { known, node, selected, machine } = seen;
+  const { node, object, selected, machine } = seen;
   const due = dueOf(plan, expressions, seen, now);
   return {
-    node: known,
-    createdAt: node.createdAt,
+    node,
+    createdAt: createdAtOf(object),
     selected,
     due,
-    done: expressions.done?.(node, now, machine) ?? (expressions.due === undefined ? true : typeof due === 'boolean' ? !due : due),
-    finished: expressions.finished?.(node, now, machine) ?? false,
-    rank: expressions.rank?.(node, now, machine) ?? 0,
+    done: expressions.done?.(object, now, machine) ?? (expressions.due === undefined ? true : typeof due === 'boolean' ? !due : due),
+    finished: expressions.finished?.(object, now, machine) ?? false,
+    rank: expressions.rank?.(object, now, machine) ?? 0,
     ...(machine && { machine: linkOf(machine) }),
   };
 };
@@ -103,21 +100,19 @@ const replacementsOf = (plan: Plan, { machines, settings }: SnapshotInputs): Pla
 };
 
 const nodesOf = (plan: Plan, inputs: SnapshotInputs, children: PlanSnapshot['children'], now: Temporal.Instant): PlanSnapshot['nodes'] => {
-  const { plans, cache, selections, expressionsOf } = inputs;
+  const { cache, selections, expressionsOf } = inputs;
   const expressions = expressionsOf(plan);
   expressions.pool.begin(now);
   const machines = asksForMachines(plan, expressions) ? machinesByNode(inputs) : undefined;
   const { matching } = selections.of(plan);
   const wanted = [...plan.inFlight.map(({ node }) => node), ...[...children.values()].map(({ nodeName }) => nodeName)];
-  const begun = new Set(plan.inFlight.map(({ uid }) => uid));
   const found = new Map<string, PlanNode>();
   for (const name of new Set([...matching, ...wanted])) {
-    const [known, node] = [cache.nodes.get(name), plans.nodes.get(name)];
-    // The two watches are not at the same place: what only one of them knows has its turn when both do.
-    if (known === undefined || known.uid !== node?.uid) continue;
-    const seen = begun.has(node.uid) ? asExpressionsSeeIt(known, node) : known;
+    const node = cache.nodes.get(name);
+    if (node?.object === undefined) continue;
+    const { object } = node;
     const selected = matching.has(name);
-    found.set(name, planNodeOf(plan, { known: seen, node, selected, machine: machines?.get(name) }, expressions, now));
+    found.set(name, planNodeOf(plan, { node, object, selected, machine: machines?.get(name) }, expressions, now));
   }
   return found;
 };

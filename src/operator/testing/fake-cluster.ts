@@ -75,8 +75,9 @@ class Follower<T extends CachedObject> {
     });
   }
 
-  sync(objects: ReadonlyMap<string, JsonObject>): void {
+  sync(objects: ReadonlyMap<string, JsonObject>, version: number): void {
     for (const [path, object] of objects) if (belongs(path, object, this.collection)) this.#put(path, this.#project(object));
+    this.#sink.listed?.({ keys: new Set(Array.from(this.#known.values(), ({ key }) => key)), version: String(version) });
     this.#sink.synced();
   }
 
@@ -160,7 +161,7 @@ export class FakeCluster implements Api, Watcher {
 
   letGo(collection: string): void {
     this.#held.delete(collection);
-    for (const follower of this.#followers) if (follower.collection.path === collection) follower.sync(this.#objects);
+    for (const follower of this.#followers) if (follower.collection.path === collection) follower.sync(this.#objects, this.#version);
   }
 
   watch<T extends CachedObject>(
@@ -175,7 +176,7 @@ export class FakeCluster implements Api, Watcher {
       this.#followers.add(follower);
       if (this.missing.has(collection.path)) sink.failing?.({ message: 'no such kind', status: 404, retryInMs: 1000 });
       else if (this.withheld.has(collection.path)) sink.failing?.({ message: 'forbidden', status: 403, retryInMs: 1000 });
-      else if (!this.#held.has(collection.path)) follower.sync(this.#objects);
+      else if (!this.#held.has(collection.path)) follower.sync(this.#objects, this.#version);
     });
     return new Promise(resolve => {
       const end = (): void => {

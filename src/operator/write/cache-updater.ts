@@ -1,5 +1,4 @@
 import { readEvictionRequest } from '../../core/drain/responders/eviction-request.ts';
-import { readNode } from '../../core/hold/node.ts';
 import { isObject } from '../../core/json.ts';
 import { readLease } from '../../core/lease/lease.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
@@ -69,7 +68,7 @@ export const cacheUpdaterOf = (cache: ClusterCache, adapters: readonly KindAdapt
     if (write.store === 'evictionRequests' && (write.method === 'DELETE' || body === undefined)) return forgetEvictionRequest(write, cache);
     if (body === undefined) return write.store === 'requests' ? forgetRequest(write, cache) : undefined;
     if (write.method === 'DELETE' && !isStillThere(body)) return undefined;
-    if (write.store === 'nodes') return cache.observeNode(readNode(body));
+    if (write.store === 'nodes') return cache.observeNode(cache.nodes.read(body));
     if (write.store === 'leases') return cache.leases.observe(readLease(body));
     if (write.store === 'evictionRequests') return cache.lifecycleEvictions.observeRequest(readEvictionRequest(body));
     if (write.store !== 'requests') return undefined;

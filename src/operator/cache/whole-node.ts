@@ -1,0 +1,42 @@
+import { type Node, readNode } from '../../core/hold/node.ts';
+import { isObject, type JsonObject, sameJson } from '../../core/json.ts';
+
+/** A Node, and once there is a plan all that its expressions may ask of it, at the same version. */
+export type CachedNode = Node & { readonly object?: JsonObject };
+
+const without = (object: JsonObject, ...keys: readonly string[]): JsonObject =>
+  Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
+
+const part = (object: JsonObject, key: string): JsonObject => {
+  const found = object[key];
+  return isObject(found) ? found : {};
+};
+
+/** Without heartbeats. What says the same as is kept of the node anyway takes no room a second time. */
+const conditionsOf = ({ conditions: raw }: JsonObject, { conditions: kept }: Node): readonly JsonObject[] =>
+  ((raw ?? []) as readonly JsonObject[]).map((condition, index) => {
+    const quiet = without(condition, 'lastHeartbeatTime');
+    const same = kept[index];
+    return sameJson(quiet, same) ? (same as JsonObject) : quiet;
+  });
+
+/** Without images and managed fields, which are most of a Node and which no expression needs. */
+export const readWholeNode = (raw: unknown): CachedNode => {
+  const given = raw as JsonObject;
+  const node = readNode(given);
+  const status = part(given, 'status');
+  const object = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: without(part(given, 'metadata'), 'managedFields'),
+    spec: part(given, 'spec'),
+    status: { ...without(status, 'images', 'volumesInUse', 'volumesAttached'), conditions: conditionsOf(status, node) },
+  };
+  return { ...node, object };
+};
+
+const unversioned = (object: JsonObject): JsonObject => ({ ...object, metadata: without(part(object, 'metadata'), 'resourceVersion') });
+
+/** Expressions see nothing else in one than in the other: a heartbeat is between them, and nothing more. */
+export const looksTheSame = (one: CachedNode, other: CachedNode): boolean =>
+  one.object !== undefined && other.object !== undefined && sameJson(unversioned(one.object), unversioned(other.object));
