@@ -78,3 +78,22 @@ test('what overrules budgets waits for the answers of all that are under way for
   await answer('x');
   assert.deepEqual(sent.slice(5), ['deletion', 'another deletion']);
 });
+
+test('evictions of many budgets are sent 32 at once, and rest from when they are sent', async () => {
+  const { turns, send, sent, answer, pass } = bench();
+  for (let index = 0; index < 40; index += 1)
+    for (const each of ['first', 'second']) turns.takeTurn(`budget-${index}`, send(`${each} ${index}`));
+  await settle();
+  assert.deepEqual([sent.length, sent.every(name => name.startsWith('first'))], [32, true]);
+  await pass(1000);
+  assert.equal(sent.length, 32, 'what rests has its place still');
+  await answer(...Array.from({ length: 8 }, (_, index) => `first ${index}`));
+  assert.deepEqual(
+    sent.slice(32),
+    Array.from({ length: 8 }, (_, index) => `first ${index + 32}`),
+    'first come, first served',
+  );
+  await answer(...sent);
+  await answer(...sent);
+  assert.deepEqual([sent.length, new Set(sent).size], [80, 80]);
+});

@@ -1,7 +1,28 @@
 import type { Clock } from '../../support/clock.ts';
+import { Semaphore } from '../../support/semaphore.ts';
 
 /** An eviction without an answer for so long, in milliseconds, is one that the API server tries again after 500 ms, or one in a slow webhook. */
 const restsAfterMs = 250;
+
+/**
+ * Evictions that are handed over to the API at once, of all budgets: more than it has places for. A call that waits there takes several kB, its time limit runs, and it
+ * cannot be called back any more.
+ */
+const evictionsAtOnce = 32;
+
+/** Sends an eviction or a deletion, and resolves with its answer. It never rejects. */
+type Send = () => Promise<void>;
+
+/** One eviction, until its answer is here. What waits for its turn is nothing but this: thousands do when many nodes are drained at once. */
+type Turn = { readonly send: Send; readonly answered: (() => void)[] };
+
+/** The evictions of one budget, first come, first served. */
+type Line = {
+  readonly waiting: Set<Turn>;
+  readonly underWay: Set<Turn>;
+  /** Keeps the others waiting. */
+  holder?: Turn | undefined;
+};
 
 /**
  * When each eviction of a budget is sent: when the one before it has its answer, or has waited for one for `restsAfterMs`. All at once would
@@ -10,40 +31,65 @@ const restsAfterMs = 250;
  */
 export class BudgetTurns {
   readonly #clock: Clock;
-  /** By budget: the last turn that has been given away, until the next may have one. */
-  readonly #lastTurns = new Map<string, Promise<void>>();
-  /** By budget: everything that waits for its turn or for its answer. */
-  readonly #underWay = new Map<string, Set<Promise<void>>>();
+  readonly #semaphore = new Semaphore(evictionsAtOnce);
+  /** By budget. */
+  readonly #lines = new Map<string, Line>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Sends it when it has its turn. `send` resolves with the answer, and never rejects. */
-  takeTurn(budget: string, send: () => Promise<void>): void {
-    const before = this.#lastTurns.get(budget);
-    const run = before === undefined ? send() : before.then(send);
-    const turn = (before ?? Promise.resolve()).then(() => this.#answeredOrResting(run));
-    const underWay = this.#underWay.get(budget) ?? new Set();
-    this.#underWay.set(budget, underWay.add(run));
-    this.#lastTurns.set(budget, turn);
-    void Promise.all([run, turn]).then(() => {
-      underWay.delete(run);
-      if (underWay.size === 0) this.#underWay.delete(budget);
-      if (this.#lastTurns.get(budget) === turn) this.#lastTurns.delete(budget);
-    });
+  /** Sends it when it has its turn. */
+  takeTurn(budget: string, send: Send): void {
+    const line = this.#lines.get(budget) ?? { waiting: new Set(), underWay: new Set() };
+    this.#lines.set(budget, line);
+    line.waiting.add({ send, answered: [] });
+    this.#next(budget, line);
   }
 
-  /** Sends it when everything that is under way now for these budgets has its answer; it keeps nothing waiting. */
-  waitForAll(budgets: readonly string[], send: () => Promise<void>): void {
-    const before = budgets.flatMap(budget => [...(this.#underWay.get(budget) ?? [])]);
-    void (before.length === 0 ? send() : Promise.all(before).then(send));
+  /** Sends it when everything that waits or is under way now for these budgets has its answer; it keeps nothing waiting. */
+  waitForAll(budgets: readonly string[], send: Send): void {
+    const before = new Set(budgets.flatMap(budget => this.#turnsOf(budget)));
+    let left = before.size;
+    const answered = (): void => {
+      left -= 1;
+      if (left === 0) void this.#semaphore.run(send);
+    };
+    for (const turn of before) turn.answered.push(answered);
+    if (before.size === 0) void this.#semaphore.run(send);
   }
 
-  #answeredOrResting(run: Promise<void>): Promise<void> {
-    return new Promise(resolve => {
-      const cancel = this.#clock.after(restsAfterMs, resolve);
-      void run.then(cancel).then(resolve);
-    });
+  #turnsOf(budget: string): readonly Turn[] {
+    const line = this.#lines.get(budget);
+    return line === undefined ? [] : [...line.underWay, ...line.waiting];
+  }
+
+  /** The first that waits has its turn, unless another one still keeps it waiting. */
+  #next(budget: string, line: Line): void {
+    const [turn] = line.waiting;
+    if (line.holder !== undefined || turn === undefined) return;
+    line.waiting.delete(turn);
+    line.underWay.add(turn);
+    line.holder = turn;
+    const pass = (): void => {
+      if (line.holder !== turn) return;
+      line.holder = undefined;
+      this.#next(budget, line);
+    };
+    void this.#semaphore.run(() => this.#send(turn, pass)).then(() => this.#answered(budget, line, turn, pass));
+  }
+
+  /** It rests from when it is sent: for a place it waits without keeping anything of the API server's busy. */
+  async #send({ send }: Turn, pass: () => void): Promise<void> {
+    const cancel = this.#clock.after(restsAfterMs, pass);
+    await send();
+    cancel();
+  }
+
+  #answered(budget: string, line: Line, turn: Turn, pass: () => void): void {
+    line.underWay.delete(turn);
+    for (const answered of turn.answered) answered();
+    pass();
+    if (line.underWay.size + line.waiting.size === 0) this.#lines.delete(budget);
   }
 }

@@ -4,7 +4,6 @@ import type { PodCall } from '../../core/drain/plan.ts';
 import { isFinished, type Pod } from '../../core/pod/pod.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import { Semaphore } from '../../support/semaphore.ts';
 import type { Api, ApiCall, Fence, Meter, Recorder } from '../ports.ts';
 import { BudgetTurns } from './budget-turns.ts';
 import { type InFlightEvictions, takesNothing } from './in-flight-evictions.ts';
@@ -24,12 +23,6 @@ type Options = {
   readonly answered: (nodeName: string) => void;
 };
 
-/**
- * Evictions that are handed over to the API at once, of all budgets: more than it has places for. A call that waits there takes several kB, its time limit runs, and it
- * cannot be called back any more.
- */
-const evictionsAtOnce = 32;
-
 /** For the log. */
 const said: Readonly<Record<EvictionMethod, string>> = {
   evict: 'pod is being evicted',
@@ -44,7 +37,6 @@ const said: Readonly<Record<EvictionMethod, string>> = {
 export class Evictor {
   readonly #options: Options;
   readonly #turns: BudgetTurns;
-  readonly #semaphore = new Semaphore(evictionsAtOnce);
   /** By node, and by the uid of the pod. */
   readonly #attempts = new Map<string, Map<string, Attempt>>();
 
@@ -81,7 +73,7 @@ export class Evictor {
       ...(overrules && { overrules }),
     });
     const overruled = (overrules ?? []).map(one => one.budget);
-    const send = (): Promise<void> => this.#semaphore.run(() => this.#send(call, nodeName));
+    const send = (): Promise<void> => this.#send(call, nodeName);
     if (budget === undefined) this.#turns.waitForAll(overruled, send);
     else this.#turns.takeTurn(budget.key, send);
   }
