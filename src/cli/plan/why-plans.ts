@@ -28,6 +28,7 @@ const remedies: Readonly<Record<string, string>> = {
   NotReady: 'the node becomes Ready',
   Window: 'the window opens: drydock windows; whoever writes plans sets windows to Ignore',
   Frozen: 'the freeze ends: drydock windows',
+  WindowsUnknown: 'the API server answers, and the operator may list maintenance windows',
   Rate: 'the next opening: drydock windows; or whoever runs the plan raises concurrency.startsPerWindow',
   Pace: 'its time comes, or whoever runs the plan sets pace.mode to AsSoonAsPossible',
   Starved: 'what that node waits for ends, or whoever runs the plan skips it or changes order.starvedAfterSeconds',

@@ -101,6 +101,8 @@ export type NodeSnapshot = {
   readonly windows: readonly MaintenanceWindow[];
   /** uids of requests before which no window was made that is not among them; missing where all are known. */
   readonly windowsKnownTo?: ReadonlySet<string>;
+  /** Why they are not known to the others, where the API server has been asked. */
+  readonly windowsProblem?: string;
   /** How long drains of this cluster have taken so far, in seconds: the longest known. */
   readonly drainSeconds?: number;
   /** The operator's own pod (`namespace/name`): it goes last, and hands over the leadership first. */

@@ -267,6 +267,15 @@ describe('limits', () => {
     assert.equal(words(two), 'Running HeldBy LastHealthy');
   });
 
+  test('windows: nothing begins before all are known, unless the plan ignores them', () => {
+    const decision = decided({ windowsProblem: 'the server is busy' });
+    assert.deepEqual(
+      [words(decision), decision.waiting[0]?.who],
+      ['Running WindowsUnknown', 'not all maintenance windows are known: the server is busy'],
+    );
+    assert.deepEqual(begun({ windowsProblem: 'the server is busy' }, { windows: 'Ignore' }), ['n1']);
+  });
+
   test('windows: only what is expected to end inside begins', () => {
     const nights = makeWindow({ openings: [{ cron: '0 22 * * *', seconds: 4 * 3600 }] });
     const decision = decided({ windows: [nights] });

@@ -123,6 +123,8 @@ export type PlanSnapshot = {
   /** Of the quorum of the control plane. */
   readonly members: readonly Member[];
   readonly windows: readonly MaintenanceWindow[];
+  /** There may be another window, that was there before the plan: why it is not known. Missing where all are known. */
+  readonly windowsProblem?: string;
   /** The node that this process runs on: it comes last in its stage. */
   readonly ownNode?: string;
   /** Somebody has stopped all plans: why. */

@@ -21,21 +21,23 @@ const disk = { uid: 'u1', generation: 1 };
 
 describe('all windows are known that were there before an object', () => {
   test('once the API server has none that the watch has not told of', async () => {
-    const rows: readonly (readonly [string, () => ApiResponse, readonly string[], boolean])[] = [
-      ['there is none', () => listOf(), [], true],
-      ['the kind is not served', () => failure(404, 'page not found'), [], true],
-      ['the watch has told of it', () => listOf('7'), ['7'], true],
-      ['the watch is ahead', () => listOf('7'), ['8'], true],
-      ['the watch has not told of it', () => listOf('7'), [], false],
-      ['the watch has not told of its last edit', () => listOf('10'), ['9'], false],
-      ['it is gone, and the watch will tell', () => listOf(), ['7'], true],
-      ['no answer', () => failure(503, 'busy'), [], false],
+    const behind = 'the watch has not told of nights yet';
+    const rows: readonly (readonly [string, () => ApiResponse, readonly string[], string | undefined])[] = [
+      ['there is none', () => listOf(), [], undefined],
+      ['the kind is not served', () => failure(404, 'page not found'), [], undefined],
+      ['the watch has told of it', () => listOf('7'), ['7'], undefined],
+      ['the watch is ahead', () => listOf('7'), ['8'], undefined],
+      ['the watch has not told of it', () => listOf('7'), [], behind],
+      ['the watch has not told of its last edit', () => listOf('10'), ['9'], behind],
+      ['it is gone, and the watch will tell', () => listOf(), ['7'], undefined],
+      ['no answer', () => failure(503, 'busy'), [], `cannot read ${windowsPath}: busy`],
     ];
-    for (const [name, reply, told, wanted] of rows) {
+    for (const [name, reply, told, problem] of rows) {
+      const wanted = problem === undefined;
       const { api, known, log } = bench(reply, ...told);
       assert.equal(known.areKnownTo(disk), false, name);
       assert.equal(await known.find(disk), wanted, name);
-      assert.equal(known.areKnownTo(disk), wanted, name);
+      assert.deepEqual([known.areKnownTo(disk), known.problem], [wanted, problem], name);
       assert.deepEqual([api.calls.length, api.calls[0]?.path], [1, windowsPath], name);
       assert.equal(log.of('warn').length, name === 'no answer' ? 1 : 0, name);
     }
@@ -62,6 +64,14 @@ describe('all windows are known that were there before an object', () => {
     assert.equal(api.calls.length, 2);
     answers[1]?.(listOf('7'));
     assert.deepEqual(await Promise.all(others), [false, false, false]);
+  });
+
+  test('what was in the way is forgotten with the next list', async () => {
+    let answer = failure(503, 'busy');
+    const { known } = bench(() => answer);
+    assert.deepEqual([await known.find(disk), known.problem === undefined], [false, false]);
+    answer = listOf();
+    assert.deepEqual([await known.find(disk), known.problem], [true, undefined]);
   });
 
   test('however many objects there have been, only the last are remembered', async () => {

@@ -25,11 +25,17 @@ export class KnownWindows {
   readonly #known = new Map<string, number>();
   #running: Promise<boolean> | undefined;
   #next: Promise<boolean> | undefined;
+  #problem: string | undefined;
 
   constructor({ api, log }: { readonly api: Api; readonly log: Log }, windows: Cache<MaintenanceWindow>) {
     this.#api = api;
     this.#log = log;
     this.#windows = windows;
+  }
+
+  /** Why the last list has not said that all are known; undefined when it has. */
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   /** As far as has been found out. */
@@ -72,11 +78,13 @@ export class KnownWindows {
   async #list(): Promise<boolean> {
     try {
       const listed = (await listAll(this.#api, windowsPath, {}, 'none if missing')) as readonly Listed[];
-      return !listed.some(window => this.#isNews(window));
+      const news = listed.find(window => this.#isNews(window));
+      this.#problem = news && `the watch has not told of ${news.metadata.name} yet`;
     } catch (error) {
       this.#log.warn('failed to list the windows before something begins', { error });
-      return false;
+      this.#problem = error instanceof Error ? error.message : String(error);
     }
+    return this.#problem === undefined;
   }
 
   #isNews({ metadata: { name, resourceVersion } }: Listed): boolean {

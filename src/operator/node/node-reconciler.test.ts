@@ -113,6 +113,30 @@ test('a Maintenance does not begin outside of a window that was there before it,
   await end();
 });
 
+test('a Maintenance says that it waits while the windows cannot be read, and begins when they can be', async () => {
+  const { cluster, clock, calm, end } = bench(cluster => {
+    addNode(cluster, 'n1');
+    addRequest(cluster, 'n1');
+  });
+  cluster.intercept = ({ path }) => (path === windowsPath ? failure(403, 'not allowed') : undefined);
+  for (let turn = 0; turn < 5; turn += 1) {
+    await calm();
+    await clock.advance(1000);
+  }
+  await calm();
+  assert.equal(statusOf(cluster, 'n1')['phase'], 'Pending');
+  assert.match(
+    JSON.stringify(statusOf(cluster, 'n1')),
+    /WindowsUnknown.*not all maintenance windows are known: cannot read .*: not allowed/,
+  );
+  cluster.intercept = () => undefined;
+  await clock.advance(60_000);
+  await calm();
+  assert.equal(statusOf(cluster, 'n1')['phase'], 'Drained');
+  assert.doesNotMatch(JSON.stringify(statusOf(cluster, 'n1')), /WindowsUnknown/);
+  await end();
+});
+
 test('many Maintenances that begin together list the windows few times', async () => {
   const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
   const { cluster, calm, end } = bench(cluster => {

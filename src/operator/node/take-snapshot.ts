@@ -55,9 +55,12 @@ const leasesOf = (nodeName: string, { cache, options }: SnapshotSources): NodeSn
   return new Map(leases.flatMap(lease => (lease ? [[lease.key, lease] as const] : [])));
 };
 
-const windowsOf = (requests: NodeSnapshot['requests'], { cache }: SnapshotSources): Pick<NodeSnapshot, 'windows' | 'windowsKnownTo'> => ({
-  windows: [...cache.windows.values()],
-  windowsKnownTo: new Set(requests.filter(request => cache.knownWindows.areKnownTo(request)).map(({ uid }) => uid)),
+type WindowParts = Pick<NodeSnapshot, 'windows' | 'windowsKnownTo' | 'windowsProblem'>;
+
+const windowsOf = (requests: NodeSnapshot['requests'], { cache: { windows, knownWindows } }: SnapshotSources): WindowParts => ({
+  windows: [...windows.values()],
+  windowsKnownTo: new Set(requests.filter(request => knownWindows.areKnownTo(request)).map(({ uid }) => uid)),
+  ...(knownWindows.problem !== undefined && { windowsProblem: knownWindows.problem }),
 });
 
 /** VMs of the node, KubeVirt's and those of its hypervisor, as far as somebody knows of them. */

@@ -22,10 +22,17 @@ const maintenances = '/apis/drydock.dev/v1alpha1/maintenances';
 const records = '/apis/drydock.dev/v1alpha1/maintenanceplanrecords';
 const adapters = [maintenance('leases')];
 
+const metadataOf = (generation: number): JsonObject => ({
+  name: 'kernel',
+  uid: 'uid-kernel',
+  generation,
+  creationTimestamp: '2026-11-21T08:00:00Z',
+});
+
 const planOf = (spec: object = {}): JsonObject => ({
   apiVersion: 'drydock.dev/v1alpha1',
   kind: 'MaintenancePlan',
-  metadata: { name: 'kernel', uid: 'uid-kernel', generation: 1, creationTimestamp: '2026-11-21T08:00:00Z' },
+  metadata: metadataOf(1),
   spec: { nodeSelector: {}, work: { none: {} }, ...spec },
 });
 
@@ -110,7 +117,7 @@ describe('the loop of the plans', () => {
     const { cluster, calm, wait, status, end } = bench({}, { prepare, windowsLate: true });
     const begun = (): boolean => cluster.calls.some(({ method, path }) => method === 'POST' && path === maintenances);
     await calm();
-    assert.deepEqual([begun(), status()], [false, {}], 'nothing is said before the windows are known');
+    assert.deepEqual([begun(), status()['waitingFor']], [false, 'WindowsUnknown']);
     await wait(2);
     assert.deepEqual([begun(), status()['waitingFor']], [false, 'Window']);
     end();
@@ -199,6 +206,22 @@ describe('the loop of the plans', () => {
     refusal.open = true;
     for (let turn = 0; turn < 60; turn += 1) await wait(5);
     assert.equal(status()['phase'], 'Complete', JSON.stringify(status()));
+    end();
+  });
+
+  test('begins nothing while the windows cannot be read, and says so; what is in flight comes to its end', async () => {
+    const { cluster, wait, status, end } = bench({ soakSeconds: 5 });
+    const count = (method: string): number => cluster.written.filter(call => call.startsWith(method) && call.includes(maintenances)).length;
+    for (let turn = 0; turn < 50 && count('POST') === 0; turn += 1) await wait(0);
+    cluster.intercept = ({ method, path }) => (method === 'GET' && path === windowsPath ? failure(403, 'not allowed') : undefined);
+    cluster.put(`${plans}/kernel`, { ...planOf({ soakSeconds: 4 }), metadata: metadataOf(2), status: status() });
+    for (let turn = 0; turn < 30; turn += 1) await wait(1);
+    assert.deepEqual([count('POST'), count('DELETE'), status()['waitingFor']], [1, 1, 'WindowsUnknown'], JSON.stringify(status()));
+    const [waiting] = status()['waiting'] as readonly JsonObject[];
+    assert.equal(waiting?.['who'], `not all maintenance windows are known: cannot read ${windowsPath}: not allowed`);
+    cluster.intercept = () => undefined;
+    for (let turn = 0; turn < 30; turn += 1) await wait(1);
+    assert.deepEqual([count('POST'), status()['phase']], [2, 'Complete']);
     end();
   });
 

@@ -203,7 +203,7 @@ export class PlanReconciler {
 
   /** Looks at one plan and does what is to be done. Rejects for defects only. */
   async #pass(name: string): Promise<void> {
-    const { fence, cache, clock, machines } = this.#options;
+    const { fence, cache, machines } = this.#options;
     if (!this.#acting || !fence.mayAct() || cache.unsynced.length > 0 || this.plans.unsynced.length > 0) return;
     if (!(await this.#decisions.settled(name)) || !this.#acting || !fence.mayAct()) return;
     const plan = this.plans.plans.get(name);
@@ -211,8 +211,7 @@ export class PlanReconciler {
     if (machines.cache.unsynced.length > 0 && asksForMachines(plan, this.#expressionsOf(plan))) return;
     // A process that has just begun would break quiet times by what it does not know yet.
     if (this.#gateQueries.isPending(plan) || this.#gateObjects.isPending(plan)) return;
-    const areWindowsKnown = plan.windows === 'Ignore' || (await cache.knownWindows.find(plan));
-    if (!areWindowsKnown) return this.#queue.addAt(name, secondsAfter(clock.now(), windowsAgain));
+    if (plan.windows !== 'Ignore') await cache.knownWindows.find(plan);
     if (!this.#acting || !fence.mayAct()) return;
     if (this.plans.plans.get(name) === plan) await this.#carryOut(plan);
     else this.#queue.add(name);
@@ -242,7 +241,13 @@ export class PlanReconciler {
     const decided = this.#dutyCycle.measured(() => decidePlan({ ...takePlanSnapshot(stored, this.#inputs, now), plan }, now));
     const decision = this.#decisions.withTrouble(plan.name, decided);
     this.#queue.clearAppointment(plan.name);
-    const again = earliest([decision.again, expressions.pool.restsUntil, expressions.readsNow ? secondsAfter(now, nowAgain) : undefined]);
+    const lacksWindows = decision.waiting.some(({ word }) => word === 'WindowsUnknown');
+    const again = earliest([
+      decision.again,
+      expressions.pool.restsUntil,
+      ...(expressions.readsNow ? [secondsAfter(now, nowAgain)] : []),
+      ...(lacksWindows ? [secondsAfter(now, windowsAgain)] : []),
+    ]);
     if (again !== undefined) this.#queue.addAt(plan.name, again);
     const status = decision.own ?? this.#statusWrite(decision, plan, adapter.status(decision, plan, now), now);
     // Slots are stored before anything is done for them.

@@ -108,6 +108,21 @@ describe('before it begins, all windows that were there before it are known', ()
     assert.deepEqual(asked([makeWindow()], 10 * hour), asks);
   });
 
+  test('what was in the way of an answer is said', () => {
+    const { progress, lookups } = looked([], 0, {}, { ...unknown, windowsProblem: 'the server is busy' });
+    assert.deepEqual([progress.barred, lookups.length], [true, 1]);
+    assert.deepEqual(progress.problem, {
+      reason: 'WindowsUnknown',
+      message: 'not all maintenance windows are known: the server is busy',
+    });
+    assert.deepEqual(asked([], 0, {}, { windowsKnownTo: new Set([makeRequest('one').uid]), windowsProblem: 'busy' }), [
+      false,
+      undefined,
+      [],
+      [],
+    ]);
+  });
+
   test('it begins once they are known to it, and to no other', () => {
     const knownTo = (uid: string) => asked([], 0, {}, { windowsKnownTo: new Set([uid]) });
     assert.deepEqual(knownTo(makeRequest('one').uid), [false, undefined, [], []]);

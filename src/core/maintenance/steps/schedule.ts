@@ -54,13 +54,16 @@ const mayHaveBegun = (request: MaintenanceRequest, { node, nodeName, leases, req
 
 /**
  * The watch of the windows may be later than that of the requests: before one begins, the API server is asked whether there is another window. A node that is held already
- * is not released for the time of that question.
+ * is not released for the time of that question. Nothing is said before an answer has failed to come: nearly always it begins a moment later.
  */
 const begins = (progress: RequestProgress, { windows }: RequestedStart, snapshot: NodeSnapshot): Found => {
   const { request } = progress;
   const { key, uid, generation } = request;
   if (windows === 'Ignore' || (snapshot.windowsKnownTo?.has(uid) ?? true) || mayHaveBegun(request, snapshot)) return { progress };
-  return { progress: { ...progress, barred: true }, lookup: { kind: 'MaintenanceWindows', key, uid, generation } };
+  const { windowsProblem: why } = snapshot;
+  const problem =
+    why === undefined ? {} : { problem: { reason: 'WindowsUnknown', message: `not all maintenance windows are known: ${why}` } };
+  return { progress: { ...progress, ...problem, barred: true }, lookup: { kind: 'MaintenanceWindows', key, uid, generation } };
 };
 
 /** Whether it may lay hands on the node now, and when else. */

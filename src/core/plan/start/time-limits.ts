@@ -70,9 +70,12 @@ const paceLimit = (view: PlanView, calendar: Calendar, expectedSeconds: number, 
   return { word: 'Pace', who, ends: next };
 };
 
-/** What the windows and the pace say of each node. */
+/** What the windows and the pace say of each node: nothing begins before all windows are known. */
 export const timeLimits = (view: PlanView, now: Temporal.Instant): ((node: Node) => Waiting | undefined) => {
-  const { plan } = view.snapshot;
+  const { plan, windowsProblem } = view.snapshot;
+  if (plan.windows !== 'Ignore' && windowsProblem !== undefined) {
+    return () => ({ word: 'WindowsUnknown', who: `not all maintenance windows are known: ${windowsProblem}` });
+  }
   const seen = longestSeen(view);
   const known = new Map<string, Waiting | undefined>();
   return node => {
