@@ -327,7 +327,7 @@ test('the events of a machine say its deadline where it has none of its own', as
 describe('a watch that is late does not prove that there is no window', () => {
   const nights = { kinds: ['MachineMaintenance'], openings: [{ from: '2027-01-01T00:00:00Z', to: '2027-01-02T00:00:00Z' }] };
   const lists = ({ cluster }: Bench): number => cluster.calls.filter(({ path }) => path === windowsPath).length;
-  const open = (fill: (cluster: FakeCluster) => void, responses?: (call: ApiCall) => ApiResponse | undefined) =>
+  const open = (fill: (cluster: FakeCluster) => void, responses?: (call: ApiCall) => Promise<ApiResponse> | ApiResponse | undefined) =>
     machineBench(
       (furniture, cluster) => {
         furniture.machineApi();
@@ -345,6 +345,20 @@ describe('a watch that is late does not prove that there is no window', () => {
     await bench.calm();
     assert.equal(phase(bench), 'Scheduled WindowsUnknown');
     await bench.wait(2);
+    assert.equal(phase(bench), 'Scheduled MaintenanceWindow');
+    await bench.end();
+  });
+
+  test('of which the watch tells while the API server is asked keeps it too', async () => {
+    const { promise, resolve } = Promise.withResolvers<ApiResponse>();
+    const bench = open(
+      cluster => cluster.put(`${windowsPath}/nights`, { metadata: { name: 'nights' }, spec: nights }),
+      ({ path }) => (path === windowsPath ? promise : undefined),
+    );
+    await bench.wait(2);
+    assert.equal(lists(bench), 1);
+    resolve(response(200, { items: [bench.cluster.get(`${windowsPath}/nights`)] }));
+    await bench.wait(1);
     assert.equal(phase(bench), 'Scheduled MaintenanceWindow');
     await bench.end();
   });

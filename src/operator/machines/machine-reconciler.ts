@@ -22,6 +22,9 @@ import { machineOf, snapshotOf } from './gather.ts';
 import { isNodeGone } from './is-node-gone.ts';
 import { MachineCache, type MachineChanges } from './machine-cache.ts';
 
+/** What was decided, and on what. */
+type Decided = { readonly snapshot: MachineSnapshot; readonly decision: MachineDecision };
+
 export type MachinesOptions = Ports & {
   /** Nodes, their maintenances and the windows: the loop of the nodes keeps it up to date. */
   readonly cache: ClusterCache;
@@ -171,11 +174,9 @@ export class MachineReconciler {
   }
 
   async #carryOut(request: MachineRequest): Promise<void> {
-    const { clock, cache } = this.#options;
-    const now = clock.now();
-    const { limits, drainLeadSeconds, adapter } = this.#options;
-    const snapshot = snapshotOf(request, this.machines, cache, { limits, drainLeadSeconds, drainPolicy: adapter.drainPolicy });
-    const verdict = this.#decisions.withTrouble(request.key, await this.#decide(snapshot, now));
+    const now = this.#options.clock.now();
+    const { snapshot, decision } = await this.#decide(request, now);
+    const verdict = this.#decisions.withTrouble(request.key, decision);
     this.#queue.clearAppointment(request.key);
     if (verdict.again !== undefined) this.#queue.addAt(request.key, verdict.again);
     const status = verdict.own ?? this.#statusWrite(verdict, request, this.#options.adapter.maintenanceStatus(verdict, snapshot, now));
@@ -184,14 +185,18 @@ export class MachineReconciler {
     await this.#decisions.write(request.key, snapshot.node?.name ?? request.machineName, writes);
   }
 
-  /** What no watch has told of is asked for before anything is done without it: windows, and the node that the machine names. */
-  async #decide(snapshot: MachineSnapshot, now: Temporal.Instant): Promise<MachineDecision> {
-    const { api, log, cache } = this.#options;
-    const { asksForWindows, unseenNode, ...first } = decideMachine(snapshot, now);
-    if (asksForWindows && (await cache.knownWindows.find(snapshot.request)))
-      return this.#decide({ ...snapshot, areWindowsKnown: true }, now);
-    if (unseenNode !== undefined && (await isNodeGone(api, unseenNode, log))) return this.#decide({ ...snapshot, nodeIsGone: true }, now);
-    return first;
+  /**
+   * What no watch has told of is asked for before anything is done without it: windows, and the node that the machine names. By the time of the answer the watches have
+   * told more, and that counts: it is decided anew.
+   */
+  async #decide(request: MachineRequest, now: Temporal.Instant, nodeIsGone?: true): Promise<Decided> {
+    const { api, log, cache, limits, drainLeadSeconds, adapter } = this.#options;
+    const taken = snapshotOf(request, this.machines, cache, { limits, drainLeadSeconds, drainPolicy: adapter.drainPolicy });
+    const snapshot = { ...taken, ...(nodeIsGone && { nodeIsGone }) };
+    const { asksForWindows, unseenNode, ...decision } = decideMachine(snapshot, now);
+    if (asksForWindows && (await cache.knownWindows.find(request))) return this.#decide(request, now, nodeIsGone);
+    if (unseenNode !== undefined && (await isNodeGone(api, unseenNode, log))) return this.#decide(request, now, true);
+    return { snapshot, decision };
   }
 
   #statusWrite(
