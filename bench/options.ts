@@ -23,7 +23,7 @@ const contendersFrom = (only: string): readonly ContenderName[] => {
   return contenderNames.filter(name => names.includes(name));
 };
 
-const runsFrom = (text: string): number => {
+export const runsFrom = (text: string): number => {
   const runs = Number(text);
   if (!Number.isInteger(runs) || runs < 1) throw new Error(`--runs is ${text}; it has to be a whole number from 1`);
   return runs;

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { allowQuorumLossAnnotation, type QuorumRule, quorumMessage } from '../../core/quorum/quorum.ts';
+import { maintenancesPath } from '../../core/request/request.ts';
 
 /** What the validating webhook is for each served kind: where it is asked, what it asks about, and in whose words it says no. */
 
@@ -137,7 +138,7 @@ const kinds: readonly AdmissionKind[] = [
     group: 'drydock.dev',
     versions: ['v1alpha1'],
     resource: 'maintenances',
-    collections: ['/apis/drydock.dev/v1alpha1/maintenances'],
+    collections: [maintenancesPath],
     nodeNameOf: specNode,
     wants: object => textAt(object, 'spec', 'stage') !== 'Announce' && textAt(object, 'status', 'failure') !== 'GivenBack',
     quorum: { ...medik8sQuorum, counted: 'everywhere' },

@@ -11,6 +11,7 @@ import {
   type KindAdapter,
   type MaintenanceRequest,
   type Marks,
+  maintenancesPath,
   noHistory,
   type RequestedStart,
 } from '../../core/request/request.ts';
@@ -225,7 +226,7 @@ export const maintenance = (leaseNamespace: string): KindAdapter => {
     name: 'maintenances.drydock.dev',
     apiVersion: 'drydock.dev/v1alpha1',
     kind: 'Maintenance',
-    path: '/apis/drydock.dev/v1alpha1/maintenances',
+    path: maintenancesPath,
     finalizer: 'drydock.dev/maintenance',
     statusSubresource: true,
     quorum: 'everywhere',

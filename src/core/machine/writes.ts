@@ -1,8 +1,7 @@
 import { nameWith } from '../child-name.ts';
 import { type JsonObject, mergePatch } from '../json.ts';
 import type { KubeEvent, Write } from '../maintenance/decision.ts';
-import type { MaintenanceRequest } from '../request/request.ts';
-import { pathOf } from '../request/request.ts';
+import { type MaintenanceRequest, maintenancesPath, pathOf } from '../request/request.ts';
 import { secondsBetween, timeText } from '../time.ts';
 import { isPending } from './event.ts';
 import { deleteMarks, hookName, hookOwner, type Machine, type MachineSet, preDrainPrefix, surgePrefix } from './machine.ts';
@@ -22,8 +21,6 @@ export const parentAnnotation = 'drydock.dev/machine-maintenance';
 
 /** On a MachineMaintenance that somebody, or a plan, made before anything was announced about its machine: it does not end with events that were added to it. */
 export const independentAnnotation = 'drydock.dev/independent-of-events';
-
-const maintenancesPath = '/apis/drydock.dev/v1alpha1/maintenances';
 
 export const pathOfRequest = ({ namespace, name }: Pick<MachineRequest, 'namespace' | 'name'>): string =>
   `/apis/${machineMaintenanceApi}/namespaces/${encodeURIComponent(namespace)}/machinemaintenances/${encodeURIComponent(name)}`;

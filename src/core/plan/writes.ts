@@ -1,6 +1,7 @@
 import { nameWith } from '../child-name.ts';
 import { isObject, type Json, type JsonObject } from '../json.ts';
 import type { KubeEvent, Write } from '../maintenance/decision.ts';
+import { maintenancesPath } from '../request/request.ts';
 import { timeText } from '../time.ts';
 import type { InFlight, NodeVerdict } from './in-flight.ts';
 import { type Plan, type PodWork, planAnnotation, planApi, plansPath, type Run } from './plan.ts';
@@ -8,7 +9,6 @@ import type { Approval, PlanSettings, PlanSnapshot, RecordSlice, WorkPod } from 
 
 /** The objects that a plan makes, each under a name that is computed: what was begun is found again after a crash. */
 
-const maintenancesPath = '/apis/drydock.dev/v1alpha1/maintenances';
 export const recordsPath = `/apis/${planApi}/maintenanceplanrecords`;
 export const approvalsPath = `/apis/${planApi}/maintenanceapprovals`;
 

@@ -6,6 +6,9 @@ import type { Tracked } from '../vm/tracking.ts';
 import type { DrainPolicy } from './policy.ts';
 import type { MaintenanceFailure, MaintenanceStage, MaintenanceState } from './words.ts';
 
+/** Of Drydock's own kind: somebody, a plan or a MachineMaintenance makes them. */
+export const maintenancesPath = '/apis/drydock.dev/v1alpha1/maintenances';
+
 /** Who laid hands on the request first: nobody yet, this operator, or the one that it replaces. */
 export type Claim = 'none' | 'ours' | 'takenOver';
 
