@@ -5,7 +5,7 @@ import type { CachedObject, Change, CompleteList } from '../ports.ts';
 const remembered = 1000;
 
 /**
- * What is known of one collection, by key and by one index. It is fed by a watch and by the answers to our own writes; whichever is newer
+ * What is known of one collection, by key and by one index, where it has one. It is fed by a watch and by the answers to our own writes; whichever is newer
  * counts, so that what was written is seen at once and is not forgotten when the watch comes limping behind.
  */
 export class Cache<T extends CachedObject> {
@@ -14,9 +14,9 @@ export class Cache<T extends CachedObject> {
   readonly #gone = new Set<string>();
   /** By uid: known from answers to our own writes alone, so far. */
   readonly #untold = new Set<string>();
-  readonly #groupOf: (object: T) => string;
+  readonly #groupOf: ((object: T) => string) | undefined;
 
-  constructor(groupOf: (object: T) => string) {
+  constructor(groupOf?: (object: T) => string) {
     this.#groupOf = groupOf;
   }
 
@@ -25,6 +25,10 @@ export class Cache<T extends CachedObject> {
 
   get(key: string): T | undefined {
     return this.#objects.get(key);
+  }
+
+  keys(): IterableIterator<string> {
+    return this.#objects.keys();
   }
 
   values(): IterableIterator<T> {
@@ -100,10 +104,8 @@ export class Cache<T extends CachedObject> {
     if (before !== undefined) this.#remove(before);
     if (before !== undefined && before.uid !== object.uid) this.#untold.delete(before.uid);
     this.#objects.set(object.key, object);
-    const group = this.#groupOf(object);
-    const members = this.#groups.get(group);
-    if (members === undefined) this.#groups.set(group, new Set([object.key]));
-    else members.add(object.key);
+    const group = this.#groupOf?.(object);
+    if (group !== undefined) this.#groups.set(group, (this.#groups.get(group) ?? new Set()).add(object.key));
     this.stored(before, object);
   }
 
@@ -114,7 +116,8 @@ export class Cache<T extends CachedObject> {
 
   #remove(object: T): void {
     this.#objects.delete(object.key);
-    const group = this.#groupOf(object);
+    const group = this.#groupOf?.(object);
+    if (group === undefined) return;
     const members = this.#groups.get(group);
     members?.delete(object.key);
     if (members?.size === 0) this.#groups.delete(group);

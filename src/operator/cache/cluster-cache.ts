@@ -35,11 +35,11 @@ export class ClusterCache {
   readonly requests = new Cache<MaintenanceRequest>(({ nodeName }) => nodeName);
   readonly budgets = new Cache<Budget>(({ namespace }) => namespace);
   readonly budgetIndex = new BudgetIndex(this.budgets);
-  readonly leases = new Cache<Lease>(() => '');
-  readonly daemonSets = new Cache<NamedObject>(() => '');
+  readonly leases = new Cache<Lease>();
+  readonly daemonSets = new Cache<NamedObject>();
   readonly attachments = new Cache<Attachment>(({ nodeName }) => nodeName);
   readonly pods: PodWatches;
-  readonly windows = new Cache<MaintenanceWindow>(() => '');
+  readonly windows = new Cache<MaintenanceWindow>();
   readonly knownWindows: KnownWindows;
   readonly vms: Vms;
   readonly lifecycleEvictions: LifecycleEvictions;
@@ -165,7 +165,7 @@ export class ClusterCache {
 
   #touchAll(): void {
     this.#tell(listener => listener.complete?.());
-    const names = new Set([...this.nodes.groups(), ...this.requests.groups(), ...this.lifecycleEvictions.requestedNodes()]);
+    const names = new Set([...this.nodes.keys(), ...this.requests.groups(), ...this.lifecycleEvictions.requestedNodes()]);
     for (const nodeName of names) if (this.concerns(nodeName)) this.#events.touched(nodeName);
   }
 

@@ -62,6 +62,22 @@ test('whether a kind is served is asked again where that cannot be found out', a
   }
 });
 
+test('kinds of one version are asked for together', async () => {
+  const { informers, api, clock, stop, handlers, follow } = bench();
+  api.reply = () => serving('vms');
+  for (const name of ['vms', 'moves', 'hosts']) follow(name);
+  await settle();
+  assert.deepEqual([api.calls.length, [...handlers.keys()], [...informers.missing]], [1, ['/apis/x/v1/vms'], ['moves', 'hosts']]);
+  api.reply = async () => {
+    await clock.sleep(1);
+    return serving('vms', 'moves');
+  };
+  await clock.advance(10_001);
+  await settle();
+  assert.deepEqual([api.calls.length, handlers.size], [2, 2]);
+  stop.abort();
+});
+
 test('that all has been read is told when the last has been, and not again when one is read once more', async () => {
   const { informers, api, stop, handlers, told, follow } = bench();
   api.reply = () => serving('vms', 'moves');
@@ -118,7 +134,7 @@ test('what only answers to our own writes have told of is removed when a complet
     lacks: () => undefined,
     complete: () => {},
   });
-  const cache = new Cache<Thing>(() => '');
+  const cache = new Cache<Thing>();
   const told: string[] = [];
   const changed = ({ type, object }: Change<Thing>): void => void told.push(`${type} ${object.key}`);
   await informers.followInto(cache, 'things', { path: '/x' }, () => undefined, changed, new AbortController().signal);

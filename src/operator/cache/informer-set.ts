@@ -13,13 +13,12 @@ const askAgainMs = 10_000;
 
 type Resources = { readonly resources?: readonly { readonly name: string }[] };
 
-/** Whether the kind of this collection is served; everybody may ask. Undefined when that cannot be found out. */
-const isServed = async (api: Api, { path }: Collection, signal: AbortSignal): Promise<boolean | undefined> => {
-  const cut = path.lastIndexOf('/');
+/** What is served under the path of a version; everybody may ask. Undefined when that cannot be found out. */
+const servedUnder = async (api: Api, path: string, signal: AbortSignal): Promise<readonly string[] | undefined> => {
   try {
-    const { status, body } = await api.call({ method: 'GET', path: path.slice(0, cut) }, signal);
-    if (status === 404) return false;
-    return status === 200 ? ((body as Resources).resources ?? []).some(({ name }) => name === path.slice(cut + 1)) : undefined;
+    const { status, body } = await api.call({ method: 'GET', path }, signal);
+    if (status === 404) return [];
+    return status === 200 ? ((body as Resources).resources ?? []).map(({ name }) => name) : undefined;
   } catch {
     return undefined;
   }
@@ -31,6 +30,8 @@ export class InformerSet {
   readonly missing = new Set<string>();
   readonly #unsynced = new Set<string>();
   readonly #withheld = new Set<string>();
+  /** Questions under way, by the path of a version: its kinds are asked for together. */
+  readonly #discoveries = new Map<string, Promise<readonly string[] | undefined>>();
   readonly #watcher: Watcher;
   readonly #log: Log;
   readonly #lacks: (name: string, status: number) => MissingReason | undefined;
@@ -111,11 +112,19 @@ export class InformerSet {
   ): Promise<void> {
     this.expect(name);
     while (!signal.aborted) {
-      const served = await isServed(api, collection, signal);
+      const served = await this.#isServed(api, collection, signal);
       if (served === true) return this.follow(name, collection, project, changed, signal);
       if (served === false) this.#failing(name, { message: 'it is not served', status: 404, retryInMs: askAgainMs });
       await clock.sleep(askAgainMs, signal);
     }
+  }
+
+  async #isServed(api: Api, { path }: Collection, signal: AbortSignal): Promise<boolean | undefined> {
+    const cut = path.lastIndexOf('/');
+    const version = path.slice(0, cut);
+    const asked = this.#discoveries.get(version) ?? servedUnder(api, version, signal).finally(() => this.#discoveries.delete(version));
+    this.#discoveries.set(version, asked);
+    return (await asked)?.includes(path.slice(cut + 1));
   }
 
   /** It has been read completely, for the first time or again: an API server that has just begun refuses what it allows a second later. */

@@ -12,7 +12,7 @@ const listOf = (...resourceVersions: readonly string[]): ApiResponse =>
 
 /** The watch has told of these versions of the window "nights". */
 const bench = (reply: () => ApiResponse | Promise<ApiResponse>, ...told: readonly string[]) => {
-  const [api, log, windows] = [new ScriptedApi(reply), new Lines(), new Cache<ReturnType<typeof makeWindow>>(() => '')];
+  const [api, log, windows] = [new ScriptedApi(reply), new Lines(), new Cache<ReturnType<typeof makeWindow>>()];
   for (const resourceVersion of told) windows.apply({ type: 'added', object: makeWindow({ key: 'nights', resourceVersion }) });
   return { api, log, known: new KnownWindows({ api, log }, windows) };
 };

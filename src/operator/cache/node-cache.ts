@@ -13,10 +13,6 @@ export class NodeCache extends Cache<CachedNode> {
   #labelsVersion = 0;
   #isWhole = false;
 
-  constructor() {
-    super(({ name }) => name);
-  }
-
   /** From now on nodes are read whole. */
   keepWhole(): void {
     this.#isWhole = true;

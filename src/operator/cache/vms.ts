@@ -35,7 +35,7 @@ const fingerprint = ({ uid, phase, deleting, nodeName, evacuatedFrom, strategy, 
 export class Vms {
   readonly #vmis = new Cache<Vmi>(({ nodeName = '' }) => nodeName);
   readonly #migrations = new Cache<VmMigration>(({ vmi }) => vmi);
-  readonly #settings = new Cache<KubeVirtSettings>(() => '');
+  readonly #settings = new Cache<KubeVirtSettings>();
   readonly #informers: InformerSet;
   readonly #touched: (nodeName: string) => void;
   /** Nodes whose VMs wait until KubeVirt has less to do. */

@@ -34,7 +34,7 @@ const bench = ({ machines = [], nodes = [], requests = [] }: Known, responses: r
   const machineCache = new MachineCache({ ...unused, clock, adapter: machineAdapter });
   for (const machine of machines) machineCache.machines.observe(machine);
   for (const request of requests) machineCache.requests.observe(request);
-  const cache = { nodes: new Cache<Node>(() => '') };
+  const cache = { nodes: new Cache<Node>() };
   for (const node of nodes) cache.nodes.observe(node);
   const options = { machines: machineCache, cache: cache as unknown as ClusterCache, writer, adapter: machineAdapter, clock };
   return { ingester: new EventIngester({ ...options, namespace: 'drydock-system' }), writes, about, pauses };

@@ -56,9 +56,9 @@ const discoverAgainAfter = 5;
 export class MachineCache {
   readonly requests = new Cache<MachineRequest>(({ machineName }) => machineName);
   readonly machines = new Cache<Machine>(({ name }) => name);
-  readonly sets = new Cache<MachineSet>(() => '');
-  readonly sources = new Cache<EventSource>(() => '');
-  readonly notices = new Cache<Notice>(() => '');
+  readonly sets = new Cache<MachineSet>();
+  readonly sources = new Cache<EventSource>();
+  readonly notices = new Cache<Notice>();
   readonly kinds = new Map<string, MachineKind>();
   readonly #options: Options;
   readonly #informers: InformerSet;

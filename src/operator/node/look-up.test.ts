@@ -10,7 +10,7 @@ import { LookedUp, lookUp } from './look-up.ts';
 const look = async (lookup: Lookup, reply: () => ApiResponse) => {
   const [lookedUp, log] = [new LookedUp(), new Lines()];
   const api = new ScriptedApi(reply);
-  const knownWindows = new KnownWindows({ api, log }, new Cache(() => ''));
+  const knownWindows = new KnownWindows({ api, log }, new Cache());
   const isNew = await lookUp({ api, log, lookedUp, knownWindows }, [lookup]);
   return { isNew, lookedUp, warnings: log.of('warn').length, paths: api.calls.map(({ path }) => path) };
 };

@@ -15,7 +15,7 @@ test('whoever waits for the work of a plan hears of its end from the answer to o
     resourceVersion: `${working.resourceVersion}0`,
     inFlight: [makeInFlight('n1', { state: 'Verifying' })],
   };
-  const plans = new Cache<Plan>(() => '');
+  const plans = new Cache<Plan>();
   plans.observe(working);
   const changes: Change<Plan>[] = [];
   const updater = planCacheUpdater(

@@ -45,12 +45,12 @@ const kinds = {
 
 /** Everything that plans look at beside what the loop of the nodes knows. What costs memory is read only when there is a plan. */
 export class PlanCache {
-  readonly plans = new Cache<Plan>(() => '');
+  readonly plans = new Cache<Plan>();
   readonly records = new Cache<RecordSlice>(({ planUid }) => planUid);
   readonly approvals = new Cache<Approval>(({ plan }) => plan);
   readonly pods = new Cache<WorkPod>(({ plan }) => plan);
-  readonly halts = new Cache<Halt>(() => '');
-  readonly ownPods = new Cache<OwnPod>(() => '');
+  readonly halts = new Cache<Halt>();
+  readonly ownPods = new Cache<OwnPod>();
   readonly #options: PlanCacheOptions;
   readonly #changes: PlanChanges;
   readonly #informers: InformerSet;
