@@ -197,6 +197,25 @@ export const warps = {
       isRelease(call) ? { ...call, body: { ...bodyOf(call), spec: { ...part(bodyOf(call), 'spec'), unschedulable: null } } } : undefined,
     ),
   },
+  'releases what is wanted': {
+    invariant: 'kept',
+    warp: adding(
+      call => text(statusOf(call), 'phase') === 'Drained',
+      (call, world) => {
+        const [, , , , , name = ''] = call.path.split('/');
+        const maintenance = world.cluster.registry.store.get('maintenances.drydock.dev', '', name);
+        const body = { metadata: { annotations: { [recordKey]: null } }, spec: { unschedulable: null } };
+        return (
+          maintenance && {
+            method: 'PATCH',
+            path: `/api/v1/nodes/${text(maintenance, 'spec', 'nodeName')}`,
+            body,
+            contentType: 'application/merge-patch+json',
+          }
+        );
+      },
+    ),
+  },
   'says drained too soon': {
     invariant: 'status',
     warp: changing(call => (text(statusOf(call), 'phase') === 'Draining' ? withStatus(call, { phase: 'Drained' }) : undefined)),

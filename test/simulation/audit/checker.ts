@@ -11,6 +11,7 @@ export type Invariant =
   | 'held first'
   | 'foreign marks'
   | 'restored'
+  | 'kept'
   | 'windows'
   | 'status'
   | 'finishes'

@@ -1,6 +1,7 @@
 import { objects, part, type Stored, text } from '../../../src/embedded/object.ts';
 import { maintenanceResources } from '../story/story.ts';
 import { type Around, type Checker, isDone, type Served } from './checker.ts';
+import { Keepers } from './keepers.ts';
 import { drainTaints, foreignChange, isHeld, marksOf, recordedOf } from './marks.ts';
 import type { Version } from './records.ts';
 
@@ -48,6 +49,7 @@ export const nodeChecker = (around: Around): Checker => {
   /** Marks that are the operator's at the moment, with what stood there before; by the uid of the node. */
   const taken = new Map<string, Map<string, string | null>>();
   const madeAt = madeTimes(around);
+  const keepers = new Keepers(around);
 
   const compare = (before: Stored, after: Stored): void => {
     const { uid, name } = after.metadata;
@@ -73,6 +75,18 @@ export const nodeChecker = (around: Around): Checker => {
     }
   };
 
+  const checkKeeper = (before: Stored, after: Stored): void => {
+    if (!isHeld(before) && isHeld(after)) return keepers.held(after);
+    const isByHand = hasNoSign(marksOf(before), taken.get(after.metadata.uid) ?? new Map());
+    const keeper = isHeld(before) && !isHeld(after) && !isByHand ? keepers.of(after) : undefined;
+    if (keeper === undefined) return;
+    const { object } = keeper;
+    fail(
+      'kept',
+      `node ${after.metadata.name} is released, and ${object.metadata.name} still wants it (${text(object, 'status', 'phase')})`,
+    );
+  };
+
   const after = ({ before, target }: Served, body: Stored): void => {
     if (before === undefined) return;
     const change = foreignChange(before, body);
@@ -80,6 +94,7 @@ export const nodeChecker = (around: Around): Checker => {
     if (target.sub !== '') return;
     if (!isHeld(before) && isHeld(body) && !mayBegin(around, target.name, madeAt))
       fail('windows', `node ${target.name} is held while its windows are closed`);
+    checkKeeper(before, body);
     compare(before, body);
   };
   return {
