@@ -16,6 +16,9 @@ const condition = (type: string, status: string): Made => ({
 
 export const nodeName = (index: number): string => `node-${String(index).padStart(5, '0')}`;
 
+/** One of twenty. */
+export const poolOf = (index: number): string => `pool-${index % 20}`;
+
 /** As kubelet and its cloud write it: fifty images of two names, some 10 kB. */
 const node = (index: number): Made => ({
   apiVersion: 'v1',
@@ -32,7 +35,7 @@ const node = (index: number): Made => ({
       'node.kubernetes.io/instance-type': 'm6i.2xlarge',
       'topology.kubernetes.io/region': 'region-1',
       'topology.kubernetes.io/zone': `region-1${'abc'[index % 3]}`,
-      pool: `pool-${index % 20}`,
+      pool: poolOf(index),
     },
   },
   spec: { podCIDR: `10.${index >> 8}.${index & 255}.0/24`, providerID: `aws:///region-1a/i-${String(index).padStart(17, '0')}` },

@@ -71,7 +71,7 @@ export interface WatchHandler<T> {
   changed(change: Change<T>): void;
   /** The first complete list has been told. Called once. */
   synced(): void;
-  /** A complete list has been told, the first one or a later one; of the first one before `synced`. After a refusal (403, 404) there is always one. */
+  /** A complete list has been told, the first one or a later one; of the first one before `synced`. After a refusal (403, 404) there is always one. Every Watcher tells it. */
   listed?(list: CompleteList): void;
   /** The collection cannot be read at the moment; it is tried again after `retryInMs`. `status` is the HTTP status where there was one. */
   failing?(problem: { readonly message: string; readonly status?: number; readonly retryInMs: number }): void;

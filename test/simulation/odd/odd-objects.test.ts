@@ -37,7 +37,9 @@ const throughStore = (cluster: FakeCluster, told: (what: string) => void): Watch
           if (change.type === 'removed') store.remove({ name, uid, resourceVersion }, raw);
           else store.put({ name, uid, resourceVersion }, raw);
         },
-        synced: () => sink.synced(),
+        listed: ({ keys, version }) => store.retain(keys, version),
+        // The store has told it.
+        synced: () => {},
         failing: ({ message, status, retryInMs }) => store.failing(message, status, retryInMs),
       },
       signal,
