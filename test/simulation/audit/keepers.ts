@@ -22,8 +22,11 @@ export class Keepers {
   }
 
   held({ metadata: { name, uid } }: Stored): void {
-    const [only, ...more] = this.#wanting(name);
-    if (only !== undefined && more.length === 0) this.#known.set(uid, askedBy(only));
+    const { records, staleMs } = this.#around;
+    // One that has just gone may be what it was held for.
+    const wanting = new Set(records.wanting(name, staleMs()).map(({ object }) => object.metadata.uid));
+    const [only] = this.#wanting(name);
+    if (only !== undefined && wanting.size === 1) this.#known.set(uid, askedBy(only));
     else this.#known.delete(uid);
   }
 
