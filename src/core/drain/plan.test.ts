@@ -331,6 +331,26 @@ describe('after an answer, with one budget that has not changed', () => {
     assert.equal(plan([candidate('a')], around({ budgets: [makeBudget('b')], attempts, now: at(1) })).calls.length, 0);
   });
 
+  test('for a budget that is not known here: it waits, whatever is known meanwhile', () => {
+    const { budgetSeen: _, ...unseen } = refused();
+    const attempts = new Map([['uid-shop-a', unseen]]);
+    const { calls, again } = plan([candidate('a')], around({ budgets: [], attempts, now: at(1) }));
+    assert.deepEqual([calls.length, again !== undefined], [0, true]);
+    assert.equal(plan([candidate('a')], around({ budgets: [], attempts, now: at(40) })).calls.length, 1);
+  });
+
+  test('for a budget that is gone: it is asked for again at once', () => {
+    assert.equal(after({ kind: 'budget', message }, []).calls, 1);
+  });
+
+  test('of too many budgets, of which one at most is known here: it is asked for again, ever later', () => {
+    const calls = (tries: number, seconds: number): number => {
+      const attempts = new Map([['uid-shop-a', { ...refused(), outcome: { kind: 'multipleBudgets', message } as const, tries }]]);
+      return plan([candidate('a')], around({ budgets: [makeBudget('b')], attempts, now: at(seconds) })).calls.length;
+    };
+    assert.deepEqual([calls(1, 0.9), calls(1, 1), calls(5, 4.9), calls(5, 5)], [0, 1, 0, 1]);
+  });
+
   test('of too many budgets: it is asked for again once one is left', () => {
     const two = [makeBudget('b'), makeBudget('c')];
     assert.deepEqual(after({ kind: 'multipleBudgets', message }, two).says, ['MultipleBudgets no']);

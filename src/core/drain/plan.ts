@@ -99,18 +99,29 @@ const waitForEnd = (pod: Pod, now: Temporal.Instant): PodDecision => {
 
 const seenText = (budget: Budget): string => `${budget.key}@${budget.resourceVersion}`;
 
-/** Something has happened since the refusal that makes the answer worth asking for again. */
+/**
+ * Something has happened since the refusal that makes the answer worth asking for again: the budget that was seen then has changed or is gone. A refusal for a budget that
+ * no watch has told of yet, of the budget or of the pod, does not change with what is known here.
+ */
 const isOutdated = (pod: Pod, { outcome, budgetSeen, ended }: Attempt, budgets: readonly Budget[]): boolean => {
   const [budget] = budgets;
   if (isFinished(pod) && ended === undefined) return true;
-  if (outcome.kind === 'multipleBudgets') return budgets.length < 2;
   if (outcome.kind !== 'budget' && outcome.kind !== 'budgetBehind') return false;
-  return budgets.length === 0 || (budget !== undefined && budgetSeen !== undefined && budgetSeen !== seenText(budget));
+  return budgetSeen !== undefined && budgetSeen !== (budget && seenText(budget));
 };
+
+/** Too many budgets, and one at most is known here: the others have gone, or no watch has told of them yet. In seconds. */
+const onceOneIsLeft = 1;
+
+/** When it is asked for again, if nothing has made the answer outdated. */
+const againAt = (pod: Pod, attempt: Attempt, budgets: readonly Budget[]): Temporal.Instant =>
+  attempt.outcome.kind === 'multipleBudgets' && budgets.length < 2
+    ? secondsAfter(attempt.at, onceOneIsLeft * attempt.tries)
+    : retryAt(attempt, pod.uid);
 
 const waitAfterAttempt = (pod: Pod, attempt: Attempt, budgets: readonly Budget[]): PodDecision => {
   const { outcome } = attempt;
-  const again = retryAt(attempt, pod.uid);
+  const again = againAt(pod, attempt, budgets);
   if (outcome.kind === 'accepted' || outcome.kind === 'gone') return { verdict: 'wait', again };
   const [budget] = budgets;
   return {
@@ -224,7 +235,7 @@ const consider = (candidate: EvictionCandidate, planContext: PlanContext, ledger
     const coming = comesAgain(pod, planContext);
     if (coming !== undefined) return coming;
   }
-  if (attempt !== undefined && attempt.method === method && isBefore(now, retryAt(attempt, pod.uid)) && !isOutdated(pod, attempt, guards)) {
+  if (attempt?.method === method && isBefore(now, againAt(pod, attempt, guards)) && !isOutdated(pod, attempt, guards)) {
     return waitAfterAttempt(pod, attempt, guards);
   }
   return askBudget(pod, guards, ledger);
