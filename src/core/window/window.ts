@@ -5,6 +5,9 @@ import { type LabelSelector, type Labels, matches } from '../pod/selector.ts';
 /** Collection path. */
 export const windowsPath = '/apis/drydock.dev/v1alpha1/maintenancewindows';
 
+/** What is told of a maintenance or a plan that does not begin for that. */
+export const windowsUnknown = (why: string): string => `not all maintenance windows are known: ${why}`;
+
 /** A stretch of time: `from` belongs to it, `to` does not. */
 export type Span = { readonly from: Temporal.Instant; readonly to: Temporal.Instant };
 

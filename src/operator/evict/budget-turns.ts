@@ -50,13 +50,14 @@ export class BudgetTurns {
   /** Sends it when everything that waits or is under way now for these budgets has its answer; it keeps nothing waiting. */
   waitForAll(budgets: readonly string[], send: Send): void {
     const before = new Set(budgets.flatMap(budget => this.#turnsOf(budget)));
-    let left = before.size;
-    const answered = (): void => {
-      left -= 1;
-      if (left === 0) void this.#semaphore.run(send);
-    };
-    for (const turn of before) turn.answered.push(answered);
-    if (before.size === 0) void this.#semaphore.run(send);
+    const sendOnceNoneIsLeft = (): void => void (before.size === 0 && this.#semaphore.run(send));
+    for (const turn of before) {
+      turn.answered.push(() => {
+        before.delete(turn);
+        sendOnceNoneIsLeft();
+      });
+    }
+    sendOnceNoneIsLeft();
   }
 
   #turnsOf(budget: string): readonly Turn[] {

@@ -327,7 +327,7 @@ test('the events of a machine say its deadline where it has none of its own', as
 describe('a watch that is late does not prove that there is no window', () => {
   const nights = { kinds: ['MachineMaintenance'], openings: [{ from: '2027-01-01T00:00:00Z', to: '2027-01-02T00:00:00Z' }] };
   const lists = ({ cluster }: Bench): number => cluster.calls.filter(({ path }) => path === windowsPath).length;
-  const open = (fill: (cluster: FakeCluster) => void, responses?: (call: ApiCall) => Promise<ApiResponse> | ApiResponse | undefined) =>
+  const open = (fill: (cluster: FakeCluster) => void, responses?: FakeCluster['intercept']) =>
     machineBench(
       (furniture, cluster) => {
         furniture.machineApi();

@@ -34,6 +34,7 @@ export type SnapshotInputs = {
 type Seen = {
   readonly node: CachedNode;
   readonly object: JsonObject;
+  readonly createdAt: Temporal.Instant;
   readonly selected: boolean;
   readonly machine?: Machine | undefined;
 };
@@ -41,10 +42,10 @@ type Seen = {
 const createdAtOf = ({ metadata }: JsonObject): Temporal.Instant =>
   readTime(isObject(metadata) ? metadata['creationTimestamp'] : undefined) ?? Temporal.Instant.fromEpochMilliseconds(0);
 
-const dueOf = (plan: Plan, { due }: PlanExpressions, { object, machine }: Seen, now: Temporal.Instant): Said => {
+const dueOf = (plan: Plan, { due }: PlanExpressions, { object, createdAt, machine }: Seen, now: Temporal.Instant): Said => {
   const said = due?.(object, now, machine) ?? true;
   const { dueAfterSeconds } = plan;
-  const isYoung = dueAfterSeconds !== undefined && isBefore(now, secondsAfter(createdAtOf(object), dueAfterSeconds));
+  const isYoung = dueAfterSeconds !== undefined && isBefore(now, secondsAfter(createdAt, dueAfterSeconds));
   return said === true && isYoung ? false : said;
 };
 
@@ -56,11 +57,11 @@ const linkOf = ({ apiVersion, namespace, name, providerId }: Machine): MachineLi
 });
 
 const planNodeOf = (plan: Plan, seen: Seen, expressions: PlanExpressions, now: Temporal.Instant): PlanNode => {
-  const { node, object, selected, machine } = seen;
+  const { node, object, createdAt, selected, machine } = seen;
   const due = dueOf(plan, expressions, seen, now);
   return {
     node,
-    createdAt: createdAtOf(object),
+    createdAt,
     selected,
     due,
     done: expressions.done?.(object, now, machine) ?? (expressions.due === undefined ? true : typeof due === 'boolean' ? !due : due),
@@ -112,7 +113,10 @@ const nodesOf = (plan: Plan, inputs: SnapshotInputs, children: PlanSnapshot['chi
     if (node?.object === undefined) continue;
     const { object } = node;
     const selected = matching.has(name);
-    found.set(name, planNodeOf(plan, { node, object, selected, machine: machines?.get(name) }, expressions, now));
+    found.set(
+      name,
+      planNodeOf(plan, { node, object, createdAt: createdAtOf(object), selected, machine: machines?.get(name) }, expressions, now),
+    );
   }
   return found;
 };

@@ -100,10 +100,8 @@ type BenchOptions = {
   /** The watch of the windows tells a second later than all others. */
   readonly windowsLate?: true;
   /** From the first call on. */
-  readonly responses?: Responses;
+  readonly responses?: FakeCluster['intercept'];
 };
-
-type Responses = (call: ApiCall) => Promise<ApiResponse> | ApiResponse | undefined;
 
 const scannerOf = (cloud: Cloud): EventScanner => ({
   scan: (source, machines) => {
@@ -169,7 +167,7 @@ export const machineBench = (fill: (furniture: Furniture, cluster: FakeCluster) 
   const furniture = furnish(cluster);
   fill(furniture, cluster);
   /** What the test makes the API server answer, in place of what the cluster would. */
-  const server: { responses: Responses } = { responses: options.responses ?? (() => undefined) };
+  const server: { responses: FakeCluster['intercept'] } = { responses: options.responses ?? (() => undefined) };
   cluster.intercept = call => server.responses(call) ?? made(cluster, call);
   const cloud: Cloud = { events: [], unknown: [], looks: [] };
   const { operator, manager } = roomsOf(props, cloud, options);

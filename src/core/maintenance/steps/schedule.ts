@@ -3,7 +3,7 @@ import { isLeased } from '../../lease/is-leased.ts';
 import { leaseNames, type MaintenanceRequest, type RequestedStart } from '../../request/request.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { atEndOf, type Calendar, calendarOf, expectedIn, freezeAt, nextSpans, openNow, startOf } from '../../window/calendar.ts';
-import { appliesTo } from '../../window/window.ts';
+import { appliesTo, windowsUnknown } from '../../window/window.ts';
 import type { Lookup } from '../decision.ts';
 import { isHeldAlready } from '../held.ts';
 import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconcile-context.ts';
@@ -61,8 +61,7 @@ const begins = (progress: RequestProgress, { windows }: RequestedStart, snapshot
   const { key, uid, generation } = request;
   if (windows === 'Ignore' || (snapshot.windowsKnownTo?.has(uid) ?? true) || mayHaveBegun(request, snapshot)) return { progress };
   const { windowsProblem: why } = snapshot;
-  const problem =
-    why === undefined ? {} : { problem: { reason: 'WindowsUnknown', message: `not all maintenance windows are known: ${why}` } };
+  const problem = why === undefined ? {} : { problem: { reason: 'WindowsUnknown', message: windowsUnknown(why) } };
   return { progress: { ...progress, ...problem, barred: true }, lookup: { kind: 'MaintenanceWindows', key, uid, generation } };
 };
 

@@ -10,7 +10,7 @@ import {
   openSeconds,
   startOf,
 } from '../../window/calendar.ts';
-import { appliesTo, type Span } from '../../window/window.ts';
+import { appliesTo, type Span, windowsUnknown } from '../../window/window.ts';
 import type { Waiting } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
 import { guess, longestSeen, startsOf } from './starts.ts';
@@ -74,7 +74,7 @@ const paceLimit = (view: PlanView, calendar: Calendar, expectedSeconds: number, 
 export const timeLimits = (view: PlanView, now: Temporal.Instant): ((node: Node) => Waiting | undefined) => {
   const { plan, windowsProblem } = view.snapshot;
   if (plan.windows !== 'Ignore' && windowsProblem !== undefined) {
-    return () => ({ word: 'WindowsUnknown', who: `not all maintenance windows are known: ${windowsProblem}` });
+    return () => ({ word: 'WindowsUnknown', who: windowsUnknown(windowsProblem) });
   }
   const seen = longestSeen(view);
   const known = new Map<string, Waiting | undefined>();
