@@ -18,8 +18,10 @@ import { summariesOf } from './summary.ts';
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
-const make: Readonly<Record<ContenderName, (controlPlane: ControlPlane) => Contender | Promise<Contender>>> = {
-  floor,
+type Make = (controlPlane: ControlPlane, options: Options) => Contender | Promise<Contender>;
+
+const make: Readonly<Record<ContenderName, Make>> = {
+  floor: (controlPlane, { floorConnections }) => floor(controlPlane, floorConnections),
   kubectl,
   operator,
   nodemaintenance: nodeMaintenance,
@@ -51,7 +53,7 @@ const write = (file: string, result: unknown): void => {
 const bench = async (controlPlane: ControlPlane, options: Options): Promise<number> => {
   await makeNamespace(controlPlane.api);
   const contenders: Contender[] = [];
-  for (const name of options.contenders) contenders.push(await make[name](controlPlane));
+  for (const name of options.contenders) contenders.push(await make[name](controlPlane, options));
   const measurements = await runAll(controlPlane, contenders, options);
   const memory = await contenders.find(({ name }) => name === 'operator')?.memory?.();
   for (const contender of contenders) await contender.stop();

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { argumentsOf, count, refuse } from './arguments.ts';
 import { type ContenderName, contenderNames } from './contenders/contender.ts';
 import { type Scenario, scenarioNamed, usual } from './scenarios.ts';
 
@@ -8,10 +8,12 @@ export type Options = {
   readonly contenders: readonly ContenderName[];
   /** Instead of each scenario's own number. */
   readonly runs?: number;
+  /** How many evictions the floor has on their way at once. */
+  readonly floorConnections: number;
   readonly json: string;
 };
 
-export const usage = `usage: npm run bench -- [scenario…] [--runs N] [--json FILE] [--only floor,kubectl,operator,nodemaintenance,drain]
+export const usage = `usage: npm run bench -- [scenario…] [--runs N] [--json FILE] [--only floor,kubectl,operator,nodemaintenance,drain] [--floor-connections N]
 scenarios: ${usual.join(', ')} (these when none is named), scale`;
 
 const isContender = (name: string): name is ContenderName => contenderNames.some(known => known === name);
@@ -19,28 +21,24 @@ const isContender = (name: string): name is ContenderName => contenderNames.some
 const contendersFrom = (only: string): readonly ContenderName[] => {
   const names = only.split(',');
   const unknown = names.find(name => !isContender(name));
-  if (unknown !== undefined) throw new Error(`no contender ${unknown}; there are ${contenderNames.join(', ')}`);
+  if (unknown !== undefined) return refuse(`no contender ${unknown}; there are ${contenderNames.join(', ')}`);
   return contenderNames.filter(name => names.includes(name));
 };
 
-export const runsFrom = (text: string): number => {
-  const runs = Number(text);
-  if (!Number.isInteger(runs) || runs < 1) throw new Error(`--runs is ${text}; it has to be a whole number from 1`);
-  return runs;
-};
-
-/** Undefined when help was asked for. */
+/** Undefined when help was asked for. Refuses what cannot be measured. */
 export const optionsFrom = (args: readonly string[]): Options | undefined => {
-  const { values, positionals } = parseArgs({
+  const text = { type: 'string' } as const;
+  const { values, positionals } = argumentsOf({
     args: [...args],
     allowPositionals: true,
-    options: { runs: { type: 'string' }, json: { type: 'string' }, only: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+    options: { runs: text, json: text, only: text, 'floor-connections': text, help: { type: 'boolean', short: 'h' } },
   });
   if (values.help === true) return undefined;
   return {
     scenarios: (positionals.length === 0 ? usual : positionals).map(scenarioNamed),
     contenders: values.only === undefined ? contenderNames : contendersFrom(values.only),
-    ...(values.runs === undefined ? {} : { runs: runsFrom(values.runs) }),
+    ...(values.runs === undefined ? {} : { runs: count('--runs', values.runs, 1) }),
+    floorConnections: count('--floor-connections', values['floor-connections'], 32),
     json: values.json ?? join(import.meta.dirname, '..', 'dist', 'bench.json'),
   };
 };

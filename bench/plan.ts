@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import type { Api } from '../test/control-plane/objects/api.ts';
 import {
   budgetAllows,
@@ -18,15 +17,15 @@ import { waitFor } from '../test/control-plane/wait.ts';
 import { startHarness } from '../test/operator/harness/harness.ts';
 import { remove } from '../test/operator/harness/look.ts';
 import { dueNode, plan, planPath, untilPlan, Work } from '../test/operator/plans/plan-work.ts';
-import { runsFrom } from './options.ts';
+import { argumentsOf, count } from './arguments.ts';
 
 /**
  * Thirty nodes get a new kernel, five at once: by a MaintenancePlan, by the loop around kubectl that people write, and by a client that knows everything and does no more
  * than it must (the floor), on the same kwok nodes with the same pods, budget and work.
  */
 
-const { values } = parseArgs({ options: { runs: { type: 'string', default: '3' } } });
-const [many, atOnce, runs] = [30, 5, runsFrom(values.runs)];
+const { values } = argumentsOf({ options: { runs: { type: 'string' } } });
+const [many, atOnce, runs] = [30, 5, count('--runs', values.runs, 3)];
 const space = 'bench';
 const names = Array.from({ length: many }, (_, index) => `bench-${String(index + 1).padStart(2, '0')}`);
 const quick = { deadlineMs: 120_000, everyMs: 20 };

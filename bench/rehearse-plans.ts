@@ -10,6 +10,7 @@ import { type Manifest, namespace, node } from '../test/control-plane/objects/ma
 import { type OperatorHarness, startHarness } from '../test/operator/harness/harness.ts';
 import { type Maintenance, untilGone } from '../test/operator/harness/look.ts';
 import { dueNode, type MaintenancePlan, plan, planPath, Work } from '../test/operator/plans/plan-work.ts';
+import { refuse } from './arguments.ts';
 import { type Actual, type Compared, compare, tableOf } from './foresight/compare.ts';
 import { makeHistory } from './foresight/history.ts';
 import { type PlanScenario, planScenarios, podsIn, workloadsOf } from './foresight/plan-scenarios.ts';
@@ -123,7 +124,7 @@ const main = async (): Promise<void> => {
   const chosen = planScenarios.filter(
     ({ name }) => wanted.length === 0 || wanted.includes(name) || wanted.includes(name.replaceAll(' ', '-')),
   );
-  if (chosen.length === 0) throw new Error(`no such scenario; there are ${planScenarios.map(({ name }) => name).join(', ')}`);
+  if (chosen.length === 0) refuse(`no such scenario; there are ${planScenarios.map(({ name }) => name).join(', ')}`);
   const harness = await startHarness({ roles: ['plans'] });
   if (harness.kind === 'left-out') throw new Error(`no bench: ${harness.why}`);
   const work = new Work(harness.api, (_node, { hook }) => (hook === '' ? { kernel: '6.12.9', workMs, rebootMs } : {}));

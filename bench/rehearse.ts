@@ -8,6 +8,7 @@ import { clearNamespaces, cordon, create, createAll, deleteNodes, nodesReady, po
 import { namespace, node } from '../test/control-plane/objects/manifests.ts';
 import { type OperatorHarness, startHarness } from '../test/operator/harness/harness.ts';
 import { type Maintenance, maintenancePath, untilGone } from '../test/operator/harness/look.ts';
+import { refuse } from './arguments.ts';
 import { type Actual, type Compared, compare, tableOf } from './foresight/compare.ts';
 import { makeHistory, restartAll } from './foresight/history.ts';
 import { type Scenario, scenarios } from './foresight/scenarios.ts';
@@ -122,7 +123,7 @@ const main = async (): Promise<void> => {
   const chosen = scenarios.filter(
     ({ name }) => wanted.length === 0 || wanted.includes(name) || wanted.includes(name.replaceAll(/[ ,]+/g, '-')),
   );
-  if (chosen.length === 0) throw new Error(`no such scenario; there are ${scenarios.map(({ name }) => name).join(', ')}`);
+  if (chosen.length === 0) refuse(`no such scenario; there are ${scenarios.map(({ name }) => name).join(', ')}`);
   const harness = await startHarness({ ...(isDefault && { flags: defaultLimits }) });
   if (harness.kind === 'left-out') throw new Error(`no bench: ${harness.why}`);
   try {

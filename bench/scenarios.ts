@@ -1,3 +1,4 @@
+import { refuse } from './arguments.ts';
 import type { ContenderName } from './contenders/contender.ts';
 
 /** One situation that every contender meets in the same initial state. */
@@ -89,6 +90,5 @@ export const podsIn = (scenario: Scenario): number => scenario.deployments * sce
 
 export const scenarioNamed = (name: string): Scenario => {
   const found = scenarios.find(scenario => scenario.name === name);
-  if (found === undefined) throw new Error(`no scenario ${name}; there are ${scenarios.map(({ name }) => name).join(', ')}`);
-  return found;
+  return found ?? refuse(`no scenario ${name}; there are ${scenarios.map(({ name }) => name).join(', ')}`);
 };

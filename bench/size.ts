@@ -2,7 +2,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import type { Api } from '../test/control-plane/objects/api.ts';
 import { createAll } from '../test/control-plane/objects/cluster.ts';
 import type { List } from '../test/control-plane/objects/objects.ts';
@@ -10,6 +9,7 @@ import { type OperatorHarness, startHarness } from '../test/operator/harness/har
 import { type Maintenance, maintenance } from '../test/operator/harness/look.ts';
 import { plan } from '../test/operator/plans/plan-work.ts';
 import { putProgram } from '../tools/release/program.ts';
+import { argumentsOf, count, positive } from './arguments.ts';
 import { nodeName, objectsOf } from './size/objects.ts';
 import { makeRealFleet } from './size/real-fleet.ts';
 
@@ -29,19 +29,18 @@ const malloc = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072', MALLOC
 
 const optionsOf = (args: readonly string[]) => {
   const [text, flag] = [{ type: 'string' }, { type: 'boolean', default: false }] as const;
-  const { values } = parseArgs({
+  const { values } = argumentsOf({
     args: [...args],
     options: { nodes: text, pods: text, maintenances: text, plans: text, seconds: text, json: text, 'node-options': text, real: flag },
   });
-  const number = (value: string | undefined, usual: number): number => Number(value ?? usual);
   return {
     isReal: values.real,
-    nodes: number(values.nodes, values.real ? 750 : 5000),
-    podsEach: number(values.pods, values.real ? 15.6 : 20),
+    nodes: count('--nodes', values.nodes, values.real ? 750 : 5000),
+    podsEach: positive('--pods', values.pods, values.real ? 15.6 : 20),
     namespaces: values.real ? 10 : 100,
-    maintenances: number(values.maintenances, 200),
-    plans: number(values.plans, 20),
-    seconds: number(values.seconds, 300),
+    maintenances: count('--maintenances', values.maintenances, 200),
+    plans: count('--plans', values.plans, 20),
+    seconds: positive('--seconds', values.seconds, 300),
     nodeOptions: values['node-options'] ?? ofImage,
     ...(values.json !== undefined && { json: values.json }),
   };

@@ -69,9 +69,9 @@ const drain = async (api: Api, nodes: readonly string[]): Promise<void> => {
   watch.stop();
 };
 
-/** What is possible: evictions as fast as the API server answers, without any regard for it. */
-export const floor = (controlPlane: ControlPlane): Contender => {
-  const api = controlPlane.apiOf('floor', 32);
+/** What is possible: evictions as fast as the API server answers, without any regard for it, over so many connections. */
+export const floor = (controlPlane: ControlPlane, connections: number): Contender => {
+  const api = controlPlane.apiOf('floor', connections);
   return {
     name: 'floor',
     user: 'floor',

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import type { CDPSession, Page } from 'playwright-core';
 import { maintenance } from '../../src/apis/maintenance/maintenance.ts';
 import { planAdapter } from '../../src/apis/maintenance-plan/plan-adapter.ts';
@@ -8,27 +7,18 @@ import { systemClock } from '../../src/support/clock.ts';
 import { silentLog } from '../../src/support/log.ts';
 import { startDashboard } from '../../src/web/dashboard/http/dashboard.ts';
 import { launch } from '../../test/browser/browser.ts';
+import { argumentsOf, count, positive } from '../arguments.ts';
 import { makeFleet } from './fleet.ts';
 
 /** How the dashboard's page does in a real Chromium with a large cluster that changes: `npm run bench:dashboard -- [--nodes N] [--pods N] …`. */
 
-const { values } = parseArgs({
-  options: {
-    nodes: { type: 'string', default: '5000' },
-    pods: { type: 'string', default: '100000' },
-    changes: { type: 'string', default: '200' },
-    'node-changes': { type: 'string', default: '4' },
-    seconds: { type: 'string', default: '20' },
-    picture: { type: 'string' },
-  },
-});
-const [nodes, pods, changes, nodeChanges, seconds] = [
-  values.nodes,
-  values.pods,
-  values.changes,
-  values['node-changes'],
-  values.seconds,
-].map(Number) as [number, number, number, number, number];
+const text = { type: 'string' } as const;
+const { values } = argumentsOf({ options: { nodes: text, pods: text, changes: text, 'node-changes': text, seconds: text, picture: text } });
+const nodes = count('--nodes', values.nodes, 5000);
+const pods = count('--pods', values.pods, 100_000);
+const changes = count('--changes', values.changes, 200);
+const nodeChanges = count('--node-changes', values['node-changes'], 4);
+const seconds = positive('--seconds', values.seconds, 20);
 
 const mostFirstPictureMs = 1500;
 const frameMs = 1000 / 60;
