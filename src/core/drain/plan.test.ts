@@ -325,10 +325,20 @@ describe('after an answer, with one budget that has not changed', () => {
       assert.deepEqual(after(outcome, [makeBudget('b')], { tries: 5 }), { calls: 0, says, waitsFor, again: true });
     });
 
-  test('that none is remembered of, it waits all the same', () => {
+  test('for a budget that was not known here: it is asked for again as soon as one is known that has room, and takes from it', () => {
     const { budgetSeen: _, ...unseen } = refused();
     const attempts = new Map([['uid-shop-a', unseen]]);
-    assert.equal(plan([candidate('a')], around({ budgets: [makeBudget('b')], attempts, now: at(1) })).calls.length, 0);
+    const callsWith = (disruptionsAllowed: number) =>
+      plan([candidate('a')], around({ budgets: [makeBudget('b', { disruptionsAllowed })], attempts, now: at(1) })).calls;
+    assert.deepEqual([callsWith(0).length, callsWith(1).map(({ budget }) => budget?.key)], [0, ['shop/b']]);
+  });
+
+  test('although the pod costs its budget nothing: it waits, for no change of the budget makes it go', () => {
+    const { budgetSeen: _, ...unseen } = refused();
+    const attempts = new Map([['uid-shop-a', unseen]]);
+    const free = candidate('a', { ready: false });
+    const budgets = [makeBudget('b', { disruptionsAllowed: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' })];
+    assert.equal(plan([free], around({ budgets, attempts, now: at(1) })).calls.length, 0);
   });
 
   test('for a budget that is not known here: it waits, whatever is known meanwhile', () => {

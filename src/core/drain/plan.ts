@@ -100,14 +100,15 @@ const waitForEnd = (pod: Pod, now: Temporal.Instant): PodDecision => {
 const seenText = (budget: Budget): string => `${budget.key}@${budget.resourceVersion}`;
 
 /**
- * Something has happened since the refusal that makes the answer worth asking for again: the budget that was seen then has changed or is gone. A refusal for a budget that
- * no watch has told of yet, of the budget or of the pod, does not change with what is known here.
+ * Something has happened since the refusal that makes the answer worth asking for again: the budget that was seen then has changed or is gone; or none
+ * was known then that the pod takes from, and a watch has told of one since. As long as none has, nothing that is known here changes the answer.
  */
 const isOutdated = (pod: Pod, { outcome, budgetSeen, ended }: Attempt, budgets: readonly Budget[]): boolean => {
   const [budget] = budgets;
   if (isFinished(pod) && ended === undefined) return true;
   if (outcome.kind !== 'budget' && outcome.kind !== 'budgetBehind') return false;
-  return budgetSeen !== undefined && budgetSeen !== (budget && seenText(budget));
+  if (budgetSeen === undefined) return budget !== undefined && !costsNothing(pod, budget);
+  return budgetSeen !== (budget && seenText(budget));
 };
 
 /** Too many budgets, and one at most is known here: the others have gone, or no watch has told of them yet. In seconds. */
