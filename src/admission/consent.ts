@@ -3,7 +3,7 @@ import { type Right, rightsFor, withoutRight } from '../apis/admission-rules/con
 import { reviewCall, reviewed } from '../core/access-review.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';
-import { textOf } from './live.ts';
+import { errorText } from '../support/error-text.ts';
 import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 
 /** Whether whoever writes an object has the rights for what it says (SubjectAccessReview, authorization.k8s.io/v1). */
@@ -24,7 +24,7 @@ const ask = async (api: Api, kind: WebhookKind, review: Review, right: Right, si
     if (typeof status === 'string') return unknown(status);
     return status['allowed'] === true ? allowed : denied(withoutRight(right, kind));
   } catch (error) {
-    return unknown(textOf(error));
+    return unknown(errorText(error));
   }
 };
 

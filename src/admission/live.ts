@@ -1,6 +1,7 @@
 import { isObject, type JsonObject } from '../core/json.ts';
 import { saidBy } from '../core/status.ts';
 import type { Api } from '../operator/ports.ts';
+import { errorText } from '../support/error-text.ts';
 
 /** Reads that are never stale: straight from the API server, consistent (no resourceVersion is given), and never out of a cache. */
 
@@ -10,9 +11,6 @@ export type Found<T> =
   | { readonly kind: 'missing' }
   | { readonly kind: 'unreadable'; readonly why: string };
 
-/** For the answers of the webhook: exceptions of the connection in one line. */
-export const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
 /** One object, or the first page of a collection, which is all of it: no limit is given. */
 const read = async (api: Api, path: string, query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Found<JsonObject>> => {
   try {
@@ -21,7 +19,7 @@ const read = async (api: Api, path: string, query: Readonly<Record<string, strin
     if (response.status !== 200 || !isObject(response.body)) return { kind: 'unreadable', why: saidBy(response) };
     return { kind: 'found', value: response.body };
   } catch (error) {
-    return { kind: 'unreadable', why: textOf(error) };
+    return { kind: 'unreadable', why: errorText(error) };
   }
 };
 

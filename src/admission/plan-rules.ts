@@ -1,5 +1,5 @@
 import { type JsonObject, sameJson } from '../core/json.ts';
-import { textOf } from './live.ts';
+import { errorText } from '../support/error-text.ts';
 import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 import { metadataOf } from './rules.ts';
 
@@ -10,7 +10,7 @@ const problemsOf = (problems: PlanProblems, plan: JsonObject): readonly string[]
   try {
     return problems(plan);
   } catch (error) {
-    return [`the plan cannot be read: ${textOf(error)}`];
+    return [`the plan cannot be read: ${errorText(error)}`];
   }
 };
 

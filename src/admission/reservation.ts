@@ -3,7 +3,8 @@ import { isObject, type JsonObject } from '../core/json.ts';
 import { saidBy } from '../core/status.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
-import { getLive, textOf } from './live.ts';
+import { errorText } from '../support/error-text.ts';
+import { getLive } from './live.ts';
 import type { ReservationScope } from './rules.ts';
 
 /**
@@ -142,7 +143,7 @@ export class Reservations {
       const { metadata } = response.body as Stored;
       return { kind: 'held', reservation: { name, resourceVersion: metadata.resourceVersion, subject } };
     } catch (error) {
-      return { kind: 'failed', why: textOf(error) };
+      return { kind: 'failed', why: errorText(error) };
     }
   }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type WebhookKind, webhookKinds } from '../apis/admission-rules/admission.ts';
+import { errorText } from '../support/error-text.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import type { Log } from '../support/log.ts';
 import { Crowd } from './crowd.ts';
@@ -99,7 +100,7 @@ const serve = async (request: IncomingMessage, response: ServerResponse, crowd: 
   } catch (error) {
     if (request.destroyed && !request.complete) return;
     if (error instanceof BadRequest) return send(response, error.status, 'text/plain; charset=utf-8', `${error.message}\n`);
-    log.error('admission failed', { error: error instanceof Error ? error.message : String(error) });
+    log.error('admission failed', { error: errorText(error) });
     send(response, 500, 'text/plain; charset=utf-8', 'the request could not be evaluated; see the log of the operator\n');
   } finally {
     leave?.();

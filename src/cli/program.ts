@@ -1,4 +1,5 @@
 import { Argument, Command, CommanderError, Option } from 'commander';
+import { errorText } from '../support/error-text.ts';
 import type { AgentFlags } from './agent.ts';
 import { complete, completionScript, shells } from './completion.ts';
 import type { DashboardFlags } from './dashboard/dashboard.ts';
@@ -197,7 +198,7 @@ const argumentsOf = (args: readonly string[]): readonly string[] => {
 
 /** What the server said is printed in kubectl's words, and those begin with its own name for it. */
 const textOf = (error: unknown): string => {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   return error instanceof ApiError ? message : `drydock: ${message}`;
 };
 

@@ -3,6 +3,7 @@ import { createServer, type Server as HttpServer, type IncomingMessage, type Ser
 import { createSecureServer, type Http2SecureServer } from 'node:http2';
 import type { Socket } from 'node:net';
 import { parse as parseYaml } from 'yaml';
+import { errorText } from '../support/error-text.ts';
 import { askedBy, type RequestAttributes, type User } from './access/asked.ts';
 import { authorize } from './access/authorize.ts';
 import type { ApiRequest, Body, Response, WatchEvent } from './api/message.ts';
@@ -185,7 +186,7 @@ const bodyOf = (bytes: Buffer, contentType: string): Body => {
     const isYaml = contentType.includes('yaml') && !text.trimStart().startsWith('{');
     return { kind: 'json', value: isYaml ? (parseYaml(text) as unknown) : (JSON.parse(text) as unknown) };
   } catch (error) {
-    return { kind: 'unreadable', why: error instanceof Error ? error.message : String(error), text };
+    return { kind: 'unreadable', why: errorText(error), text };
   }
 };
 

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { errorText } from '../support/error-text.ts';
 import { type Exchange, type ExchangeOptions, exchangeOver, type HttpRequest, type HttpResponse } from '../support/http-exchange.ts';
 import type { HttpConfig } from './http-config.ts';
 
@@ -16,7 +17,7 @@ export const contentOf = (file: string): string => {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new UnreadableFile(error instanceof Error ? error.message : String(error), { cause: error });
+    throw new UnreadableFile(errorText(error), { cause: error });
   }
 };
 

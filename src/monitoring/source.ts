@@ -1,6 +1,7 @@
 import type { Told } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';
+import { errorText } from '../support/error-text.ts';
 import { AnswerTooLarge, type HttpRequest, type HttpResponse } from '../support/http-exchange.ts';
 import type { Log } from '../support/log.ts';
 import { Carrier, UnreadableFile } from './carrier.ts';
@@ -24,8 +25,6 @@ export type SourceResult<T> = { readonly value: T } | { readonly failure: Source
 
 /** Larger answers are refused. */
 const mostBytes = 8 * 1024 * 1024;
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 export class Source {
   readonly #config: SourceConfig;
@@ -93,6 +92,6 @@ export class Source {
     const { code } = error as { readonly code?: string };
     // Messages of Node have addresses in them, which are no business of whoever sees a plan.
     const why = expired ? `nothing within ${this.#config.timeoutMs / 1000} s` : (code ?? 'the connection failed');
-    return { result: 'unreachable', problem: `${this.title} does not respond: ${why}`, detail: `${why}: ${messageOf(error)}` };
+    return { result: 'unreachable', problem: `${this.title} does not respond: ${why}`, detail: `${why}: ${errorText(error)}` };
   }
 }

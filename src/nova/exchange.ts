@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { errorText } from '../support/error-text.ts';
 import { type Exchange, exchangeOver } from '../support/http-exchange.ts';
 import { NovaConfigError } from './config/config.ts';
 
@@ -13,7 +14,7 @@ const readCa = (file: string): Buffer => {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw new NovaConfigError(`cannot read the CA file ${file}: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new NovaConfigError(`cannot read the CA file ${file}: ${errorText(error)}`, {
       cause: error,
     });
   }

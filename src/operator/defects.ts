@@ -1,3 +1,4 @@
+import { errorText } from '../support/error-text.ts';
 import type { Log } from '../support/log.ts';
 import type { Meter } from './ports.ts';
 
@@ -32,7 +33,7 @@ export class Defects {
 
   /** Answers what to say in the status of the object. Never throws. */
   tell(controller: ControllerName, object: string, error: unknown): string {
-    const text = (error instanceof Error ? error.message : String(error)).slice(0, longest);
+    const text = errorText(error).slice(0, longest);
     this.#meter.panicked(controller);
     const key = `${controller} ${object} ${text}`;
     if (!this.#logged.has(key)) {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { MachineEvent } from '../core/machine/event.ts';
+import { errorText } from '../support/error-text.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import { type Listening, listening } from './server.ts';
 
@@ -90,7 +91,7 @@ export const serveEvents = async (
   const heard = (request: IncomingMessage, response: ServerResponse): void => {
     serve(request, response, intake).catch((error: unknown) => {
       if (response.headersSent || response.destroyed) response.destroy();
-      else answer(response, 500, error instanceof Error ? error.message : String(error), { connection: 'close' });
+      else answer(response, 500, errorText(error), { connection: 'close' });
     });
   };
   const limits = { headersTimeout: 10_000, requestTimeout: 15_000 };

@@ -3,6 +3,7 @@ import { type ReviewKind, reviewCall, reviewed } from '../core/access-review.ts'
 import { isObject, type JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
+import { errorText } from '../support/error-text.ts';
 
 /** Why a request is not answered. */
 export type DeniedRequest = { readonly status: 401 | 403 | 503; readonly text: string };
@@ -46,7 +47,7 @@ export class Guard {
       this.#remember(key, response);
       return response;
     } catch (error) {
-      return { status: 503, text: `the request to the API server failed: ${error instanceof Error ? error.message : String(error)}` };
+      return { status: 503, text: `the request to the API server failed: ${errorText(error)}` };
     } finally {
       this.#asking -= 1;
     }

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { errorText } from '../support/error-text.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import type { Guard } from './guard.ts';
 
@@ -31,7 +32,7 @@ const serve = async (page: Page | undefined, method: string | undefined, respons
     const { status, type, text } = await page();
     answer(response, status, type, text);
   } catch (error) {
-    answer(response, 500, 'text/plain', `${error instanceof Error ? error.message : String(error)}\n`);
+    answer(response, 500, 'text/plain', `${errorText(error)}\n`);
   }
 };
 

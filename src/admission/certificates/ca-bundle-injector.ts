@@ -2,8 +2,8 @@ import { isObject, type JsonObject } from '../../core/json.ts';
 import { saidBy } from '../../core/status.ts';
 import type { Api, CachedObject, Watcher } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
-import { textOf } from '../live.ts';
 
 /** Tells the API servers whom to trust: keeps the caBundle of our webhooks up to date. */
 
@@ -108,7 +108,7 @@ export class CaBundleInjector {
       this.#lastProblem = '';
       return true;
     } catch (error) {
-      return this.#signal.aborted ? true : this.#problem(textOf(error));
+      return this.#signal.aborted ? true : this.#problem(errorText(error));
     }
   }
 

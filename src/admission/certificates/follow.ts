@@ -1,7 +1,7 @@
 import type { Clock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { KeyPair } from '../../support/key-pair.ts';
 import type { Log } from '../../support/log.ts';
-import { textOf } from '../live.ts';
 import type { CertificateSet } from './plan.ts';
 import { bundleOf } from './self-made.ts';
 
@@ -54,7 +54,7 @@ export const followCertificate = async (options: FollowOptions, signal: AbortSig
       problem = '';
     } catch (error) {
       if (signal.aborted) return;
-      const text = textOf(error);
+      const text = errorText(error);
       if (text !== problem) log.warn('failed to obtain the webhook certificate; retrying', { error: text });
       problem = text;
       pause = retryMs;

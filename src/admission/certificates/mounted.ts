@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { errorText } from '../../support/error-text.ts';
 import type { KeyPair } from '../../support/key-pair.ts';
 
 /** Certificates that somebody else puts into the container: cert-manager, OLM, or a Secret mounted by hand. */
@@ -24,7 +25,7 @@ const textOf = async (path: string): Promise<string | undefined> => {
     return await readFile(path, 'utf8');
   } catch (error) {
     if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return undefined;
-    throw new Error(`cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`cannot read ${path}: ${errorText(error)}`, { cause: error });
   }
 };
 

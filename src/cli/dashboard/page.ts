@@ -4,6 +4,7 @@ import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import type { Api, Watcher } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import type { DemoCloud } from '../../web/dashboard/actions/demo-cloud.ts';
 import { type Dashboard, startDashboard } from '../../web/dashboard/http/dashboard.ts';
@@ -48,7 +49,7 @@ export const openPage = async ({ ports, adapters, cluster, port, hosts, log }: P
     return await on(port ?? usualPort);
   } catch (error) {
     if (port === undefined && isTaken(error)) return on(0);
-    const cause = error instanceof Error ? error.message : String(error);
+    const cause = errorText(error);
     throw new UsageError(`failed to serve the dashboard on port ${port ?? usualPort}: ${cause}`, { cause: error });
   }
 };

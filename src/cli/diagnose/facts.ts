@@ -4,6 +4,7 @@ import { readTime } from '../../core/time.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import { isMadeByOlm, type OlmVersion } from '../install/install-by-olm.ts';
 import type { Manifest } from '../install/install-files.ts';
 import { fitted } from '../install/install-fit.ts';
@@ -100,7 +101,7 @@ class Reader {
     try {
       return (await listAll(this.#api, path, {}, 'none if missing')) as readonly T[];
     } catch (error) {
-      this.unread.push(error instanceof Error ? error.message : String(error));
+      this.unread.push(errorText(error));
       return [];
     }
   }

@@ -12,6 +12,7 @@ import { writeCopy } from '../../rehearse/snapshot/files.ts';
 import { takeCopy } from '../../rehearse/snapshot/take.ts';
 import { trimmed } from '../../rehearse/snapshot/trim.ts';
 import { systemClock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { plainOutput } from '../shared/output.ts';
@@ -56,7 +57,7 @@ class Bundle {
     try {
       await work();
     } catch (error) {
-      this.leftOut.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      this.leftOut.push(`${name}: ${errorText(error)}`);
     }
   }
 }

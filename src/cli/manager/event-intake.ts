@@ -1,6 +1,7 @@
 import { readCloudEvents } from '../../clouds/cloudevents.ts';
 import { type EventKind, eventKinds, type MachineEvent } from '../../core/machine/event.ts';
 import { systemClock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { serveEvents } from '../../web/event-intake.ts';
 import type { Address } from '../../web/server.ts';
@@ -63,7 +64,7 @@ export const openEventIntake = async (
     return () => (stop(), close());
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const cause = error instanceof Error ? error.message : String(error);
+    const cause = errorText(error);
     throw new UsageError(`failed to serve the event intake on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
   }
 };

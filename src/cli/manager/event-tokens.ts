@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { UsageError } from '../shared/fail.ts';
 
@@ -9,8 +10,6 @@ import { UsageError } from '../shared/fail.ts';
 const againAfterMs = 10_000;
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Each token with the name of whoever has it: that of its file in a folder, as a Secret is mounted; of a single file, `default`. */
 const read = (path: string): ReadonlyMap<string, Buffer> => {
@@ -40,7 +39,7 @@ export class EventTokens {
     try {
       this.#tokens = read(path);
     } catch (error) {
-      throw new UsageError(`--event-intake-token-file ${path} cannot be read: ${textOf(error)}`, { cause: error });
+      throw new UsageError(`--event-intake-token-file ${path} cannot be read: ${errorText(error)}`, { cause: error });
     }
     if (this.#tokens.size === 0) throw new UsageError(`--event-intake-token-file ${path} is empty: it would admit everybody`);
   }
@@ -63,7 +62,7 @@ export class EventTokens {
       this.#tokens = new Map();
       this.#log.warn('failed to read the tokens of the event intake: all senders are refused', {
         path: this.#path,
-        error: textOf(error),
+        error: errorText(error),
       });
     }
   }

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { makeAuthority, makeServing } from '../../admission/certificates/make.ts';
 import type { Api } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { KeyPair } from '../../support/key-pair.ts';
 import type { Log } from '../../support/log.ts';
 import { Guard } from '../../web/guard.ts';
@@ -75,7 +76,7 @@ export const openMetrics = async (settings: MetricsSettings, parts: Parts): Prom
     return close;
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const cause = error instanceof Error ? error.message : String(error);
+    const cause = errorText(error);
     throw new UsageError(`failed to serve metrics on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
   }
 };

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { mountedPair } from '../../admission/certificates/mounted.ts';
 import { systemClock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { KeyPair } from '../../support/key-pair.ts';
 import type { Log } from '../../support/log.ts';
 import { UsageError } from '../shared/fail.ts';
@@ -17,7 +18,7 @@ const pairIn = (folder: string): Promise<KeyPair | undefined> =>
  */
 export const showMounted = async (flag: string, folder: string, show: (pair: KeyPair) => void, log: Log): Promise<() => void> => {
   const first = await pairIn(folder).catch((error: unknown) => {
-    throw new UsageError(`${flag}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new UsageError(`${flag}: ${errorText(error)}`, { cause: error });
   });
   if (first === undefined) throw new UsageError(`${flag} ${folder} has no tls.crt and tls.key`);
   show(first);

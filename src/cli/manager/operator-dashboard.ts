@@ -2,6 +2,7 @@ import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
 import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { systemClock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { startDashboard } from '../../web/dashboard/http/dashboard.ts';
 import { UsageError } from '../shared/fail.ts';
@@ -39,7 +40,7 @@ export const openOperatorDashboard = async (
     log.info('serving the dashboard', { url: dashboard.url });
     return () => dashboard.close();
   } catch (error) {
-    const cause = error instanceof Error ? error.message : String(error);
+    const cause = errorText(error);
     throw new UsageError(`failed to serve the dashboard on ${host}:${port}: ${cause}`, { cause: error });
   }
 };

@@ -10,6 +10,7 @@ import { Defects } from '../../operator/defects.ts';
 import type { NodeReconcilerOptions } from '../../operator/node/node-reconciler.ts';
 import type { AlertSilencer, Fence, Monitoring, Recorder } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { pinoLog } from '../../support/pino-log.ts';
 import { type Metrics, metrics } from '../../web/metrics.ts';
@@ -65,7 +66,7 @@ const serve = async (what: string, address: Address | undefined, pages: Readonly
     log.info(`${what} served`, { port });
     return close;
   } catch (error) {
-    const cause = error instanceof Error ? error.message : String(error);
+    const cause = errorText(error);
     throw new UsageError(`failed to serve ${what} on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
   }
 };

@@ -12,6 +12,7 @@ import { saidBy } from '../../core/status.ts';
 import type { EventScanner, SignalReader } from '../../operator/machines/event-source-reconciler.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 
 /** Sources of announcements as they are configured, and what they need of the cluster: region and credentials as its users have them. */
 
@@ -166,7 +167,7 @@ export const scanner = (reach: Reach): EventScanner => ({
       return joined(source.name, seen);
     } catch (error) {
       signal.throwIfAborted();
-      return nothing(source.name, { reason: 'Failed', message: error instanceof Error ? error.message : String(error) });
+      return nothing(source.name, { reason: 'Failed', message: errorText(error) });
     }
   },
 });

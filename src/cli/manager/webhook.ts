@@ -5,6 +5,7 @@ import { isObject, type JsonObject } from '../../core/json.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { planProblems } from '../../operator/plans/expressions.ts';
 import { systemClock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { UsageError } from '../shared/fail.ts';
 import { isOpenShift } from '../shared/openshift.ts';
@@ -16,7 +17,7 @@ const clientCaIn = (file: string | undefined): string | undefined => {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const cause = error instanceof Error ? error.message : String(error);
+    const cause = errorText(error);
     throw new UsageError(`--webhook-client-ca-file ${file} cannot be read: ${cause}`, { cause: error });
   }
 };
@@ -79,7 +80,7 @@ export const openWebhook = async (
     return lasting(webhook, settings.shutdownDelayMs);
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const cause = error instanceof Error ? error.message : String(error);
+    const cause = errorText(error);
     throw new UsageError(`failed to serve the webhook on :${settings.port}: ${cause}`, { cause: error });
   }
 };

@@ -13,6 +13,7 @@ import { forecastPicture } from '../../rehearse/report/picture.ts';
 import { durationText } from '../../rehearse/report/words.ts';
 import { type ClusterSnapshot, ofKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
 import { learnWork } from '../../rehearse/timings/work.ts';
+import { errorText } from '../../support/error-text.ts';
 import { amount } from '../shared/amount.ts';
 import { UsageError } from '../shared/fail.ts';
 import { documentsIn } from '../shared/files.ts';
@@ -88,7 +89,7 @@ const printSummary = (all: readonly PlanForecast[], file: string): void => {
   try {
     writeFileSync(file, summaryText(planSummary(first)));
   } catch (error) {
-    throw new UsageError(`cannot write --summary-file ${file}: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new UsageError(`cannot write --summary-file ${file}: ${errorText(error)}`, {
       cause: error,
     });
   }

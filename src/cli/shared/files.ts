@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { parseAllDocuments } from 'yaml';
 import { isObject, type JsonObject } from '../../core/json.ts';
+import { errorText } from '../../support/error-text.ts';
 import { UsageError } from './fail.ts';
 
 const textIn = (file: string): string => {
   try {
     return readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch (error) {
-    throw new UsageError(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new UsageError(`cannot read ${file}: ${errorText(error)}`, { cause: error });
   }
 };
 

@@ -3,6 +3,7 @@ import { served } from '../../apis/served.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -62,7 +63,7 @@ export const kindsHere = async (
       return served({ ...namespaces, kubevirtAlpha: await kubevirtAlphaHere(api, signal) });
     } catch (error) {
       if (signal.aborted) return undefined;
-      log.warn('failed to discover the served kinds; retrying', { error: error instanceof Error ? error.message : String(error) });
+      log.warn('failed to discover the served kinds; retrying', { error: errorText(error) });
     }
     await clock.sleep(pause * 1000, signal);
   }

@@ -1,5 +1,6 @@
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 
 /** Seconds between tries. */
@@ -17,7 +18,7 @@ export const isOpenShift = async (api: Api, clock: Clock, log: Log, signal: Abor
       log.warn('failed to find out whether this is OpenShift; retrying', { status });
     } catch (error) {
       if (signal.aborted) return false;
-      log.warn('failed to reach the API server; retrying', { error: error instanceof Error ? error.message : String(error) });
+      log.warn('failed to reach the API server; retrying', { error: errorText(error) });
     }
     await clock.sleep(pause * 1000, signal);
   }

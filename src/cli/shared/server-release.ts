@@ -2,6 +2,7 @@ import { type KubernetesRelease, lacking, oldestTested, readRelease } from '../.
 import { saidBy } from '../../core/status.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { ApiError } from './api-error.ts';
 
@@ -33,7 +34,7 @@ export const tellRelease = async (api: Api, clock: Clock, log: Log, signal: Abor
       return tell(log, await releaseOf(api, signal));
     } catch (error) {
       if (signal.aborted) return;
-      const cause = error instanceof Error ? error.message : String(error);
+      const cause = errorText(error);
       if (error instanceof ApiError) return log.warn(cause);
       log.warn('failed to read the version of the API server; retrying', { error: cause });
     }

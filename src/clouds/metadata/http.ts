@@ -1,6 +1,7 @@
 import type { MachineEvent } from '../../core/machine/event.ts';
 import type { Clock } from '../../support/clock.ts';
 import { Deadline } from '../../support/deadline.ts';
+import { errorText } from '../../support/error-text.ts';
 import { AnswerTooLarge, exchangeOver, type HttpResponse } from '../../support/http-exchange.ts';
 import type { Fetched, Trouble } from '../trouble.ts';
 
@@ -62,7 +63,7 @@ export const askMetadata = async (
         trouble: { reason: 'Failed', message: `${method} ${url}: its answer is longer than ${longestReply} bytes; it is asked again.` },
       };
     }
-    const why = deadline.expired ? `no answer within ${timeoutMs / 1000} s` : error instanceof Error ? error.message : String(error);
+    const why = deadline.expired ? `no answer within ${timeoutMs / 1000} s` : errorText(error);
     const message = `${method} ${url}: ${why}.`;
     return { trouble: { reason: 'Unreachable', message: `${message} Run the agent on a cloud's machine, with hostNetwork.` } };
   }

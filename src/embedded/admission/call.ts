@@ -1,5 +1,6 @@
 import { request } from 'node:https';
 import type { JsonObject } from '../../core/json.ts';
+import { errorText } from '../../support/error-text.ts';
 import { at, text } from '../object.ts';
 import type { CallWebhook } from './review.ts';
 
@@ -30,7 +31,7 @@ export const callOverHttps: CallWebhook = (client, review, timeoutMs) =>
         try {
           resolve(JSON.parse(body));
         } catch (error) {
-          fail(error instanceof Error ? error.message : String(error));
+          fail(errorText(error));
         }
       });
     });

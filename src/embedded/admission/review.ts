@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { User } from '../access/asked.ts';
 import { badRequest, denial, type Failure, internalError } from '../failure.ts';
 import { text } from '../object.ts';
@@ -80,12 +81,10 @@ export const ask = async (
   const review = reviewOf(attempt, user, uid);
   try {
     const answer = await call(client, review, seconds * 1000).catch((error: unknown) => {
-      throw new Error(`failed to call webhook: ${messageOf(error)}`);
+      throw new Error(`failed to call webhook: ${errorText(error)}`);
     });
     return readAnswer(name, answer, uid);
   } catch (error) {
-    return unanswered(webhook, messageOf(error));
+    return unanswered(webhook, errorText(error));
   }
 };
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

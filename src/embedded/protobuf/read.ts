@@ -1,6 +1,7 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import type { Json, JsonObject } from '../../core/json.ts';
 import { microTimeText, timeText } from '../../core/time.ts';
+import { errorText } from '../../support/error-text.ts';
 import { type FieldType, structNamed } from '../kinds/types.ts';
 import { numbersOf } from './numbers.ts';
 
@@ -78,7 +79,7 @@ const rawIn = (bytes: Uint8Array): Json => {
   try {
     return JSON.parse(text) as Json;
   } catch (error) {
-    throw new Malformed(error instanceof Error ? error.message : String(error));
+    throw new Malformed(errorText(error));
   }
 };
 

@@ -1,3 +1,4 @@
+import { errorText } from '../../support/error-text.ts';
 /**
  * Why there was no answer.
  * - `unreachable` no connection could be made
@@ -43,12 +44,8 @@ export class ConnectionError extends Error {
   }
 }
 
-/** What an error says, in one line. Several tries of one connect (IPv6, then IPv4) are an AggregateError without a message. */
-export const textOf = (error: unknown): string => {
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(textOf).join('; ');
-  const text = error instanceof Error ? error.message : String(error);
-  return text.replace(/\.$/, '');
-};
+/** What an error says, to be followed by another sentence or by nothing. */
+export const textOf = (error: unknown): string => errorText(error).replace(/\.$/, '');
 
 const unreachable = /^(ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ENOENT|ERR_PROXY)/;
 const distrusted = /^(ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|INVALID_CA)/;

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { isObject, type JsonObject } from '../../core/json.ts';
+import { errorText } from '../../support/error-text.ts';
 import { NovaConfigError } from './config.ts';
 
 const textOf = (file: string): string | undefined => {
@@ -8,7 +9,7 @@ const textOf = (file: string): string | undefined => {
     return readFileSync(file, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new NovaConfigError(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new NovaConfigError(`cannot read ${file}: ${errorText(error)}`, { cause: error });
   }
 };
 

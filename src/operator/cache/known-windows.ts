@@ -1,5 +1,6 @@
 import { compareVersions } from '../../core/version.ts';
 import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { listAll } from '../list.ts';
 import type { Api } from '../ports.ts';
@@ -82,7 +83,7 @@ export class KnownWindows {
       this.#problem = news && `the watch has not told of ${news.metadata.name} yet`;
     } catch (error) {
       this.#log.warn('failed to list the windows before something begins', { error });
-      this.#problem = error instanceof Error ? error.message : String(error);
+      this.#problem = errorText(error);
     }
     return this.#problem === undefined;
   }

@@ -3,6 +3,7 @@ import { type Attempt, type EvictionMethod, nextAttempt } from '../../core/drain
 import type { PodCall } from '../../core/drain/plan.ts';
 import { isFinished, type Pod } from '../../core/pod/pod.ts';
 import type { Clock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import type { Api, ApiCall, Fence, Meter, Recorder } from '../ports.ts';
 import { BudgetTurns } from './budget-turns.ts';
@@ -117,7 +118,7 @@ export class Evictor {
     try {
       return classify(await this.#options.api.call(call));
     } catch (error) {
-      return { kind: 'failed', message: error instanceof Error ? error.message : String(error) };
+      return { kind: 'failed', message: errorText(error) };
     }
   }
 

@@ -12,6 +12,7 @@ import type { MachineRequest } from '../../core/machine/request.ts';
 import { type EventSource, type Notice, noticesPath, sourcesPath } from '../../core/machine/source.ts';
 import { machineMaintenancesPath } from '../../core/machine/writes.ts';
 import type { Clock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { Cache } from '../cache/cache.ts';
 import { InformerSet } from '../cache/informer-set.ts';
@@ -155,7 +156,7 @@ export class MachineCache {
         if (signal.aborted) break;
         pause = discoverAgainAfter;
         log.warn('failed to discover the machine APIs; retrying', {
-          error: error instanceof Error ? error.message : String(error),
+          error: errorText(error),
         });
       }
       await clock.sleep(pause * 1000, signal);

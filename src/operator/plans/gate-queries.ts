@@ -1,6 +1,7 @@
 import type { AlertGate, Gate, PromqlGate } from '../../core/plan/gates/gate.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import type { Clock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { FiringAlert, Monitoring, Sample, Told } from '../ports.ts';
 
 /**
@@ -136,6 +137,6 @@ const ask = async (monitoring: Monitoring, gate: QueryGate, signal: AbortSignal)
     return signal.aborted ? undefined : answer;
   } catch (error) {
     if (signal.aborted) return undefined;
-    return { problem: `a defect: ${error instanceof Error ? error.message : String(error)}` };
+    return { problem: `a defect: ${errorText(error)}` };
   }
 };

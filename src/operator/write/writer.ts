@@ -2,6 +2,7 @@ import type { Write } from '../../core/maintenance/decision.ts';
 import { isMissing, saidBy } from '../../core/status.ts';
 import { secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import type { Api, ApiResponse, Fence, Meter, Recorder } from '../ports.ts';
 import { type CacheUpdater, objectPath } from './cache-updater.ts';
@@ -116,7 +117,7 @@ export class Writer {
       const homeless = response.status === 404 && write.method === 'POST' && write.store === 'leases';
       return homeless ? await this.#makeHome(write) : this.#sort(write, response);
     } catch (error) {
-      return { result: 'refused', message: error instanceof Error ? error.message : String(error), mayBeMade: true };
+      return { result: 'refused', message: errorText(error), mayBeMade: true };
     }
   }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
 import { readTime } from '../../core/time.ts';
 import { text } from '../../embedded/object.ts';
+import { errorText } from '../../support/error-text.ts';
 import { type ClusterSnapshot, copiedKinds } from './cluster-snapshot.ts';
 import { Shared } from './share.ts';
 import { trimmed } from './trim.ts';
@@ -17,8 +18,6 @@ const mostInFile = 20_000;
 export class SnapshotError extends Error {
   override readonly name = 'SnapshotError';
 }
-
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const writeList = (file: string, items: readonly JsonObject[]): void => {
   const lines = items.map(item => JSON.stringify(item)).join(',\n');
@@ -49,7 +48,7 @@ export const writeCopy = (folder: string, { takenAt, objects, leftOut }: Cluster
     writeFileSync(join(folder, aboutFile), `${JSON.stringify(about, undefined, 2)}\n`, { mode: 0o600 });
     return [...files, aboutFile];
   } catch (error) {
-    throw new SnapshotError(`cannot write to ${folder}: ${textOf(error)}`, { cause: error });
+    throw new SnapshotError(`cannot write to ${folder}: ${errorText(error)}`, { cause: error });
   }
 };
 
@@ -58,7 +57,7 @@ const parsed = (folder: string, name: string): JsonObject => {
     const value: unknown = JSON.parse(readFileSync(join(folder, name), 'utf8'));
     if (isObject(value)) return value;
   } catch (error) {
-    throw new SnapshotError(`${join(folder, name)} cannot be read: ${textOf(error)}`, { cause: error });
+    throw new SnapshotError(`${join(folder, name)} cannot be read: ${errorText(error)}`, { cause: error });
   }
   throw new SnapshotError(`${join(folder, name)} holds no object of Kubernetes`);
 };
@@ -77,7 +76,7 @@ const namesIn = (folder: string): readonly string[] => {
       .filter(name => name.endsWith('.json'))
       .sort();
   } catch (error) {
-    throw new SnapshotError(`there is no snapshot in ${folder}: ${textOf(error)}`, { cause: error });
+    throw new SnapshotError(`there is no snapshot in ${folder}: ${errorText(error)}`, { cause: error });
   }
 };
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../core/json.ts';
+import { errorText } from '../../../support/error-text.ts';
 import { at, objects, part, type Stored, strings, without } from '../../object.ts';
 import { controllerOf, isDeleting, isReady } from '../pods.ts';
 import { scaled } from './scaled.ts';
@@ -101,7 +102,7 @@ export const budgetStatus = (budget: Stored, pods: readonly Stored[], scaleOf: S
   try {
     found = expectedOf(budget, pods, scaleOf);
   } catch (error) {
-    return failSafe(budget, error instanceof Error ? error.message : String(error), now);
+    return failSafe(budget, errorText(error), now);
   }
   const { map, againMs } = disruptedNow(budget, pods, Date.parse(now));
   const healthy = healthyAmong(pods, map);

@@ -10,6 +10,7 @@ import {
 import type { KindAdapter, MaintenanceRequest } from '../../../core/request/request.ts';
 import { saidBy } from '../../../core/status.ts';
 import type { Api, ApiCall, ApiResponse } from '../../../operator/ports.ts';
+import { errorText } from '../../../support/error-text.ts';
 import type { MaintainOrder, ReleaseOrder } from '../scene.ts';
 
 /** What became of an order: an HTTP status, and a body with words. */
@@ -49,7 +50,7 @@ export const asked = async (api: Api, call: ApiCall): Promise<ApiResponse | Acti
   try {
     return await api.call(call);
   } catch (error) {
-    return reply(502, `the request to the API server failed: ${error instanceof Error ? error.message : String(error)}`);
+    return reply(502, `the request to the API server failed: ${errorText(error)}`);
   }
 };
 

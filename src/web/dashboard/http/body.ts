@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { errorText } from '../../../support/error-text.ts';
 import { type ActionResult, reply } from '../actions/maintenances.ts';
 
 /** No order is nearly as long. */
@@ -20,6 +21,6 @@ export const readBody = async (request: IncomingMessage): Promise<{ readonly val
   try {
     return { value: JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown };
   } catch (error) {
-    return reply(400, `the body is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    return reply(400, `the body is not JSON: ${errorText(error)}`);
   }
 };

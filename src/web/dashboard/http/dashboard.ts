@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { KindAdapter } from '../../../core/request/request.ts';
 import type { Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
+import { errorText } from '../../../support/error-text.ts';
 import type { Log } from '../../../support/log.ts';
 import type { DemoCloud } from '../actions/demo-cloud.ts';
 import { readAssets } from '../assets.ts';
@@ -54,7 +55,7 @@ const listening = async (server: Server, host: string, port: number): Promise<nu
 const failed = (error: unknown, response: ServerResponse, log: Log): void => {
   // Whoever asked has hung up: there is nobody to be answered.
   if (response.destroyed) return;
-  log.error('the dashboard failed to respond', { error: error instanceof Error ? error.message : String(error) });
+  log.error('the dashboard failed to respond', { error: errorText(error) });
   if (response.headersSent) response.destroy();
   else answerJson(response, 500, { message: 'internal error: see the log of the command that serves this dashboard' });
 };
