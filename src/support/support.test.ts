@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Backoff } from './backoff.ts';
 import { Deadline, orAborted } from './deadline.ts';
+import { errorText } from './error-text.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 test('back-off doubles to its limit, half of it by chance, and starts anew', () => {
@@ -34,6 +35,12 @@ test('a deadline aborts in time, or with the reason of another signal; lifted or
   other.abort(reason);
   assert.deepEqual([lifted.signal.reason, lifted.expired, disposed.signal.aborted], [reason, false, false]);
   assert.equal(new Deadline(clock, 1000, [other.signal]).signal.reason, reason);
+});
+
+test('an error says its message; several tries of one connect say each of theirs; what is no error says itself', () => {
+  const tries = new AggregateError([new Error('connect ECONNREFUSED ::1'), new Error('connect ECONNREFUSED 127.0.0.1')]);
+  assert.equal(errorText(tries), 'connect ECONNREFUSED ::1; connect ECONNREFUSED 127.0.0.1');
+  assert.deepEqual([errorText(new Error('no')), errorText(new AggregateError([], 'all')), errorText('text')], ['no', 'all', 'text']);
 });
 
 test('waiting for a promise ends with the signal', async () => {
