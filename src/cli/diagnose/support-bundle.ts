@@ -111,12 +111,13 @@ const metricsByHand = (
 # The API server's proxy to pods removes the header with the token, so this archive has none of them. To get them:
 kubectl create clusterrolebinding drydock-metrics-once --clusterrole=drydock-metrics-reader --serviceaccount=${namespace}:default
 TOKEN=$(kubectl -n ${namespace} create token default)
-${pods
-  .map(
-    pod => `kubectl -n ${namespace} port-forward pod/${pod} 18443:${port} & sleep 3
-curl -sk -H "Authorization: Bearer $TOKEN" https://127.0.0.1:18443/metrics > ${pod}.metrics.txt; kill $!; wait`,
-  )
-  .join('\n')}
+# Nobody else may hear the token: where the port is taken, kubectl ends, and nothing is sent.
+get() {
+  kubectl -n ${namespace} port-forward --address=127.0.0.1 "pod/$1" 18443:${port} & sleep 3
+  if kill -0 $!; then curl -sk -H "Authorization: Bearer $TOKEN" https://127.0.0.1:18443/metrics > "$1.metrics.txt"; kill $!; fi
+  wait
+}
+${pods.map(pod => `get ${pod}`).join('\n')}
 kubectl delete clusterrolebinding drydock-metrics-once
 `;
 
