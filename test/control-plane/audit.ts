@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** One request as the API server saw it. Times are milliseconds since 1970, with the microseconds behind the point. */
@@ -87,33 +87,18 @@ const audited = (line: Line, known: Known): Audited => ({
   answeredAt: milliseconds(line.stageTimestamp),
 });
 
-const readFrom = (file: string, offset: number): string => {
-  const open = openSync(file, 'r');
-  try {
-    const rest = Buffer.alloc(Math.max(0, fstatSync(open).size - offset));
-    readSync(open, rest, 0, rest.length, offset);
-    return rest.toString('utf8');
-  } finally {
-    closeSync(open);
-  }
-};
-
-const sizeOf = (file: string): number => {
-  const open = openSync(file, 'r');
-  try {
-    return fstatSync(open).size;
-  } finally {
-    closeSync(open);
-  }
-};
-
 /** Whole lines that began at the mark or later. The server writes a long line in pieces: a mark may be in the middle of one, which is older. */
-const linesSince = (file: string, mark: number): readonly string[] => {
-  const text = readFrom(file, Math.max(0, mark - 1));
-  return text
-    .slice(mark === 0 ? 0 : text.indexOf('\n') + 1)
-    .split('\n')
-    .slice(0, -1);
+const linesSince = async function* (file: string, mark: number): AsyncGenerator<string> {
+  let isOlder = mark > 0;
+  let rest = '';
+  for await (const piece of createReadStream(file, { start: Math.max(0, mark - 1), encoding: 'utf8' })) {
+    const lines = `${rest}${String(piece)}`.split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      if (!isOlder) yield line;
+      isOlder = false;
+    }
+  }
 };
 
 /** By the name that the API server knows a user by, the one that tests do, where they differ. */
@@ -121,13 +106,13 @@ type Known = ReadonlyMap<string, string>;
 
 /** Reads the log that the API server appends to. */
 export const auditIn = (file: string, known: Known = new Map()): Audit => ({
-  mark: () => sizeOf(file),
+  mark: () => statSync(file).size,
   since: async (mark, user) => {
     // The line of a request is written after its answer: the last ones may still be on their way.
     await sleep(300);
     // A watch has two lines, its start and its end.
     const once = new Map<string, Audited>();
-    for (const line of linesSince(file, mark)) {
+    for await (const line of linesSince(file, mark)) {
       const event = audited(JSON.parse(line) as Line, known);
       if (user === undefined || event.user === user) once.set(event.id, event);
     }
