@@ -89,7 +89,7 @@ export type NodeSnapshot = {
   /** What is known of the hypervisor that it is; missing where nobody asks OpenStack. */
   readonly host?: HostView | 'unknown' | 'none';
   readonly attempts: ReadonlyMap<string, Attempt>;
-  /** Of all nodes. */
+  /** Of this node, and of all others what takes from its budgets, and VMs. */
   readonly inFlight: readonly InFlightEviction[];
   readonly notes: Notes;
   /** Every served kind: a hold without a request is released for all of them. */

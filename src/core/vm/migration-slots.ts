@@ -2,7 +2,8 @@ import type { InFlightEviction } from '../drain/budgets/in-flight-eviction.ts';
 import type { Attempt } from '../drain/outcome/retry.ts';
 import { isAsked, type VmPod, type VmsKnown } from './vm-pod.ts';
 
-const isLauncher = ({ podName }: InFlightEviction): boolean => podName.startsWith('virt-launcher-');
+/** The eviction of a VM's pod. */
+export const isLauncher = ({ podName }: InFlightEviction): boolean => podName.startsWith('virt-launcher-');
 
 /** Asked for by us, and not yet marked as far as can be seen. */
 const isBeingAsked = (uid: string, inFlight: readonly InFlightEviction[], attempts: ReadonlyMap<string, Attempt>): boolean =>

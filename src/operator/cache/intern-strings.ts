@@ -18,8 +18,10 @@ class StringPool {
   #internWithin(holder: unknown[] | Record<string, unknown>): void {
     if (Object.isFrozen(holder)) return;
     const places = holder as Record<string, unknown>;
-    for (const [name, one] of Object.entries(holder))
+    for (const name of Object.keys(holder)) {
+      const one = places[name];
       if (typeof one === 'string' || typeof one === 'object') places[name] = this.intern(one);
+    }
   }
 
   #pooled(text: string): string {

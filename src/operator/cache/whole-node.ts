@@ -14,8 +14,7 @@ const part = (object: JsonObject, key: string): JsonObject => {
 
 /** Without heartbeats. What says the same as is kept of the node anyway takes no room a second time. */
 const conditionsOf = ({ conditions: raw }: JsonObject, { conditions: kept }: Node): readonly JsonObject[] =>
-  ((raw ?? []) as readonly JsonObject[]).map((condition, index) => {
-    const quiet = without(condition, 'lastHeartbeatTime');
+  ((raw ?? []) as readonly JsonObject[]).map(({ lastHeartbeatTime: _, ...quiet }, index) => {
     const same = kept[index];
     return sameJson(quiet, same) ? (same as JsonObject) : quiet;
   });

@@ -35,7 +35,8 @@ const bench = () => {
     gone: ({ name }, nodeName) => gone.push(`${name} on ${nodeName}`),
     answered: node => answered.push(node),
   });
-  const states = (): Readonly<Record<string, string>> => Object.fromEntries(inFlight.all().map(({ podName, state }) => [podName, state]));
+  const states = (): Readonly<Record<string, string>> =>
+    Object.fromEntries(['n1', 'n2'].flatMap(name => inFlight.of(name)).map(({ podName, state }) => [podName, state]));
   const asked = (): readonly string[] => api.waiting.map(({ call }) => `${call.method} ${call.path}`);
   return { clock, api, inFlight, recorder, meter, log, gone, answered, leader, evictor, states, asked };
 };
@@ -320,7 +321,7 @@ test('a deletion carries what it overrules, for others to leave that to it', () 
   evictor.launch(callOf('a', { method: 'delete', overrules }), 'n1');
   evictor.launch(callOf('b'), 'n1');
   assert.deepEqual(
-    inFlight.all().map(inFlightEviction => inFlightEviction.overrules),
+    inFlight.of('n1').map(inFlightEviction => inFlightEviction.overrules),
     [overrules, undefined],
   );
 });

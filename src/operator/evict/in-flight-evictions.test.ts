@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { InFlightEviction } from '../../core/drain/budgets/in-flight-eviction.ts';
+import fc from 'fast-check';
+
+import { freeOf, type InFlightEviction } from '../../core/drain/budgets/in-flight-eviction.ts';
 import { at, makeBudget } from '../../core/testing/make.ts';
 import { InFlightEvictions } from './in-flight-evictions.ts';
 
@@ -21,9 +23,9 @@ const inFlightOf = (...all: readonly InFlightEviction[]): InFlightEvictions => {
   return inFlight;
 };
 
-const uids = (inFlight: InFlightEvictions): readonly string[] => inFlight.all().map(({ uid }) => uid);
+const uids = (inFlight: InFlightEvictions): readonly string[] => ['n1', 'n2'].flatMap(name => inFlight.of(name).map(({ uid }) => uid));
 
-test('flights are known by pod, by node and all together', () => {
+test('flights are known by pod and by node', () => {
   const inFlight = inFlightOf(inFlightEviction('a'), inFlightEviction('b', { nodeName: 'n2' }));
   assert.equal(inFlight.get('b')?.nodeName, 'n2');
   assert.deepEqual(
@@ -37,7 +39,53 @@ test('flights are known by pod, by node and all together', () => {
   );
   inFlight.end('a');
   inFlight.end('unknown');
-  assert.deepEqual([uids(inFlight), inFlight.of('n1')], [['b'], []]);
+  assert.deepEqual([uids(inFlight), inFlight.of('n1'), inFlight.size], [['b'], [], 1]);
+});
+
+test('whoever asks about a node or a budget gets what looking at all would give, whatever has become of each', () => {
+  const [pods, nodes, budgets] = [
+    ['a', 'b', 'c', 'virt-launcher-d'],
+    ['n1', 'n2'],
+    ['web', 'api'],
+  ].map(all => fc.constantFrom(...all));
+  const key = fc.option(budgets?.map(name => `shop/${name}`) ?? fc.constant('shop/web'), { nil: undefined });
+  const step = fc.record({
+    what: fc.constantFrom('put', 'put', 'end', 'left', 'settle'),
+    pod: pods ?? fc.constant('a'),
+    node: nodes ?? fc.constant('n1'),
+    budget: key,
+    overruled: key,
+    state: fc.constantFrom('queued' as const, 'sent' as const, 'accepted' as const),
+    second: fc.nat(30),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), steps => {
+      const inFlight = new InFlightEvictions();
+      const seen = new Set<string>();
+      for (const { what, pod, node, budget, overruled, state, second } of steps.toSorted((one, other) => one.second - other.second)) {
+        seen.add(pod);
+        const overrules = overruled === undefined ? [] : [{ budget: overruled, healthy: 3 }];
+        const { budget: _asked, ...rest } = inFlightEviction(pod, { nodeName: node, state, at: at(second) });
+        if (what === 'put') inFlight.put({ ...rest, ...(budget && { budget }), ...(overrules.length > 0 && { overrules }) });
+        else if (what === 'end') inFlight.end(pod);
+        else if (what === 'left') inFlight.podLeft(pod, String(second));
+        else inFlight.settle(makeBudget('web', { resourceVersion: String(second + 1), currentHealthy: 2 }), at(second));
+        const all = [...seen].flatMap(uid => inFlight.get(uid) ?? []);
+        const web = makeBudget('web', { disruptionsAllowed: 3 });
+        const near = inFlight.about('n1', [web]);
+        assert.equal(inFlight.size, all.length);
+        assert.equal(new Set(near.map(({ uid }) => uid)).size, near.length);
+        for (const few of [near, inFlight.takingFrom(web.key)]) assert.equal(freeOf(web, few, at(second)), freeOf(web, all, at(second)));
+        const counts = ({ nodeName, podName }: InFlightEviction): boolean => nodeName === 'n1' || podName.startsWith('virt-launcher-');
+        const uidsOf = (some: readonly InFlightEviction[]): readonly string[] =>
+          some
+            .filter(counts)
+            .map(({ uid }) => uid)
+            .sort();
+        assert.deepEqual(uidsOf(near), uidsOf(all));
+      }
+    }),
+  );
 });
 
 test('an accepted eviction ends when its budget has counted it: the status names the pod, or is younger than its deletion', () => {

@@ -1,45 +1,75 @@
 import type { Budget } from '../../core/drain/budgets/budget.ts';
 import { type InFlightEviction, isCounted, isReflected, reflectionLimitMs } from '../../core/drain/budgets/in-flight-eviction.ts';
+import { isLauncher } from '../../core/vm/migration-slots.ts';
 
 /** No budget has to be seen counting it (any more). */
 export const takesNothing = ({ budget, overrules = [] }: InFlightEviction): boolean => budget === undefined && overrules.length === 0;
 
-/** Evictions and deletions under way, of all nodes, until their budgets have counted them. */
+const budgetsOf = ({ budget, overrules = [] }: InFlightEviction): readonly string[] => [
+  ...(budget === undefined ? [] : [budget]),
+  ...overrules.map(one => one.budget),
+];
+
+const ofNode = (nodeName: string): string => `node ${nodeName}`;
+const ofBudget = (key: string): string => `budget ${key}`;
+const launchers = 'launchers of VMs';
+
+const groupsOf = (one: InFlightEviction): readonly string[] => [
+  ofNode(one.nodeName),
+  ...budgetsOf(one).map(ofBudget),
+  ...(isLauncher(one) ? [launchers] : []),
+];
+
+/**
+ * Evictions and deletions under way, of all nodes, until their budgets have counted them. Where a large cluster is drained there are thousands, so
+ * nobody who asks about a node or a budget looks at all of them.
+ */
 export class InFlightEvictions {
   readonly #inFlight = new Map<string, InFlightEviction>();
-  readonly #uidsByNode = new Map<string, Set<string>>();
-  /** By uid, of those that are accepted: since when, in milliseconds. There are few, and each change of a budget looks at all of them. */
+  readonly #uidsByGroup = new Map<string, Set<string>>();
+  /** By uid, of those that are accepted, the oldest first: since when, in milliseconds. */
   readonly #acceptedMs = new Map<string, number>();
+
+  get size(): number {
+    return this.#inFlight.size;
+  }
 
   get(uid: string): InFlightEviction | undefined {
     return this.#inFlight.get(uid);
   }
 
-  all(): readonly InFlightEviction[] {
-    return [...this.#inFlight.values()];
+  of(nodeName: string): readonly InFlightEviction[] {
+    return this.#in(ofNode(nodeName));
   }
 
-  of(nodeName: string): readonly InFlightEviction[] {
-    return [...(this.#uidsByNode.get(nodeName) ?? [])].flatMap(uid => this.#inFlight.get(uid) ?? []);
+  /** Those that one of the budgets is asked for, or overruled by. */
+  takingFrom(...keys: readonly string[]): readonly InFlightEviction[] {
+    return this.#in(...keys.map(ofBudget));
+  }
+
+  /** All that counts for what may leave a node whose pods have these budgets: its own, those that take from the budgets, and VMs on their way. */
+  about(nodeName: string, budgets: readonly Budget[]): readonly InFlightEviction[] {
+    return this.#in(ofNode(nodeName), launchers, ...budgets.map(({ key }) => ofBudget(key)));
   }
 
   put(inFlightEviction: InFlightEviction): void {
-    const { uid, nodeName, state, at } = inFlightEviction;
+    const { uid, state, at } = inFlightEviction;
+    const groups = groupsOf(inFlightEviction);
+    this.#leave(uid, groups);
     this.#inFlight.set(uid, inFlightEviction);
-    const uids = this.#uidsByNode.get(nodeName);
-    if (uids === undefined) this.#uidsByNode.set(nodeName, new Set([uid]));
-    else uids.add(uid);
+    for (const group of groups) {
+      const uids = this.#uidsByGroup.get(group);
+      if (uids === undefined) this.#uidsByGroup.set(group, new Set([uid]));
+      else uids.add(uid);
+    }
     if (state === 'accepted') this.#acceptedMs.set(uid, at.epochMilliseconds);
     else this.#acceptedMs.delete(uid);
   }
 
   end(uid: string): void {
-    const { nodeName = '' } = this.#inFlight.get(uid) ?? {};
+    this.#leave(uid, []);
     this.#inFlight.delete(uid);
     this.#acceptedMs.delete(uid);
-    const uids = this.#uidsByNode.get(nodeName);
-    uids?.delete(uid);
-    if (uids?.size === 0) this.#uidsByNode.delete(nodeName);
   }
 
   /** The pod's deletion has been seen: every status of its budget that is younger has counted it. */
@@ -52,12 +82,11 @@ export class InFlightEvictions {
 
   /** Ends the in-flight evictions that this budget has counted, and those that their own never shows. */
   settle(budget: Budget, now: Temporal.Instant): void {
-    const nowMs = now.epochMilliseconds;
     for (const [uid, atMs] of this.#acceptedMs) {
-      const inFlightEviction = this.#inFlight.get(uid);
-      if (inFlightEviction === undefined || nowMs - atMs > reflectionLimitMs) this.end(uid);
-      else if (concerns(inFlightEviction, budget)) this.#settle(inFlightEviction, budget, now);
+      if (now.epochMilliseconds - atMs <= reflectionLimitMs) break;
+      this.end(uid);
     }
+    for (const one of this.takingFrom(budget.key)) if (one.state === 'accepted') this.#settle(one, budget, now);
   }
 
   #settle(inFlightEviction: InFlightEviction, budget: Budget, now: Temporal.Instant): void {
@@ -68,7 +97,20 @@ export class InFlightEvictions {
     if (takesNothing(next)) this.end(inFlightEviction.uid);
     else this.put(next);
   }
-}
 
-const concerns = ({ budget, overrules = [] }: InFlightEviction, { key }: Budget): boolean =>
-  budget === key || overrules.some(one => one.budget === key);
+  /** Each once. */
+  #in(...groups: readonly string[]): readonly InFlightEviction[] {
+    const uids = new Set(groups.flatMap(group => [...(this.#uidsByGroup.get(group) ?? [])]));
+    return [...uids].flatMap(uid => this.#inFlight.get(uid) ?? []);
+  }
+
+  /** All groups but these. */
+  #leave(uid: string, kept: readonly string[]): void {
+    const before = this.#inFlight.get(uid);
+    for (const group of before === undefined ? [] : groupsOf(before).filter(one => !kept.includes(one))) {
+      const uids = this.#uidsByGroup.get(group);
+      uids?.delete(uid);
+      if (uids?.size === 0) this.#uidsByGroup.delete(group);
+    }
+  }
+}

@@ -154,7 +154,7 @@ export class NodeReconciler {
       planPhases: [],
       planNodes: [],
       planDeadlines: [],
-      evictionsUnderWay: this.#inFlight.all().length,
+      evictionsUnderWay: this.#inFlight.size,
       queueDepth: this.#queue.depth,
       unsynced: cache.unsynced,
     };
@@ -255,7 +255,7 @@ export class NodeReconciler {
 
   #offer(budget: Budget): void {
     if (this.#budgetWaiters.nodesOf(budget.key).length === 0) return;
-    const free = freeOf(budget, this.#inFlight.all(), this.#options.clock.now());
+    const free = freeOf(budget, this.#inFlight.takingFrom(budget.key), this.#options.clock.now());
     if (free === 0) return;
     const nodes = this.#budgetWaiters.offer(budget.key, budget.resourceVersion, free, nodeName => this.#rank(nodeName));
     for (const nodeName of nodes) this.#queue.add(nodeName);

@@ -21,7 +21,7 @@ test('a control-plane node that nobody has looked at yet takes no seat; one that
   await settle();
   const nodeStates = new NodeStates();
   const options = { adapters: [], terms: { durationSeconds: 3600, renewEverySeconds: 900 } };
-  const [evictor, inFlight] = [{ attemptsOf: () => new Map() }, { all: () => [] }];
+  const [evictor, inFlight] = [{ attemptsOf: () => new Map() }, { about: () => [] }];
   const sources = { cache, nodeStates, evictor, inFlight, lookedUp: new LookedUp(), options, clock: new VirtualClock() };
   const look = snapshots(sources as unknown as Parameters<typeof snapshots>[0]);
   assert.equal(look('n1').quorum?.members.length, 3);

@@ -85,7 +85,7 @@ const snapshotOf = ({
     cache,
     nodeStates: { of: (name: string) => ({ notes: { ...noNotes, seat: seats.includes(name) } }) },
     evictor: { attemptsOf: () => new Map() },
-    inFlight: { all: () => [] },
+    inFlight: { about: () => [] },
     lookedUp: new LookedUp(),
     clock: { now: () => at(0) },
     options: { adapters: [], terms: { durationSeconds: 1, renewEverySeconds: 1 }, ...options },

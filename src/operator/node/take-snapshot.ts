@@ -101,17 +101,18 @@ export const snapshots =
     const requests = cache.requests.in(nodeName);
     const { notes, trouble } = nodeStates.of(nodeName);
     const { daemonSetNames } = cache;
+    const budgets = cache.budgetIndex.over(pods ?? []);
     return {
       nodeName,
       requests,
       podsConfirmed: cache.pods.isConfirmed(nodeName),
-      budgets: cache.budgetIndex.over(pods ?? []),
+      budgets,
       leases: leasesOf(nodeName, snapshotSources),
       attachments: cache.attachments.in(nodeName),
       volumes: lookedUp.volumes,
       goneDaemonSets: lookedUp.goneDaemonSets,
       attempts: evictor.attemptsOf(nodeName),
-      inFlight: inFlight.all(),
+      inFlight: inFlight.about(nodeName, budgets),
       notes,
       adapters,
       missingKinds: cache.missingKinds,
