@@ -22,7 +22,7 @@ import { makeRealFleet } from './size/real-fleet.ts';
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
 /** As the image has it, of the memory that the Deployment allows it: 70 % of 512 MiB. */
-const ofImage = '--max-old-space-size=358';
+const ofImage = '--max-semi-space-size=1 --max-old-space-size=358';
 
 /** The same image's, of glibc. */
 const malloc = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '131072' };

