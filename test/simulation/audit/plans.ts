@@ -30,6 +30,8 @@ const isOver = (plan: Stored): boolean => inFlight(plan).length === 0 && ['Compl
 /** Since when nodes are out of service, by their names. */
 class Outages {
   readonly #since = new Map<string, number>();
+  /** When nodes came back, by their names: the operator may take them for out for a while. */
+  readonly #back = new Map<string, number>();
   /** When nodes were removed, by their names: the operator may count them for a while. */
   readonly #removed = new Map<string, number>();
   readonly #around: Around;
@@ -41,6 +43,7 @@ class Outages {
   changed({ type, object }: StoreChange): void {
     const { name } = object.metadata;
     if (type === 'removed') this.#removed.set(name, this.#around.nowMs());
+    if (type !== 'removed' && !isOut(object) && this.#since.has(name)) this.#back.set(name, this.#around.nowMs());
     if (type === 'removed' || !isOut(object)) this.#since.delete(name);
     else if (!this.#since.has(name)) this.#since.set(name, this.#around.nowMs());
   }
@@ -51,6 +54,12 @@ class Outages {
     const recently = [...this.#removed].flatMap(([name, at]) => (nowMs() - at <= staleMs() ? [name] : []));
     const gone = [...new Set([...recently, ...inFlight(plan)])].filter(name => store.get('nodes', '', name) === undefined);
     return store.list('nodes').length - 1 + gone.length;
+  }
+
+  /** It is, or has been until so recently that the operator may not know that it is back. */
+  mayBeOut(node: Stored): boolean {
+    const back = this.#back.get(node.metadata.name);
+    return isOut(node) || (back !== undefined && this.#around.nowMs() - back <= this.#around.staleMs());
   }
 
   /** For so long that the operator has to know it. */
@@ -94,7 +103,7 @@ const limitsChecker =
     const all = store.list(plans);
     // A node that is out already costs nothing; two plans share its drain.
     const isShared = all.some(other => other.metadata.name !== name && inFlight(other).includes(node));
-    if (begun === undefined || isOut(begun) || isShared) return;
+    if (begun === undefined || outages.mayBeOut(begun) || isShared) return;
     const others = store.list('nodes').filter(({ metadata }) => metadata.name !== node && outages.isKnown(metadata.name));
     const out = new Set([...all.flatMap(inFlight), ...others.map(({ metadata }) => metadata.name)]);
     out.delete('n0');
