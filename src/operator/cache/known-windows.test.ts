@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeWindow } from '../../core/testing/make-window.ts';
 import { windowsPath } from '../../core/window/window.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ApiResponse } from '../ports.ts';
 import { failure, Lines, response, ScriptedApi, settle } from '../testing/fakes.ts';
 import { Cache } from './cache.ts';
@@ -14,26 +15,25 @@ const listOf = (...resourceVersions: readonly string[]): ApiResponse =>
 const bench = (reply: () => ApiResponse | Promise<ApiResponse>, ...told: readonly string[]) => {
   const [api, log, windows] = [new ScriptedApi(reply), new Lines(), new Cache<ReturnType<typeof makeWindow>>()];
   for (const resourceVersion of told) windows.apply({ type: 'added', object: makeWindow({ key: 'nights', resourceVersion }) });
-  return { api, log, known: new KnownWindows({ api, log }, windows) };
+  const clock = new VirtualClock();
+  return { api, log, clock, windows, known: new KnownWindows({ api, log, clock }, windows) };
 };
 
 const disk = { uid: 'u1', generation: 1 };
 
 describe('all windows are known that were there before an object', () => {
   test('once the API server has none that the watch has not told of', async () => {
-    const behind = 'the watch has not told of nights yet';
-    const rows: readonly (readonly [string, () => ApiResponse, readonly string[], string | undefined])[] = [
-      ['there is none', () => listOf(), [], undefined],
-      ['the kind is not served', () => failure(404, 'page not found'), [], undefined],
-      ['the watch has told of it', () => listOf('7'), ['7'], undefined],
-      ['the watch is ahead', () => listOf('7'), ['8'], undefined],
-      ['the watch has not told of it', () => listOf('7'), [], behind],
-      ['the watch has not told of its last edit', () => listOf('10'), ['9'], behind],
-      ['it is gone, and the watch will tell', () => listOf(), ['7'], undefined],
-      ['no answer', () => failure(503, 'busy'), [], `cannot read ${windowsPath}: busy`],
+    const rows: readonly (readonly [string, () => ApiResponse, readonly string[], boolean, string?])[] = [
+      ['there is none', () => listOf(), [], true],
+      ['the kind is not served', () => failure(404, 'page not found'), [], true],
+      ['the watch has told of it', () => listOf('7'), ['7'], true],
+      ['the watch is ahead', () => listOf('7'), ['8'], true],
+      ['the watch has not told of it', () => listOf('7'), [], false],
+      ['the watch has not told of its last edit', () => listOf('10'), ['9'], false],
+      ['it is gone, and the watch will tell', () => listOf(), ['7'], true],
+      ['no answer', () => failure(503, 'busy'), [], false, `cannot read ${windowsPath}: busy`],
     ];
-    for (const [name, reply, told, problem] of rows) {
-      const wanted = problem === undefined;
+    for (const [name, reply, told, wanted, problem] of rows) {
       const { api, known, log } = bench(reply, ...told);
       assert.equal(known.areKnownTo(disk), false, name);
       assert.equal(await known.find(disk), wanted, name);
@@ -64,6 +64,22 @@ describe('all windows are known that were there before an object', () => {
     assert.equal(api.calls.length, 2);
     answers[1]?.(listOf('7'));
     assert.deepEqual(await Promise.all(others), [false, false, false]);
+  });
+
+  test('that the watch is late is told when it is late for long, and no more when it has told of the window', async () => {
+    const { known, clock, windows } = bench(() => listOf('7'));
+    for (const [afterMs, problem] of [
+      [0, undefined],
+      [1999, undefined],
+      [1, 'the watch has not told of nights yet'],
+    ] as const) {
+      await clock.advance(afterMs);
+      assert.deepEqual([await known.find(disk), known.problem], [false, problem]);
+    }
+    windows.apply({ type: 'added', object: makeWindow({ key: 'nights', resourceVersion: '7' }) });
+    assert.deepEqual([await known.find(disk), known.problem], [true, undefined]);
+    windows.apply({ type: 'removed', object: makeWindow({ key: 'nights', resourceVersion: '7' }) });
+    assert.deepEqual([await known.find({ ...disk, generation: 2 }), known.problem], [false, undefined], 'from then on, anew');
   });
 
   test('what was in the way is forgotten with the next list', async () => {

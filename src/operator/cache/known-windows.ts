@@ -1,5 +1,6 @@
 import { compareVersions } from '../../core/version.ts';
 import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
+import type { Clock } from '../../support/clock.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { listAll } from '../list.ts';
@@ -12,6 +13,9 @@ type Asker = { readonly uid: string; readonly generation: number };
 /** How many objects are remembered: of those that are forgotten one more list is made. */
 const remembered = 10_000;
 
+/** A watch is always a moment later than a list. When it is later than this, in milliseconds, somebody is told. */
+const lateAfterMs = 2000;
+
 type Listed = { readonly metadata: { readonly name: string; readonly resourceVersion: string } };
 
 /**
@@ -21,20 +25,24 @@ type Listed = { readonly metadata: { readonly name: string; readonly resourceVer
 export class KnownWindows {
   readonly #api: Api;
   readonly #log: Log;
+  readonly #clock: Clock;
   readonly #windows: Cache<MaintenanceWindow>;
   /** By uid: the generation of the object for which they are. */
   readonly #known = new Map<string, number>();
   #running: Promise<boolean> | undefined;
   #next: Promise<boolean> | undefined;
   #problem: string | undefined;
+  /** Since when the watch owes a window, in milliseconds. */
+  #owedSince: number | undefined;
 
-  constructor({ api, log }: { readonly api: Api; readonly log: Log }, windows: Cache<MaintenanceWindow>) {
+  constructor({ api, log, clock }: { readonly api: Api; readonly log: Log; readonly clock: Clock }, windows: Cache<MaintenanceWindow>) {
     this.#api = api;
     this.#log = log;
+    this.#clock = clock;
     this.#windows = windows;
   }
 
-  /** Why the last list has not said that all are known; undefined when it has. */
+  /** Why the last list has not said that all are known; undefined when it has, and as long as only the watch is a moment late. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -80,12 +88,21 @@ export class KnownWindows {
     try {
       const listed = (await listAll(this.#api, windowsPath, {}, 'none if missing')) as readonly Listed[];
       const news = listed.find(window => this.#isNews(window));
-      this.#problem = news && `the watch has not told of ${news.metadata.name} yet`;
+      this.#problem = news && this.#isLate() ? `the watch has not told of ${news.metadata.name} yet` : undefined;
+      if (news === undefined) this.#owedSince = undefined;
+      return news === undefined;
     } catch (error) {
       this.#log.warn('failed to list the windows before something begins', { error });
       this.#problem = errorText(error);
+      return false;
     }
-    return this.#problem === undefined;
+  }
+
+  /** The watch owes a window, and has done so for long. */
+  #isLate(): boolean {
+    const nowMs = this.#clock.now().epochMilliseconds;
+    this.#owedSince ??= nowMs;
+    return nowMs - this.#owedSince >= lateAfterMs;
   }
 
   #isNews({ metadata: { name, resourceVersion } }: Listed): boolean {

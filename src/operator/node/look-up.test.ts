@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Lookup } from '../../core/maintenance/decision.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { Cache } from '../cache/cache.ts';
 import { KnownWindows } from '../cache/known-windows.ts';
 import type { ApiResponse } from '../ports.ts';
@@ -10,7 +11,7 @@ import { LookedUp, lookUp } from './look-up.ts';
 const look = async (lookup: Lookup, reply: () => ApiResponse) => {
   const [lookedUp, log] = [new LookedUp(), new Lines()];
   const api = new ScriptedApi(reply);
-  const knownWindows = new KnownWindows({ api, log }, new Cache());
+  const knownWindows = new KnownWindows({ api, log, clock: new VirtualClock() }, new Cache());
   const isNew = await lookUp({ api, log, lookedUp, knownWindows }, [lookup]);
   return { isNew, lookedUp, warnings: log.of('warn').length, paths: api.calls.map(({ path }) => path) };
 };
