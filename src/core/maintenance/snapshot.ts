@@ -30,6 +30,8 @@ export type Notes = {
   readonly recreations: ReadonlyMap<string, Recreations>;
   /** It is about to be held, and counts as out of the quorum until that is seen. */
   readonly seat: boolean;
+  /** uids of the requests that held the node at the last look: they have begun, whether or not their status could be stored. */
+  readonly holding: ReadonlySet<string>;
   /** Missing before the VMs were looked at. */
   readonly vms?: Tracked;
   /** uids of evacuations that have been called back, and when. */
@@ -44,6 +46,7 @@ export const noNotes: Notes = {
   reported: new Map(),
   recreations: new Map(),
   seat: false,
+  holding: new Set(),
   recalled: new Map(),
 };
 

@@ -270,6 +270,21 @@ describe('the notes for the next look', () => {
     assert.equal(after.reported.get('plains.test//one')?.at.toString(), at(99).toString(), 'nothing was written');
   });
 
+  test('are of who holds the node, once it is held', () => {
+    const node = makeNode({ holdRecord: '{}' });
+    const holding = (progress: Partial<RequestProgress>, snapshot: Partial<NodeSnapshot>) =>
+      [...notes(contextOf(progress, {}, snapshot)).holding].length;
+    assert.deepEqual(
+      [
+        holding({}, { node }),
+        holding({ holds: false }, { node }),
+        holding({ granted: false }, { node }),
+        holding({}, { node: makeNode() }),
+      ],
+      [1, 0, 0, 0],
+    );
+  });
+
   test('keep since when something blocks for as long as nobody has looked at the pods', () => {
     const blockedSince = new Map([['x', at(5)]]);
     assert.deepEqual([...notes(contextOf({}, {}, { notes: { ...noNotes, blockedSince } })).blockedSince.keys()], ['x']);

@@ -181,12 +181,14 @@ export const notesAfter = (context: ReconcileContext, reported: readonly Reporte
     write ? [[request.key, { at: context.now, gist: gistOf(report, request.generation) }] as const] : [],
   );
   const drained = context.progresses.some(({ drain }) => drain !== undefined);
+  const holders = context.progresses.filter(({ granted, holds }) => granted && holds);
   return {
     tallies: new Map([...kept(notes.tallies), ...tallies]),
     recreations: context.plan.recreations,
     recalled: context.recalled,
     ...(context.vms && { vms: context.vms }),
-    seat: context.snapshot.node?.holdRecord === undefined && context.progresses.some(({ granted, holds }) => granted && holds),
+    seat: context.snapshot.node?.holdRecord === undefined && holders.length > 0,
+    holding: new Set(context.snapshot.node?.holdRecord === undefined ? [] : holders.map(({ request }) => request.uid)),
     reported: new Map([...kept(notes.reported), ...written]),
     blockedSince: drained
       ? new Map(reported.flatMap(({ report }) => report.blockers.map(blocker => [blockerId(blocker), blocker.since] as const)))

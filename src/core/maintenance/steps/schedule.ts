@@ -23,7 +23,7 @@ const calendarFor = ({ windows }: RequestedStart, node: Node, snapshot: NodeSnap
 const expectedFor = ({ expectedSeconds }: RequestedStart, calendar: Calendar, { drainSeconds }: NodeSnapshot): number =>
   expectedSeconds ?? expectedIn(calendar, drainSeconds, guess);
 
-/** It has laid hands on the node. */
+/** It has laid hands on the node, as its status says. */
 const hasBegun = ({ history }: MaintenanceRequest): boolean =>
   history.state !== undefined && history.state !== 'Pending' && history.state !== 'Announced' && history.state !== 'Failed';
 
@@ -118,7 +118,10 @@ const look = (progress: RequestProgress, node: Node, context: ReconcileContext):
   const { start } = request;
   if (start === undefined || request.stage === 'Announce') return { progress };
   const calendar = calendarFor(start, node, context.snapshot);
-  return hasBegun(request) ? whileUnderWay(progress, start, calendar, context) : beforeStart(progress, start, calendar, context);
+  // A status that was refused, because somebody has edited the object, says nothing yet: without the notes the node would be given back where the
+  // opening is no longer long enough.
+  const isUnderWay = hasBegun(request) || context.snapshot.notes.holding.has(request.uid);
+  return isUnderWay ? whileUnderWay(progress, start, calendar, context) : beforeStart(progress, start, calendar, context);
 };
 
 /**
