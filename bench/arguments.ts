@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { errorText } from '../src/support/error-text.ts';
 
 /** Ends the program as every command of Drydock does with bad input: one line, and exit code 2. */
 export const refuse = (message: string): never => {
@@ -11,7 +12,7 @@ export const argumentsOf = <T extends ParseArgsConfig>(config: T): ReturnType<ty
   try {
     return parseArgs(config);
   } catch (error) {
-    return refuse(error instanceof Error ? error.message : String(error));
+    return refuse(errorText(error));
   }
 };
 

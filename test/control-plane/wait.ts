@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errorText } from '../../src/support/error-text.ts';
 
 export type Patience = { readonly deadlineMs?: number; readonly everyMs?: number };
 
@@ -9,7 +10,7 @@ const attempt = async <T>(check: () => Promise<Seen<T>>): Promise<Seen<T>> => {
   try {
     return await check();
   } catch (error) {
-    return { yet: error instanceof Error ? error.message : String(error) };
+    return { yet: errorText(error) };
   }
 };
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { errorText } from '../../src/support/error-text.ts';
 import type { Audited } from '../control-plane/audit.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { budgetAllows, create, getNode, nodesReady, podsReady } from '../control-plane/objects/cluster.ts';
@@ -124,7 +125,7 @@ describe('an operator that is killed at every write of a maintenance and started
     } catch (error) {
       broken = true;
       const where = JSON.stringify({ from, touched, hold, release, struck: keeper.struck, writes: keeper.writes });
-      throw new Error(`${kind.kind} ${where}\n${error instanceof Error ? error.message : String(error)}\n${keeper.log()}`, {
+      throw new Error(`${kind.kind} ${where}\n${errorText(error)}\n${keeper.log()}`, {
         cause: error,
       });
     }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MaintenancePlanRecordSpec } from '../../src/apis/schema/maintenance-plan-status.ts';
+import { errorText } from '../../src/support/error-text.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { create, getNode, nodesReady } from '../control-plane/objects/cluster.ts';
 import type { List } from '../control-plane/objects/objects.ts';
@@ -113,7 +114,7 @@ describe('an operator that is killed at every write of a plan and started again'
       await keeper.settled();
       if (at !== undefined && keeper.struck !== at) assertShorterLife(at, keeper.writes);
     } catch (error) {
-      const what = `${at} ${moment}\n${error instanceof Error ? error.message : String(error)}\n${keeper.log()}`;
+      const what = `${at} ${moment}\n${errorText(error)}\n${keeper.log()}`;
       throw new Error(what, { cause: error });
     }
     const { writes } = keeper;

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import fc from 'fast-check';
+import { errorText } from '../../src/support/error-text.ts';
 import '../instants.ts';
 import { inFile, kept } from './bench.ts';
 import { plantAll } from './hooks.ts';
@@ -27,7 +28,7 @@ const failureOf = async (at: number): Promise<string | undefined> => {
     await Promise.race([new Promise(resolve => setImmediate(resolve)), promise]);
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
 };
 

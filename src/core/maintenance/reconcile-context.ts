@@ -52,8 +52,11 @@ export type RequestProgress = {
   readonly drain?: DrainProgress;
 };
 
+/** The lease is its own, and it wants the node held. */
+export const hasNode = ({ granted, holds }: RequestProgress): boolean => granted && holds;
+
 /** It is to be drained, and its marks are on the node. */
-export const isDraining = ({ request, granted, holds }: RequestProgress): boolean => request.stage === 'Drain' && granted && holds;
+export const isDraining = (progress: RequestProgress): boolean => progress.request.stage === 'Drain' && hasNode(progress);
 
 /** And the drain neither pauses nor has failed. */
 export const isActive = (progress: RequestProgress): boolean => isDraining(progress) && !progress.paused && progress.failure === undefined;

@@ -2,13 +2,14 @@ import type { Budget } from '../../core/drain/budgets/budget.ts';
 import { type InFlightEviction, isCounted, isReflected, reflectionLimitMs } from '../../core/drain/budgets/in-flight-eviction.ts';
 import { isLauncher } from '../../core/vm/migration-slots.ts';
 
-/** No budget has to be seen counting it (any more). */
-export const takesNothing = ({ budget, overrules = [] }: InFlightEviction): boolean => budget === undefined && overrules.length === 0;
-
-const budgetsOf = ({ budget, overrules = [] }: InFlightEviction): readonly string[] => [
+/** Of the budgets that have to be seen counting it: the one that is asked, and those that are overruled. */
+export const budgetKeysOf = ({ budget, overrules = [] }: InFlightEviction): readonly string[] => [
   ...(budget === undefined ? [] : [budget]),
   ...overrules.map(one => one.budget),
 ];
+
+/** No budget has to be seen counting it (any more). */
+export const takesNothing = (inFlightEviction: InFlightEviction): boolean => budgetKeysOf(inFlightEviction).length === 0;
 
 const ofNode = (nodeName: string): string => `node ${nodeName}`;
 const ofBudget = (key: string): string => `budget ${key}`;
@@ -16,7 +17,7 @@ const launchers = 'launchers of VMs';
 
 const groupsOf = (one: InFlightEviction): readonly string[] => [
   ofNode(one.nodeName),
-  ...budgetsOf(one).map(ofBudget),
+  ...budgetKeysOf(one).map(ofBudget),
   ...(isLauncher(one) ? [launchers] : []),
 ];
 
@@ -42,9 +43,9 @@ export class InFlightEvictions {
     return this.#in(ofNode(nodeName));
   }
 
-  /** Those that one of the budgets is asked for, or overruled by. */
-  takingFrom(...keys: readonly string[]): readonly InFlightEviction[] {
-    return this.#in(...keys.map(ofBudget));
+  /** Those that the budget is asked for, or overruled by. */
+  takingFrom(key: string): readonly InFlightEviction[] {
+    return this.#in(ofBudget(key));
   }
 
   /** All that counts for what may leave a node whose pods have these budgets: its own, those that take from the budgets, and VMs on their way. */

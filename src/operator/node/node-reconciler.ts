@@ -15,7 +15,7 @@ import type { Namespaces } from '../cache/namespaces.ts';
 import { Defects } from '../defects.ts';
 import { BudgetWaiters } from '../evict/budget-waiters.ts';
 import { Evictor } from '../evict/evictor.ts';
-import { InFlightEvictions } from '../evict/in-flight-evictions.ts';
+import { budgetKeysOf, InFlightEvictions } from '../evict/in-flight-evictions.ts';
 import type { Overview, Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import { cacheUpdaterOf } from '../write/cache-updater.ts';
@@ -274,9 +274,7 @@ export class NodeReconciler {
 
   /** An eviction has been answered. Its budget's new status may have come before the answer. */
   #answered(nodeName: string): void {
-    const keys = new Set(
-      this.#inFlight.of(nodeName).flatMap(({ budget, overrules = [] }) => [budget ?? [], overrules.map(one => one.budget)].flat()),
-    );
+    const keys = new Set(this.#inFlight.of(nodeName).flatMap(budgetKeysOf));
     for (const key of keys) {
       const budget = this.cache.budgets.get(key);
       if (budget !== undefined) this.#inFlight.settle(budget, this.#options.clock.now());

@@ -2,7 +2,14 @@ import type { BlockerInfo } from '../../drain/blockers/blocker.ts';
 import type { DesiredHostState, HostView } from '../../vm/host.ts';
 import type { ServerPolicy } from '../../vm/server-policy.ts';
 import { hasGone, type VmStatus } from '../../vm/vm-status.ts';
-import { type DrainProgress, isActive, type ReconcileContext, type ReconcileStep, type RequestProgress } from '../reconcile-context.ts';
+import {
+  type DrainProgress,
+  hasNode,
+  isActive,
+  type ReconcileContext,
+  type ReconcileStep,
+  type RequestProgress,
+} from '../reconcile-context.ts';
 
 /** For a node that is only to get nothing new. */
 const leaveAll: ServerPolicy = { active: 'Leave', paused: 'Leave', stopped: 'Leave', failed: 'Leave', localDisk: 'Leave' };
@@ -14,7 +21,7 @@ const desiredOf = ({ request }: RequestProgress, policy: ServerPolicy): DesiredH
 
 /** What is wanted of the hypervisor at this look. A drain that pauses or has failed wants nothing moved. */
 const desiredState = ({ progresses }: ReconcileContext): DesiredHostState | undefined => {
-  const holding = progresses.filter(({ granted, holds }) => granted && holds);
+  const holding = progresses.filter(hasNode);
   const draining = holding.find(progress => isActive(progress) && progress.drain !== undefined);
   if (draining !== undefined) return desiredOf(draining, draining.request.policy.servers);
   const cordoning = holding.find(({ request }) => request.stage === 'Cordon');

@@ -9,7 +9,7 @@ import { nothingTracked } from '../../vm/tracking.ts';
 import { isOnItsWay } from '../../vm/vm-status.ts';
 import type { KubeEvent, Write } from '../decision.ts';
 import { statusPatch } from '../problem.ts';
-import { announcement, type DrainProgress, type ReconcileContext, type RequestProgress } from '../reconcile-context.ts';
+import { announcement, type DrainProgress, hasNode, type ReconcileContext, type RequestProgress } from '../reconcile-context.ts';
 import type { Report } from '../report.ts';
 import type { Notes } from '../snapshot.ts';
 import { givenBack } from './drain/escalation.ts';
@@ -181,7 +181,7 @@ export const notesAfter = (context: ReconcileContext, reported: readonly Reporte
     write ? [[request.key, { at: context.now, gist: gistOf(report, request.generation) }] as const] : [],
   );
   const drained = context.progresses.some(({ drain }) => drain !== undefined);
-  const holders = context.progresses.filter(({ granted, holds }) => granted && holds);
+  const holders = context.progresses.filter(hasNode);
   return {
     tallies: new Map([...kept(notes.tallies), ...tallies]),
     recreations: context.plan.recreations,
