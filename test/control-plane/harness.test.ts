@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -160,8 +160,10 @@ test('a control plane dies with its test process, even one that is killed', {
   }
 });
 
-test('what is counted from a mark begins with the next whole line, wherever in a line the mark is', async () => {
-  const file = join(mkdtempSync(join(tmpdir(), 'drydock-audit-')), 'audit.log');
+test('what is counted from a mark begins with the next whole line, wherever in a line the mark is', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'drydock-audit-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'audit.log');
   const line = (id: string): string =>
     `${JSON.stringify({ auditID: id, verb: 'get', user: { username: 'a' }, requestReceivedTimestamp: '2026-11-22T08:00:00Z', stageTimestamp: '2026-11-22T08:00:00Z' })}\n`;
   writeFileSync(file, line('old'));

@@ -134,6 +134,25 @@ test('what is queued can be called back until it is sent; what may still leave i
   assert.deepEqual(asked(), ['POST /api/v1/namespaces/shop/pods/c/eviction'], 'b is never sent');
 });
 
+test('one that was called back and may leave again is sent once, and counts until its budget shows it', async () => {
+  const { api, evictor, states, asked } = bench();
+  for (const name of ['a', 'b']) evictor.launch(callOf(name, { budget: web }), 'n1');
+  await settle();
+  evictor.recall('n1', new Set());
+  evictor.launch(callOf('b', { budget: web, gracePeriodSeconds: 5 }), 'n1');
+  api.next().response(response(201));
+  await settle();
+  const [again, ...others] = api.waiting;
+  assert.deepEqual(
+    [(again?.call.body as { deleteOptions?: { gracePeriodSeconds?: number } })?.deleteOptions?.gracePeriodSeconds, others],
+    [5, []],
+    'as it was asked for the second time',
+  );
+  api.next().response(response(201));
+  await settle();
+  assert.deepEqual([states(), asked()], [{ a: 'accepted', b: 'accepted' }, []]);
+});
+
 test('with the fence closed nothing is sent, and what was queued is off', async () => {
   const { leader, evictor, states, asked, answered, meter } = bench();
   leader.yes = false;

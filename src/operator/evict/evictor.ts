@@ -40,6 +40,8 @@ export class Evictor {
   readonly #turns: BudgetTurns;
   /** By node, and by the uid of the pod. */
   readonly #attempts = new Map<string, Map<string, Attempt>>();
+  /** By the uid of the pod: what its turn is for. One that was called back and launched again may come to two turns, and has one. */
+  readonly #queued = new Map<string, PodCall>();
 
   constructor(options: Options) {
     this.#options = options;
@@ -73,6 +75,7 @@ export class Evictor {
       ...(budget && { budget: budget.key }),
       ...(overrules && { overrules }),
     });
+    this.#queued.set(pod.uid, call);
     const overruled = (overrules ?? []).map(one => one.budget);
     const send = (): Promise<void> => this.#send(call, nodeName);
     if (budget === undefined) this.#turns.waitForAll(overruled, send);
@@ -82,7 +85,9 @@ export class Evictor {
   /** Calls back everything of the node that has not been sent and may not leave any more. */
   recall(nodeName: string, evictable: ReadonlySet<string>): void {
     for (const { uid, state } of this.#options.inFlight.of(nodeName)) {
-      if (state === 'queued' && !evictable.has(uid)) this.#options.inFlight.end(uid);
+      if (state !== 'queued' || evictable.has(uid)) continue;
+      this.#queued.delete(uid);
+      this.#options.inFlight.end(uid);
     }
   }
 
@@ -90,8 +95,10 @@ export class Evictor {
   async #send(call: PodCall, nodeName: string): Promise<void> {
     const { inFlight, clock, fence } = this.#options;
     const { uid } = call.pod;
+    if (this.#queued.get(uid) !== call) return;
+    this.#queued.delete(uid);
     const inFlightEviction = inFlight.get(uid);
-    if (inFlightEviction?.state !== 'queued' || !fence.mayAct()) {
+    if (inFlightEviction === undefined || !fence.mayAct()) {
       inFlight.end(uid);
       return;
     }
