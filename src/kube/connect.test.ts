@@ -41,9 +41,14 @@ const workplace = async (response: FaultResponder, secure = true) => {
     home,
     clock,
     write: (name: string, text: string) => writeFile(join(home, name), text),
-    connect: async (user: string, cluster = authority, options: Partial<Parameters<typeof connect>[0]> = {}): Promise<Connection> => {
+    connect: async (
+      user: string,
+      cluster = authority,
+      options: Partial<Parameters<typeof connect>[0]> = {},
+      address = server.url,
+    ): Promise<Connection> => {
       const text = `{current-context: t, contexts: [{name: t, context: {cluster: c, user: u}}]}`;
-      const entries = `clusters:\n- name: c\n  cluster:\n    server: ${server.url}\n    ${cluster}\nusers:\n- name: u\n  user: ${user}\n`;
+      const entries = `clusters:\n- name: c\n  cluster:\n    server: ${address}\n    ${cluster}\nusers:\n- name: u\n  user: ${user}\n`;
       await writeFile(join(home, 'names'), text);
       await writeFile(join(home, 'config'), entries);
       const env = { KUBECONFIG: `${join(home, 'names')}:${join(home, 'config')}`, PATH: process.env['PATH'] };
@@ -239,13 +244,12 @@ test('what kubectl refuses, and what is not supported, is refused with a reason'
   await assert.rejects(it.connect('{client-certificate: x}'), /without a key/);
 });
 
-test('proxy-url: five calls to an https server are one CONNECT and one TLS connection, with the client certificate', async () => {
-  const { names, response } = peers();
-  await using it = await workplace(response);
+/** Leads every CONNECT to this port of this machine. */
+const startProxy = async (upstreamPort: number) => {
   const asked: string[] = [];
   const proxy = createServer().on('connect', (request, socket, head) => {
     asked.push(request.url ?? '');
-    const upstream = dial(it.server.port, '127.0.0.1', () => {
+    const upstream = dial(upstreamPort, '127.0.0.1', () => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n');
       upstream.write(head);
       upstream.pipe(socket).pipe(upstream);
@@ -254,15 +258,36 @@ test('proxy-url: five calls to an https server are one CONNECT and one TLS conne
   });
   await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve));
   const { port } = proxy.address() as AddressInfo;
+  return { asked, url: `http://127.0.0.1:${port}`, [Symbol.dispose]: () => void proxy.close() };
+};
+
+test('proxy-url: five calls to an https server are one CONNECT and one TLS connection, with the client certificate', async () => {
+  const { names, response } = peers();
+  await using it = await workplace(response);
+  using proxy = await startProxy(it.server.port);
   const user = `{client-certificate-data: ${base64(clientA.cert)}, client-key-data: ${base64(clientA.key)}}`;
-  const connection = await it.connect(user, `${authority}\n    proxy-url: http://127.0.0.1:${port}`);
+  const connection = await it.connect(user, `${authority}\n    proxy-url: ${proxy.url}`);
   for (let n = 0; n < 5; n += 1) assert.equal((await connection.call(get)).status, 200);
-  assert.deepEqual([asked, it.server.connections, names[0]], [[`127.0.0.1:${it.server.port}`], 1, 'client-a']);
+  assert.deepEqual([proxy.asked, it.server.connections, names[0]], [[`127.0.0.1:${it.server.port}`], 1, 'client-a']);
   connection.close();
-  proxy.close();
   const broken = await it.connect(user, `${authority}\n    proxy-url: http://127.0.0.1:1`);
   const error = await connectionFailure(broken.call({ ...get, method: 'POST' }));
   assert.deepEqual([error.reason, error.mayHaveHappened], ['unreachable', false]);
+});
+
+test('HTTPS_PROXY: a server elsewhere is spoken to through it, unless NO_PROXY has its network', async () => {
+  await using it = await workplace((_, incoming) => json(incoming, 200, {}));
+  using proxy = await startProxy(it.server.port);
+  const speakTo = async (noProxy: string): Promise<Connection> => {
+    const cluster = `${authority}\n    tls-server-name: kubernetes.test`;
+    const env = { KUBECONFIG: `${join(it.home, 'names')}:${join(it.home, 'config')}`, HTTPS_PROXY: proxy.url, NO_PROXY: noProxy };
+    return await it.connect('{}', cluster, { env }, 'https://192.0.2.1:6443');
+  };
+  const through = await speakTo('10.0.0.0/8');
+  assert.equal((await through.call(get)).status, 200);
+  const direct = await speakTo('192.0.2.0/24');
+  await assert.rejects(direct.call(get, AbortSignal.timeout(100)));
+  assert.deepEqual(proxy.asked, ['192.0.2.1:6443']);
 });
 
 test('precedence: --kubeconfig, KUBECONFIG, ~/.kube/config, then the pod; else a message that names all four', async () => {

@@ -71,7 +71,7 @@ export const connect = async (options: ConnectOptions): Promise<Connection> => {
     credentials: target.credentials,
     userAgent: options.userAgent,
     clock,
-    proxyEnv: proxyFor(target.server, target.proxyUrl, options.env),
+    proxy: proxyFor(target.server, target.proxyUrl, options.env),
     // As client-go does, k8s.io/apimachinery/pkg/util/net.
     http2: (options.env['DISABLE_HTTP2'] ?? '') === '',
     onResponse: options.onResponse,

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { chooseContext } from './context.ts';
 import { KubeconfigError, loadKubeconfig } from './kubeconfig.ts';
-import { proxyFor } from './proxy.ts';
 
 const folder = async (files: Readonly<Record<string, string>>) => {
   const path = await mkdtemp(join(tmpdir(), 'drydock-kubeconfig-'));
@@ -47,15 +46,6 @@ test('what is missing is named, with what there is instead', async () => {
   await assert.rejects(loadKubeconfig([it.at('nope')], 'is an error'), /cannot read the kubeconfig .*nope/);
   await assert.rejects(loadKubeconfig([it.at('odd')], 'is an error'), KubeconfigError);
   await assert.rejects(loadKubeconfig([it.at('list')], 'is an error'), /it is not a mapping/);
-});
-
-test('proxies: the kubeconfig first, then the environment, never for this machine itself, never SOCKS', () => {
-  const env = { HTTPS_PROXY: 'http://p:1', NO_PROXY: 'x', PATH: '/bin' };
-  assert.deepEqual(proxyFor('https://far', 'http://q:2', env), { HTTPS_PROXY: 'http://q:2', HTTP_PROXY: 'http://q:2' });
-  assert.deepEqual(proxyFor('https://far', undefined, env), { HTTPS_PROXY: 'http://p:1', NO_PROXY: 'x' });
-  assert.equal(proxyFor('https://127.0.0.1:6443', undefined, env), undefined);
-  assert.equal(proxyFor('https://far', undefined, {}), undefined);
-  assert.throws(() => proxyFor('https://far', 'socks5://p:1', {}), /SOCKS proxies are not supported/);
 });
 
 test('flags take the place of what the kubeconfig says, in whatever form it says it', async () => {

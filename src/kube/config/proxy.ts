@@ -1,28 +1,31 @@
-import type { ProxyEnv } from '../http/connection-pools.ts';
+import { hostOf } from '../http/exchange.ts';
 import { KubeconfigError } from './kubeconfig.ts';
+import { isExempt } from './no-proxy.ts';
 import type { Env } from './program.ts';
 
 /**
- * Through which proxy the server is reached, in the words of node's `proxyEnv`. The kubeconfig's `proxy-url` comes first and knows no
- * exceptions; else HTTPS_PROXY, HTTP_PROXY and NO_PROXY count, as they do for kubectl, but never for this machine itself (Go:
- * net/http.ProxyFromEnvironment). Throws for proxies that speak something else than HTTP.
+ * The URL of the proxy through which the server is reached; undefined: none. The kubeconfig's `proxy-url` comes first and knows no exceptions;
+ * else HTTPS_PROXY, HTTP_PROXY and NO_PROXY count, as they do for kubectl (Go: net/http.ProxyFromEnvironment). Throws for proxies that speak something
+ * else than HTTP.
  */
-export const proxyFor = (server: string, proxyUrl: string | undefined, env: Env): ProxyEnv | undefined => {
-  if (proxyUrl !== undefined && proxyUrl !== '') {
-    check(proxyUrl);
-    return { HTTPS_PROXY: proxyUrl, HTTP_PROXY: proxyUrl };
-  }
-  const { hostname } = new URL(server);
-  if (hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')) return undefined;
-  const proxyEnv = Object.fromEntries(variables.map(name => [name, env[name]]).filter(([, value]) => Boolean(value)));
-  return Object.keys(proxyEnv).length === 0 ? undefined : proxyEnv;
+export const proxyFor = (server: string, proxyUrl: string | undefined, env: Env): string | undefined => {
+  if (proxyUrl !== undefined && proxyUrl !== '') return checked(proxyUrl, "the kubeconfig's proxy-url");
+  const url = new URL(server);
+  const isTls = url.protocol === 'https:';
+  const name = isTls ? 'HTTPS_PROXY' : 'HTTP_PROXY';
+  const proxy = given(env, name);
+  if (proxy === undefined) return undefined;
+  const destination = { host: hostOf(url), port: url.port === '' ? (isTls ? '443' : '80') : url.port };
+  if (isExempt(destination, given(env, 'NO_PROXY') ?? '')) return undefined;
+  return checked(/^[a-z\d+.-]+:\/\//i.test(proxy) ? proxy : `http://${proxy}`, `the proxy of ${name}`);
 };
 
-const variables = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'NO_PROXY', 'no_proxy'];
+/** In capitals first, as Go has it. */
+const given = (env: Env, name: string): string | undefined => [env[name], env[name.toLowerCase()]].find(Boolean);
 
-const check = (proxyUrl: string): void => {
+const checked = (proxyUrl: string, what: string): string => {
   const scheme = URL.canParse(proxyUrl) ? new URL(proxyUrl).protocol : '';
-  if (scheme === 'http:' || scheme === 'https:') return;
+  if (scheme === 'http:' || scheme === 'https:') return proxyUrl;
   const words = scheme.startsWith('socks') ? 'SOCKS proxies are not supported' : 'it must start with http:// or https://';
-  throw new KubeconfigError(`the kubeconfig's proxy-url ${proxyUrl} cannot be used: ${words}; use an HTTP proxy`);
+  throw new KubeconfigError(`${what}, ${proxyUrl}, cannot be used: ${words}; use an HTTP proxy`);
 };

@@ -6,9 +6,6 @@ import { Http2Sessions } from './http2-sessions.ts';
 import { http } from './node-http.ts';
 import { TlsContext, type TlsMaterial } from './tls.ts';
 
-/** Proxies in the way environment variables name them (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`). */
-export type ProxyEnv = Readonly<Record<string, string | undefined>>;
-
 /** The connections for one set of TLS material. */
 export type Pools = {
   readonly tls: TlsMaterial;
@@ -23,7 +20,8 @@ export type ConnectionPoolsOptions = {
   readonly clock: Clock;
   /** Connections for calls at one time. */
   readonly places: number;
-  readonly proxyEnv?: ProxyEnv | undefined;
+  /** URL of the HTTP proxy that everything goes through. */
+  readonly proxy?: string | undefined;
   /** Whether watches share HTTP/2 connections where the server speaks it. Never through a proxy. */
   readonly http2: boolean;
 };
@@ -74,14 +72,19 @@ export class ConnectionPools {
   }
 
   #open(tls: TlsMaterial): Pools {
-    const { server, clock, places, proxyEnv, http2 } = this.#options;
+    const { server, clock, places, proxy, http2 } = this.#options;
     const context = new TlsContext(tls);
     const isSecure = server.protocol === 'https:';
     const agent = (maxSockets: number): HttpAgent => {
-      const options = { keepAlive: true, maxSockets, maxFreeSockets: places, ...(proxyEnv !== undefined && { proxyEnv: { ...proxyEnv } }) };
+      const options = {
+        keepAlive: true,
+        maxSockets,
+        maxFreeSockets: places,
+        ...(proxy !== undefined && { proxyEnv: { HTTPS_PROXY: proxy, HTTP_PROXY: proxy } }),
+      };
       return isSecure ? new OneContextAgent(options, context) : new http.Agent(options);
     };
-    const isShared = http2 && isSecure && proxyEnv === undefined;
+    const isShared = http2 && isSecure && proxy === undefined;
     return {
       tls,
       calls: agent(places),

@@ -1,7 +1,7 @@
 import type { Api, ApiCall, ApiResponse } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import { Deadline } from '../../support/deadline.ts';
-import { ConnectionPools, type ProxyEnv } from './connection-pools.ts';
+import { ConnectionPools } from './connection-pools.ts';
 import type { Credentials } from './credentials.ts';
 import { FlowControl, type Priority } from './flow-control.ts';
 import { pathTemplate } from './path-template.ts';
@@ -28,7 +28,8 @@ export type TransportOptions = {
   /** For example `drydock/1.0`. */
   readonly userAgent: string;
   readonly clock: Clock;
-  readonly proxyEnv?: ProxyEnv | undefined;
+  /** URL of the HTTP proxy that everything goes through. */
+  readonly proxy?: string | undefined;
   /** Whether watches share HTTP/2 connections with a server that speaks it; true when left out. */
   readonly http2?: boolean;
   /** Calls on the wire at one time; 32 when left out. Watches are not counted. */
@@ -74,9 +75,9 @@ export class Transport implements Api, Streams {
     this.#options = options;
     const { places = 32, credentials, userAgent } = options;
     const server = new URL(options.server);
-    const { clock, proxyEnv, http2 = true } = options;
+    const { clock, proxy, http2 = true } = options;
     this.#flowControl = new FlowControl(clock, places);
-    this.#connectionPools = new ConnectionPools({ server, clock, places, proxyEnv, http2 });
+    this.#connectionPools = new ConnectionPools({ server, clock, places, proxy, http2 });
     this.#roundTripper = new RoundTripper({
       server,
       connectionPools: this.#connectionPools,

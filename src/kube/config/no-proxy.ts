@@ -1,0 +1,55 @@
+import { BlockList, isIP } from 'node:net';
+
+/** A host, without the brackets of an IPv6 address, and the port that is spoken to there. */
+export type Destination = { readonly host: string; readonly port: string };
+
+/** `NO_PROXY`, taken apart by comma: `domain.com`, `.domain.com`, an address or a CIDR, all but the CIDR with a port if need be, or `*`. */
+type Exception = (destination: Destination) => boolean;
+
+const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 4 ? 'ipv4' : 'ipv6');
+
+const mostBits = { ipv4: 32, ipv6: 128 } as const;
+
+const isIn = (address: string, bits: number): Exception => {
+  const list = new BlockList();
+  list.addSubnet(address, bits, familyOf(address));
+  return ({ host }) => isIP(host) !== 0 && list.check(host, familyOf(host));
+};
+
+const isLoopback = isIn('127.0.0.0', 8);
+
+/** Undefined when it is not a CIDR. */
+const network = (entry: string): Exception | undefined => {
+  const [, address = '', bits = ''] = /^([^/]*)\/(\d{1,3})$/.exec(entry) ?? [];
+  return isIP(address) === 0 || Number(bits) > mostBits[familyOf(address)] ? undefined : isIn(address, Number(bits));
+};
+
+const named = (name: string): Exception => {
+  if (isIP(name) !== 0) return isIn(name, mostBits[familyOf(name)]);
+  const suffix = name.startsWith('.') ? name : `.${name}`;
+  return ({ host }) => host === name || host.endsWith(suffix);
+};
+
+/** A name or an address, maybe with a port. Without either it names nothing. */
+const place = (entry: string): Exception => {
+  const [, before = entry, onlyPort = ''] = (isIP(entry) === 0 && /^(.*):(\d+)$/.exec(entry)) || [];
+  const name = before.replace(/^\[(.*)\]$/, '$1').replace(/^\*\./, '.');
+  if (name === '') return () => false;
+  const isThere = named(name);
+  return destination => (onlyPort === '' || onlyPort === destination.port) && isThere(destination);
+};
+
+/**
+ * Whether this destination is spoken to without a proxy: this machine itself, and what `NO_PROXY` names, by the rules of Go's programs (golang.org/x/net/http/httpproxy),
+ * which kubectl and all operators in Go follow. Node's own know no CIDR, and those of the Service network are what clusters name.
+ */
+export const isExempt = ({ host, port }: Destination, noProxy: string): boolean => {
+  const destination = { host: host.toLowerCase(), port };
+  if (destination.host === 'localhost' || destination.host === '::1' || isLoopback(destination)) return true;
+  const entries = noProxy
+    .toLowerCase()
+    .split(',')
+    .map(entry => entry.trim())
+    .filter(entry => entry !== '');
+  return entries.includes('*') || entries.some(entry => (network(entry) ?? place(entry))(destination));
+};
