@@ -65,8 +65,8 @@ export type MachineSnapshot = {
   readonly notice?: Notice;
   /** All there are. */
   readonly windows: readonly MaintenanceWindow[];
-  /** No window that was there before the request is missing among them. */
-  readonly areWindowsKnown: boolean;
+  /** There may be another window, that was there before the request: why it is not known. Missing where all are known. */
+  readonly windowsProblem?: string | undefined;
   readonly others: readonly OtherMaintenance[];
   readonly limits: MachineLimits;
   /** How long others of this strategy have taken, in seconds; missing as long as there were none. */

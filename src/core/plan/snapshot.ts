@@ -124,7 +124,7 @@ export type PlanSnapshot = {
   readonly members: readonly Member[];
   readonly windows: readonly MaintenanceWindow[];
   /** There may be another window, that was there before the plan: why it is not known. Missing where all are known. */
-  readonly windowsProblem?: string;
+  readonly windowsProblem?: string | undefined;
   /** The node that this process runs on: it comes last in its stage. */
   readonly ownNode?: string;
   /** Somebody has stopped all plans: why. */

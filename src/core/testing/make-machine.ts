@@ -121,7 +121,6 @@ export const makeMachineSnapshot = (over: MachineSnapshotOverrides = {}): Machin
     replacement: { set: makeSet(), members: [makeMachine()], ready: 3, unready: [] },
     surged: [],
     windows: [],
-    areWindowsKnown: true,
     others: [],
     limits: { perSet: 1, perZone: 0 },
     seen: new Map(),

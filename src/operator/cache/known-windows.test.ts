@@ -38,6 +38,7 @@ describe('all windows are known that were there before an object', () => {
       assert.equal(known.areKnownTo(disk), false, name);
       assert.equal(await known.find(disk), wanted, name);
       assert.deepEqual([known.areKnownTo(disk), known.problem], [wanted, problem], name);
+      assert.equal(known.problemFor(disk), wanted ? undefined : (problem ?? 'the API server is asked for them'), name);
       assert.deepEqual([api.calls.length, api.calls[0]?.path], [1, windowsPath], name);
       assert.equal(log.of('warn').length, name === 'no answer' ? 1 : 0, name);
     }

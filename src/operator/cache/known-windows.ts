@@ -47,6 +47,11 @@ export class KnownWindows {
     return this.#problem;
   }
 
+  /** Why it is not known whether there is another window for this object; undefined when all are known. */
+  problemFor(asker: Asker): string | undefined {
+    return this.areKnownTo(asker) ? undefined : (this.#problem ?? 'the API server is asked for them');
+  }
+
   /** As far as has been found out. */
   areKnownTo({ uid, generation }: Asker): boolean {
     return this.#known.get(uid) === generation;

@@ -134,7 +134,7 @@ export const snapshotOf = (
     machineApi: machines.hasMachineApi,
     surged: [...machines.sets.values()].filter(set => set.surges.has(request.uid) && !isCopy(set)),
     windows: [...cache.windows.values()],
-    areWindowsKnown: cache.knownWindows.areKnownTo(request),
+    windowsProblem: cache.knownWindows.problemFor(request),
     others: [...machines.requests.values()].map(other => otherOf(machines, other)),
     seen: seenOf(machines.requests.values()),
     limits: settings.limits,

@@ -43,7 +43,7 @@ const pictured = (request: MachineRequest, known: Known = {}) => {
     sources = [],
     children = [],
   } = known;
-  const knownWindows = { areKnownTo: () => true };
+  const knownWindows = { problemFor: () => undefined };
   const cache = { nodes: cacheOf(nodes), requests: cacheOf(children), windows: cacheOf([]), knownWindows } as unknown as ClusterCache;
   const found = {
     machines: cacheOf(machines, ({ name }) => name),

@@ -159,7 +159,7 @@ export const takePlanSnapshot = (plan: Plan, inputs: SnapshotInputs, now: Tempor
     others: [...plans.plans.values()].filter(other => other.name !== plan.name && !isOver(other)).map(other => otherOf(other, inputs)),
     members: membersOf(cache.nodes.controlPlane),
     windows: [...cache.windows.values()],
-    ...(!cache.knownWindows.areKnownTo(plan) && { windowsProblem: cache.knownWindows.problem ?? 'the API server is asked for them' }),
+    windowsProblem: cache.knownWindows.problemFor(plan),
     settings: settings(),
     ...(ownNode !== undefined && { ownNode }),
     ...(halted !== undefined && { halted }),

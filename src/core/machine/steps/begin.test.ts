@@ -46,10 +46,11 @@ describe('which windows have a say', () => {
 });
 
 describe('before it begins, all windows that were there before it are known', () => {
-  const unknown = { areWindowsKnown: false };
+  const unknown = { windowsProblem: 'the list failed' };
   test('it waits until the API server has been asked', () => {
-    const { asksForWindows, begins, writes } = decided({}, unknown);
+    const { asksForWindows, begins, writes, message } = decided({}, unknown);
     assert.deepEqual([asksForWindows, begins, writes], [true, undefined, undefined]);
+    assert.equal(message, 'Waiting: not all maintenance windows are known: the list failed');
     assert.equal(says({}, unknown), 'Scheduled WindowsUnknown 1');
     assert.equal(says({}, { ...unknown, windows: [later] }), `Scheduled MaintenanceWindow ${hour} ${hour}`, 'it would not begin anyway');
   });

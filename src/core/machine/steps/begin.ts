@@ -12,7 +12,7 @@ import {
   type ScheduledStart,
   startOf,
 } from '../../window/calendar.ts';
-import { appliesTo } from '../../window/window.ts';
+import { appliesTo, windowsUnknown } from '../../window/window.ts';
 import { deadlineOf, isPending } from '../event.ts';
 import type { MachineDecision, MachineSnapshot, MachineStep } from '../snapshot.ts';
 import { urgentDeadline } from '../urgency.ts';
@@ -148,10 +148,10 @@ const begun = (
 const askAgainAfter = 1;
 
 /** The watch of the windows may be later than that of the requests: there may be a window that it has not told of. */
-const windowsUnknown = (now: Temporal.Instant): MachineDecision => ({
+const waitForWindows = (why: string, now: Temporal.Instant): MachineDecision => ({
   phase: 'Scheduled',
   reason: 'WindowsUnknown',
-  message: 'Not all maintenance windows are known yet: the API server is asked for them',
+  message: `Waiting: ${windowsUnknown(why)}`,
   asksForWindows: true,
   again: secondsAfter(now, askAgainAfter),
 });
@@ -183,7 +183,8 @@ export const begin: MachineStep = (snapshot, now) => {
     const again = deadline !== undefined && isBefore(now, deadline) ? { again: deadline } : {};
     return { phase: 'Scheduled', reason: 'Turn', message: `Waiting for its turn: ${wait}`, startsAt: start.at, ...again };
   }
-  return snapshot.areWindowsKnown ? begun(snapshot, start, calendar) : windowsUnknown(now);
+  const { windowsProblem } = snapshot;
+  return windowsProblem === undefined ? begun(snapshot, start, calendar) : waitForWindows(windowsProblem, now);
 };
 
 /**
