@@ -1,5 +1,6 @@
 import { type IncomingMessage, Agent as PlainAgent, request as plainRequest } from 'node:http';
 import { Agent, request as tlsRequest } from 'node:https';
+import { type ProxyFor, proxyFromEnvironment, throughProxy } from './proxy.ts';
 
 /** One call over HTTP. The body is text by the time it is sent. */
 export type HttpRequest = {
@@ -35,6 +36,8 @@ export type ExchangeOptions = {
   readonly headOnly?: boolean;
   /** Whether connections are kept for the next call. */
   readonly keepAlive: boolean;
+  /** The environment's when left out. */
+  readonly proxyFor?: ProxyFor;
 };
 
 /** An answer was larger than it may be. */
@@ -68,7 +71,17 @@ const sayingOf = (response: IncomingMessage, { mostBytes, headOnly }: Limits): P
     response.on('end', () => resolve({ status, headers, text: Buffer.concat(parts).toString('utf8') }));
   });
 
-/** Speaks HTTP and HTTPS, over at most eight connections for each server. Throws for certificates and keys that are none. */
+/** Makes it once for each proxy, and once for what is spoken to directly. */
+const oncePerProxy = <Made>(make: (proxy: string | undefined) => Made): ((proxy: string | undefined) => Made) => {
+  const made = new Map<string | undefined, Made>();
+  return proxy => {
+    const known = made.get(proxy) ?? make(proxy);
+    made.set(proxy, known);
+    return known;
+  };
+};
+
+/** Speaks HTTP and HTTPS, over at most eight connections for each server, through the proxy that it is said to have. Throws for certificates and keys that are none. */
 export const exchangeOver = ({
   ca,
   cert,
@@ -78,22 +91,26 @@ export const exchangeOver = ({
   mostBytes,
   headOnly = false,
   keepAlive,
+  proxyFor = proxyFromEnvironment(process.env),
 }: ExchangeOptions): Exchange => {
   const sockets = { keepAlive, maxSockets: 8 };
-  const tls = new Agent({
-    ...sockets,
+  const tls = {
     rejectUnauthorized: !insecure,
     ...(ca !== undefined && { ca }),
     ...(cert !== undefined && { cert }),
     ...(key !== undefined && { key }),
     ...(serverName !== undefined && { servername: serverName }),
+  };
+  const agents = oncePerProxy(proxy => {
+    const options = { ...sockets, ...throughProxy(proxy) };
+    return { tls: new Agent({ ...options, ...tls }), plain: new PlainAgent(options) };
   });
-  const plain = new PlainAgent(sockets);
   return ({ method, url, headers, body }, signal) =>
     new Promise((resolve, reject) => {
       const isTls = url.startsWith('https:');
+      const ours = agents(proxyFor(new URL(url)));
       const lengths = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-      const options = { method, signal, headers: { ...headers, ...lengths }, agent: isTls ? tls : plain };
+      const options = { method, signal, headers: { ...headers, ...lengths }, agent: isTls ? ours.tls : ours.plain };
       const read = (response: IncomingMessage): void => void sayingOf(response, { mostBytes, headOnly }).then(resolve, reject);
       const asked = (isTls ? tlsRequest : plainRequest)(url, options, read);
       asked.on('error', error => reject(signal.aborted ? signal.reason : error));

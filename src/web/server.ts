@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { bareHost } from '../support/bare-host.ts';
 import { errorText } from '../support/error-text.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import type { Guard } from './guard.ts';
@@ -16,7 +17,7 @@ export const parseAddress = (address: string): Address | undefined => {
   const cut = address.lastIndexOf(':');
   const port = Number(address.slice(cut + 1));
   if (cut === -1 || !Number.isInteger(port) || port < 0 || port > 65_535) return undefined;
-  const host = address.slice(0, cut).replace(/^\[|\]$/g, '');
+  const host = bareHost(address.slice(0, cut));
   return { host: host === '' ? undefined : host, port };
 };
 

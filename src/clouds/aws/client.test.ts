@@ -199,3 +199,16 @@ test('the SDK is loaded by the first client, and not before', () => {
   const said = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8', cwd: import.meta.dirname });
   assert.equal(said.trim(), 'false true');
 });
+
+test('through the proxy of the environment, but for what NO_PROXY names', async () => {
+  await using server = await ec2Server(account());
+  const through = async (noProxy: string, signal: AbortSignal) => {
+    const env = { HTTP_PROXY: server.base, NO_PROXY: noProxy };
+    using client = await openEc2({ region, credentials, endpoint: 'http://ec2.far.test', env });
+    return await scanEc2({ instances: [id(0)], client, source: 'aws', clock, signal });
+  };
+  const { looked, trouble } = await through('near.test', signal);
+  assert.deepEqual([looked.size, trouble, server.asked[0]?.path], [1, undefined, 'http://ec2.far.test/']);
+  const { trouble: direct } = await through('far.test', signal);
+  assert.equal(direct?.reason, 'Unreachable');
+});

@@ -1,3 +1,4 @@
+import { environmentProxies } from '../../support/proxy.ts';
 import { type Ec2, type Ec2Failure, ec2Codes } from './ec2.ts';
 
 export type Ec2Options = {
@@ -7,6 +8,8 @@ export type Ec2Options = {
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string; readonly sessionToken?: string };
   /** Another URL than the region's own: a VPC endpoint, or a test. */
   readonly endpoint?: string;
+  /** Of which the proxies count, for the SDK's questions about credentials too; this process's own when left out. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
 };
 
 const failureOf = (error: unknown): Ec2Failure => {
@@ -25,9 +28,9 @@ const failureOf = (error: unknown): Ec2Failure => {
  * Opens EC2 of one region; the SDK is loaded with the first of them. Nothing is asked until `describe` is, so wrong credentials show there.
  * Connections are kept, at most two; dispose of it to close them. The SDK itself tries a call three times, 10 s each.
  */
-export const openEc2 = async ({ region, credentials, endpoint }: Ec2Options): Promise<Ec2 & Disposable> => {
+export const openEc2 = async ({ region, credentials, endpoint, env = process.env }: Ec2Options): Promise<Ec2 & Disposable> => {
   const { EC2Client, DescribeInstanceStatusCommand } = await import('./sdk.ts');
-  const agent = { keepAlive: true, maxSockets: 2 };
+  const agent = { keepAlive: true, maxSockets: 2, ...environmentProxies(env) };
   const client = new EC2Client({
     region,
     maxAttempts: 3,

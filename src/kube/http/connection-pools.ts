@@ -2,6 +2,7 @@ import type { AgentOptions, Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../support/clock.ts';
+import { throughProxy } from '../../support/proxy.ts';
 import { Http2Sessions } from './http2-sessions.ts';
 import { http } from './node-http.ts';
 import { TlsContext, type TlsMaterial } from './tls.ts';
@@ -80,7 +81,7 @@ export class ConnectionPools {
         keepAlive: true,
         maxSockets,
         maxFreeSockets: places,
-        ...(proxy !== undefined && { proxyEnv: { HTTPS_PROXY: proxy, HTTP_PROXY: proxy } }),
+        ...throughProxy(proxy),
       };
       return isSecure ? new OneContextAgent(options, context) : new http.Agent(options);
     };

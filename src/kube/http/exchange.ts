@@ -3,6 +3,7 @@ import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { TLSSocket } from 'node:tls';
+import { bareHost } from '../../support/bare-host.ts';
 import { http } from './node-http.ts';
 
 /** Headers as node:http takes them; a list is sent as several lines of the same name. */
@@ -64,14 +65,11 @@ export const send = (wire: Wire, signal: AbortSignal): Promise<Sent> =>
     }
   });
 
-/** The host as node:net takes it: an IPv6 address without its brackets. */
-export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
-
 const open = (wire: Wire) => {
   const { port, protocol } = wire.server;
   const options = {
     protocol,
-    hostname: hostOf(wire.server),
+    hostname: bareHost(wire.server.hostname),
     port: port === '' ? undefined : Number(port),
     method: wire.method,
     path: wire.path,

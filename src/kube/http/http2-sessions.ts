@@ -1,9 +1,10 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { isIP } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
+import { bareHost } from '../../support/bare-host.ts';
 import type { Clock } from '../../support/clock.ts';
 import { orAborted } from '../../support/deadline.ts';
-import { hostOf, keepAliveProbeMs } from './exchange.ts';
+import { keepAliveProbeMs } from './exchange.ts';
 import { Http2Session, type StreamRoom } from './http2-session.ts';
 import type { TlsContext } from './tls.ts';
 
@@ -90,7 +91,7 @@ export class Http2Sessions {
   /** Throws when OpenSSL refuses the TLS material. */
   #connect(): TLSSocket {
     const { port } = this.#server;
-    const host = hostOf(this.#server);
+    const host = bareHost(this.#server.hostname);
     const socket = connect({
       host,
       port: port === '' ? 443 : Number(port),

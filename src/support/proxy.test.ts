@@ -1,27 +1,47 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { proxyFor } from './proxy.ts';
+import { proxyFor } from '../kube/config/proxy.ts';
+import { environmentProxies, ProxyError, proxyFromEnvironment } from './proxy.ts';
 
 const proxy = 'http://p:1';
+const through = (server: string, env: Readonly<Record<string, string>>): string | undefined => proxyFromEnvironment(env)(new URL(server));
 
-test('the kubeconfig first, without exceptions; then the variable of the scheme, in capitals first', () => {
-  const env = { HTTPS_PROXY: proxy, https_proxy: 'http://small', HTTP_PROXY: 'http://plain', NO_PROXY: 'far' };
-  assert.equal(proxyFor('https://far', 'http://q:2', env), 'http://q:2');
-  assert.equal(proxyFor('https://near', undefined, env), proxy);
-  assert.equal(proxyFor('http://near', undefined, env), 'http://plain');
-  assert.equal(proxyFor('https://near', undefined, { https_proxy: 'small:3128' }), 'http://small:3128');
-  assert.equal(proxyFor('https://near', undefined, { HTTP_PROXY: proxy }), undefined, 'it is not meant for https');
-  assert.equal(proxyFor('https://near', '', { HTTPS_PROXY: '' }), undefined);
+test('the variable of the scheme, in capitals first', () => {
+  const env = { HTTPS_PROXY: proxy, https_proxy: 'http://small', HTTP_PROXY: 'http://plain' };
+  assert.equal(through('https://near', env), proxy);
+  assert.equal(through('http://near', env), 'http://plain');
+  assert.equal(through('https://near', { https_proxy: 'small:3128' }), 'http://small:3128');
+  assert.equal(through('https://near', { HTTP_PROXY: proxy }), undefined, 'it is not meant for https');
+  assert.equal(through('https://near', { HTTPS_PROXY: '' }), undefined);
 });
 
-test('what is no HTTP proxy is refused, by the name of what said it', () => {
+test('what is no HTTP proxy is refused by the name of its variable, where somebody needs it', () => {
+  const env = { HTTPS_PROXY: 'socks5://p:1', NO_PROXY: 'near' };
+  assert.throws(
+    () => through('https://far', env),
+    (error: Error) => error instanceof ProxyError && /of HTTPS_PROXY, socks5:.*not supported/.test(error.message),
+  );
+  assert.equal(through('https://near', env), undefined);
+});
+
+test('a library with servers of its own has the proxies, and the exceptions in the words of Node', () => {
+  const env = { HTTPS_PROXY: proxy, http_proxy: 'http://plain', NO_PROXY: 'a.com, .b.com,10.0.0.0/8' };
+  assert.deepEqual(environmentProxies(env), {
+    proxyEnv: { HTTPS_PROXY: proxy, HTTP_PROXY: 'http://plain', NO_PROXY: 'a.com,.a.com, .b.com,10.0.0.0/8' },
+  });
+  assert.deepEqual(environmentProxies({ NO_PROXY: 'a.com' }), {});
+});
+
+test("the kubeconfig's proxy-url comes first, and knows no exceptions", () => {
+  const env = { HTTPS_PROXY: proxy, NO_PROXY: 'far' };
+  assert.equal(proxyFor('https://far', 'http://q:2', env), 'http://q:2');
+  assert.equal(proxyFor('https://far', '', env), undefined);
+  assert.equal(proxyFor('https://near', undefined, env), proxy);
   assert.throws(
     () => proxyFor('https://far', 'socks5://p:1', {}),
     /the kubeconfig's proxy-url, socks5:\/\/p:1, .*SOCKS proxies are not supported/,
   );
-  assert.throws(() => proxyFor('https://far', undefined, { HTTPS_PROXY: 'socks5://p:1' }), /the proxy of HTTPS_PROXY.*SOCKS/);
   assert.throws(() => proxyFor('https://far', 'p:1', {}), /it must start with http/);
-  assert.equal(proxyFor('https://far', undefined, { HTTPS_PROXY: 'socks5://p:1', NO_PROXY: 'far' }), undefined, 'nobody needs it');
 });
 
 /** The server, NO_PROXY, and whether the proxy is left out. As Go's own answers to them (golang.org/x/net/http/httpproxy). */
@@ -62,6 +82,6 @@ const cases: readonly (readonly [server: string, noProxy: string, isExempt: bool
 
 for (const [server, noProxy, isExempt] of cases) {
   test(`${server} with NO_PROXY="${noProxy}": ${isExempt ? 'directly' : 'through the proxy'}`, () => {
-    assert.equal(proxyFor(server, undefined, { HTTPS_PROXY: proxy, HTTP_PROXY: proxy, NO_PROXY: noProxy }), isExempt ? undefined : proxy);
+    assert.equal(through(server, { HTTPS_PROXY: proxy, HTTP_PROXY: proxy, NO_PROXY: noProxy }), isExempt ? undefined : proxy);
   });
 }
