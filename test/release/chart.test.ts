@@ -144,13 +144,16 @@ for (const { major, built } of helms) {
       assert.ok(usual.tolerations.length > 0 && 'nodeAffinity' in usual.affinity);
     });
 
-    test('leaves out single objects, adds arguments, and refuses what is no setting or contradicts itself', async () => {
-      const all = await rendered(major, { networkPolicy: off, podDeletion: off, extraArgs: ['--machines-per-set=2'] });
+    test('leaves out single objects, adds arguments and variables, and refuses what is no setting or contradicts itself', async () => {
+      const proxy = { name: 'NO_PROXY', value: '172.30.0.0/16' };
+      const all = await rendered(major, { networkPolicy: off, podDeletion: off, extraArgs: ['--machines-per-set=2'], extraEnv: [proxy] });
       assert.ok(!all.some(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'drydock'));
       assert.ok(!all.some(({ kind, metadata }) => kind === 'ClusterRoleBinding' && metadata.name === 'drydock-pod-deletion'));
       const operator = all.find(({ kind }) => kind === 'Deployment');
       assert.match(JSON.stringify(operator), /"--webhook-port=9443","--machines-per-set=2"\]/);
+      assert.match(JSON.stringify(operator), /"spec.nodeName"}}},{"name":"NO_PROXY","value":"172.30.0.0\/16"}\]/);
       for (const [values, expected] of [
+        [{ extraEnv: ['A=b'] }, /extraEnv/],
         [{ replica: 3 }, /replica/],
         [{ replicas: '3' }, /replicas/],
         [{ image: { digest: 'latest' } }, /digest/],

@@ -55,13 +55,13 @@ const objectsOn = (on: ReadonlySet<string>): ReadonlyMap<string, Manifest> => {
   return new Map(fit.map(manifest => [keyOf(manifest), manifest]));
 };
 
-type Container = Readonly<Record<string, unknown>> & { readonly args?: readonly unknown[] };
+type Container = Readonly<Record<string, unknown>> & { readonly args?: readonly unknown[]; readonly env?: readonly unknown[] };
 type PodTemplate = { readonly spec: Readonly<Record<string, unknown>> & { readonly containers: readonly Container[] } };
 type Workload = Manifest & { readonly spec: Readonly<Record<string, unknown>> & { readonly template: PodTemplate } };
 
-const extraArgs = new Template('{{- with .Values.extraArgs }}\n{{- toYaml . | nindent INDENT }}\n{{- end }}');
+/** Further items of a list. */
+const more = (setting: string): Template => new Template(`{{- with .Values.${setting} }}\n{{- toYaml . | nindent INDENT }}\n{{- end }}`);
 const json = (path: string): Template => new Template(`{{ toJson .Values.${path} }}`);
-const moreTolerations = new Template('{{- with .Values.tolerations }}\n{{- toYaml . | nindent INDENT }}\n{{- end }}');
 
 /** What is set takes the place of ours, all of it: parts of two affinities do not make one. */
 const affinityOr = (ours: unknown): Template =>
@@ -71,7 +71,13 @@ const affinityOr = (ours: unknown): Template =>
 const placement = ({ affinity, tolerations }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => ({
   nodeSelector: json('nodeSelector'),
   affinity: affinityOr(affinity),
-  tolerations: [...(tolerations as readonly unknown[]), moreTolerations],
+  tolerations: [...(tolerations as readonly unknown[]), more('tolerations')],
+});
+
+const ofOperator = ({ args = [], env = [] }: Container): Readonly<Record<string, unknown>> => ({
+  args: [...args, more('extraArgs')],
+  env: [...env, more('extraEnv')],
+  resources: json('resources'),
 });
 
 /** What a setting takes the place of, in a Deployment or DaemonSet. */
@@ -83,7 +89,7 @@ const set = (manifest: Manifest): Manifest => {
   const containers = spec.template.spec.containers.map(container => ({
     ...container,
     image,
-    ...(isOperator && { args: [...(container.args ?? []), extraArgs], resources: json('resources') }),
+    ...(isOperator && ofOperator(container)),
   }));
   const pod = {
     ...spec.template.spec,

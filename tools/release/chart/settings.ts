@@ -24,6 +24,11 @@ export const settingsOf = ({
   }),
   replicas: count('Replicas of the operator: one leads, the others stand by.', replicas, 1),
   extraArgs: texts('Further flags of the operator: drydock operator --help.'),
+  extraEnv: {
+    about: 'Further environment variables of the operator, for example HTTPS_PROXY and NO_PROXY.',
+    value: [],
+    schema: { type: 'array', items: { type: 'object', required: ['name'] } },
+  },
   resources: map('Resources of the operator.', resources),
   nodeSelector: map('Nodes that the operator may run on.'),
   affinity: map(
