@@ -16,20 +16,21 @@ test('the variable of the scheme, in capitals first', () => {
 });
 
 test('what is no HTTP proxy is refused by the name of its variable, where somebody needs it', () => {
-  const env = { HTTPS_PROXY: 'socks5://p:1', NO_PROXY: 'near' };
+  const env = { HTTPS_PROXY: 'socks5://somebody:secret@p:1', NO_PROXY: 'near' };
   assert.throws(
     () => through('https://far', env),
-    (error: Error) => error instanceof ProxyError && /of HTTPS_PROXY, socks5:.*not supported/.test(error.message),
+    (error: Error) => error instanceof ProxyError && /of HTTPS_PROXY, socks5:\/\/\*\*\*@p:1, .*not supported/.test(error.message),
   );
   assert.equal(through('https://near', env), undefined);
 });
 
 test('a library with servers of its own has the proxies, and the exceptions in the words of Node', () => {
-  const env = { HTTPS_PROXY: proxy, http_proxy: 'http://plain', NO_PROXY: 'a.com, .b.com,10.0.0.0/8' };
+  const env = { HTTPS_PROXY: proxy, http_proxy: 'plain', NO_PROXY: 'a.com, .b.com,10.0.0.0/8' };
   assert.deepEqual(environmentProxies(env), {
     proxyEnv: { HTTPS_PROXY: proxy, HTTP_PROXY: 'http://plain', NO_PROXY: 'a.com,.a.com, .b.com,10.0.0.0/8' },
   });
   assert.deepEqual(environmentProxies({ NO_PROXY: 'a.com' }), {});
+  assert.throws(() => environmentProxies({ HTTPS_PROXY: 'socks5://p:1' }), ProxyError);
 });
 
 test("the kubeconfig's proxy-url comes first, and knows no exceptions", () => {
