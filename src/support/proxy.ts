@@ -2,7 +2,7 @@ import { bareHost } from './bare-host.ts';
 import { isExempt } from './no-proxy.ts';
 
 /** Environment variables. */
-type Env = Readonly<Record<string, string | undefined>>;
+export type Env = Readonly<Record<string, string | undefined>>;
 
 /** The URL of the HTTP proxy that a server is spoken to through; undefined: directly. Throws a ProxyError for one that cannot be used. */
 export type ProxyFor = (server: URL) => string | undefined;
@@ -42,7 +42,7 @@ export const proxyFromEnvironment =
   };
 
 /** For metadata services, which answer the machine that asks, and no other. */
-export const noProxy: ProxyFor = () => undefined;
+export const direct: ProxyFor = () => undefined;
 
 /**
  * The environment's proxies for a library that takes an agent of Node's and speaks to servers which it chooses itself. Node knows the names and domains of NO_PROXY, but takes

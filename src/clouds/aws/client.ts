@@ -1,4 +1,4 @@
-import { environmentProxies } from '../../support/proxy.ts';
+import { type Env, environmentProxies } from '../../support/proxy.ts';
 import { type Ec2, type Ec2Failure, ec2Codes } from './ec2.ts';
 
 export type Ec2Options = {
@@ -9,7 +9,7 @@ export type Ec2Options = {
   /** Another URL than the region's own: a VPC endpoint, or a test. */
   readonly endpoint?: string;
   /** Of which the proxies count, for the SDK's questions about credentials too; this process's own when left out. */
-  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly env?: Env;
 };
 
 const failureOf = (error: unknown): Ec2Failure => {

@@ -3,7 +3,7 @@ import type { Clock } from '../../support/clock.ts';
 import { Deadline } from '../../support/deadline.ts';
 import { errorText } from '../../support/error-text.ts';
 import { AnswerTooLarge, exchangeOver, type HttpResponse } from '../../support/http-exchange.ts';
-import { noProxy } from '../../support/proxy.ts';
+import { direct } from '../../support/proxy.ts';
 import type { Fetched, Trouble } from '../trouble.ts';
 
 /** Where every cloud answers a machine about itself. */
@@ -39,7 +39,7 @@ export interface MetadataReader {
 const longestReply = 1 << 20;
 
 /** Without a connection that is kept: questions are seconds apart. Not fetch, which costs every node another 10 MiB for a client of its own. */
-const exchange = exchangeOver({ mostBytes: longestReply, keepAlive: false, proxyFor: noProxy });
+const exchange = exchangeOver({ mostBytes: longestReply, keepAlive: false, proxyFor: direct });
 
 /**
  * Asks the metadata service once. An answer of any status is told; none within the time limit (5 s when left out) is the trouble Unreachable.

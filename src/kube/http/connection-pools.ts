@@ -77,12 +77,7 @@ export class ConnectionPools {
     const context = new TlsContext(tls);
     const isSecure = server.protocol === 'https:';
     const agent = (maxSockets: number): HttpAgent => {
-      const options = {
-        keepAlive: true,
-        maxSockets,
-        maxFreeSockets: places,
-        ...throughProxy(proxy),
-      };
+      const options = { keepAlive: true, maxSockets, maxFreeSockets: places, ...throughProxy(proxy) };
       return isSecure ? new OneContextAgent(options, context) : new http.Agent(options);
     };
     const isShared = http2 && isSecure && proxy === undefined;
