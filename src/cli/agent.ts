@@ -8,6 +8,7 @@ import { saidBy } from '../core/status.ts';
 import { connect } from '../kube/connect.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Clock, systemClock } from '../support/clock.ts';
+import type { Env } from '../support/env.ts';
 import type { Log } from '../support/log.ts';
 import type { LogFormat } from '../support/pino-log.ts';
 import { pinoLog } from '../support/pino-log.ts';
@@ -23,8 +24,6 @@ export type AgentFlags = ConnectionFlags & {
   readonly acknowledge?: boolean;
   readonly logFormat?: LogFormat;
 };
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** The cloud is asked for again after so many milliseconds: an agent may be there before its network. */
 const detectAgainMs = 30_000;

@@ -1,4 +1,5 @@
 import { Argument, Command, CommanderError, Option } from 'commander';
+import type { Env } from '../support/env.ts';
 import { errorText } from '../support/error-text.ts';
 import type { AgentFlags } from './agent.ts';
 import { complete, completionScript, shells } from './completion.ts';
@@ -23,8 +24,6 @@ import { exitCodeOf, wrongCall } from './shared/fail.ts';
 import { longFlags, plainBooleans } from './shared/go-values.ts';
 import { endWithReaders } from './shared/output.ts';
 import { version } from './shared/version.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 const description = `Drydock takes nodes of a Kubernetes cluster out of service safely, keeps them out for as long as the work lasts,
 and brings them back.`;

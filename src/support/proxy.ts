@@ -1,8 +1,6 @@
 import { bareHost } from './bare-host.ts';
+import type { Env } from './env.ts';
 import { isExempt } from './no-proxy.ts';
-
-/** Environment variables. */
-export type Env = Readonly<Record<string, string | undefined>>;
 
 /** The URL of the HTTP proxy that a server is spoken to through; undefined: directly. Throws a ProxyError for one that cannot be used. */
 export type ProxyFor = (server: URL) => string | undefined;

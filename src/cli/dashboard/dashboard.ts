@@ -1,11 +1,10 @@
+import type { Env } from '../../support/env.ts';
 import { pinoLog } from '../../support/pino-log.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { kindsOf } from '../shared/kinds.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { openPage, pagePort, untilStopped } from './page.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 export type DashboardFlags = ConnectionFlags & { readonly port?: string };
 

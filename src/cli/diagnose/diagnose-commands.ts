@@ -1,10 +1,9 @@
 import { Command, Option } from 'commander';
+import type { Env } from '../../support/env.ts';
 import { connectionFlags } from '../shared/connection-flags.ts';
 import type { CheckFlags } from './check.ts';
 import type { SupportBundleFlags } from './support-bundle.ts';
 import type { VersionFlags } from './version-command.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 const checkCommand = (env: Env): Command =>
   connectionFlags(new Command('check'))

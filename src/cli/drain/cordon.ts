@@ -2,14 +2,13 @@ import { holdersIn } from '../../core/hold/hold-record.ts';
 import type { Node } from '../../core/hold/node.ts';
 import { saidBy } from '../../core/status.ts';
 import type { Api } from '../../operator/ports.ts';
+import type { Env } from '../../support/env.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { integer } from '../shared/go-values.ts';
 import { findNodes, nodeChoice, nodePath } from '../shared/nodes.ts';
 import { type Output, plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** kubectl's --dry-run: what would be done is said (client), or checked by the server without being stored. */
 export type DryRun = 'none' | 'client' | 'server';

@@ -1,6 +1,7 @@
 import type { Node } from '../../core/hold/node.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { systemClock } from '../../support/clock.ts';
+import type { Env } from '../../support/env.ts';
 import type { Log } from '../../support/log.ts';
 import { findNodes } from '../shared/nodes.ts';
 import { onStop } from '../shared/on-stop.ts';
@@ -12,8 +13,6 @@ import { rehearseDrain, summary } from './dry-run.ts';
 import { DrainEngine } from './engine.ts';
 import { ProgressBars } from './progress-bars.ts';
 import { ProgressPrinter } from './progress-printer.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** Exit code of a process that was interrupted, as shells have it. */
 const interrupted = 130;

@@ -1,10 +1,9 @@
 import { Command, Option } from 'commander';
+import type { Env } from '../../support/env.ts';
 import { connectionFlags } from '../shared/connection-flags.ts';
 import { plainBooleans } from '../shared/go-values.ts';
 import type { CordonFlags } from './cordon.ts';
 import type { DrainFlags } from './drain-options.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 const choosing = (command: Command): Command =>
   connectionFlags(command)

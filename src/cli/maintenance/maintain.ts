@@ -6,6 +6,7 @@ import type { KindAdapter, MaintenanceRequest } from '../../core/request/request
 import type { MaintenanceStage } from '../../core/request/words.ts';
 import { fewOf } from '../../core/text.ts';
 import type { Connection } from '../../kube/connect.ts';
+import type { Env } from '../../support/env.ts';
 import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
@@ -16,8 +17,6 @@ import { nodePath } from '../shared/nodes.ts';
 import { type Output, plainOutput } from '../shared/output.ts';
 import { titleOf } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 export type MaintainFlags = ConnectionFlags & {
   readonly name?: string;

@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import type { Env } from '../../support/env.ts';
 import { connectionFlags } from '../shared/connection-flags.ts';
 import { policyFlags } from '../shared/policy-flags.ts';
 import type { MaintainFlags } from './maintain.ts';
@@ -6,8 +7,6 @@ import type { ReleaseFlags } from './release.ts';
 import type { StatusFlags } from './status.ts';
 import type { WhyFlags } from './why.ts';
 import type { WindowsFlags } from './windows.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 const maintainCommand = (env: Env): Command =>
   policyFlags(

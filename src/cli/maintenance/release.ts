@@ -1,6 +1,7 @@
 import { notServed, removal } from '../../core/request/maintenance-input.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
 import type { Connection } from '../../kube/connect.ts';
+import type { Env } from '../../support/env.ts';
 import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { follow } from '../shared/follow.ts';
@@ -8,8 +9,6 @@ import { isAnyServed, kindsOf } from '../shared/kinds.ts';
 import { type Output, plainOutput } from '../shared/output.ts';
 import { requestsOf, titleOf } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 export type ReleaseFlags = ConnectionFlags & {
   readonly name?: string;

@@ -4,6 +4,7 @@ import { drainRequest } from '../../core/request/ad-hoc.ts';
 import { seedPolicy } from '../../core/request/policy.ts';
 import type { Connection } from '../../kube/connect.ts';
 import type { ApiResponse } from '../../operator/ports.ts';
+import type { Env } from '../../support/env.ts';
 import { plansAbout } from '../plan/why-plans.ts';
 import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
@@ -14,8 +15,6 @@ import { nodePath } from '../shared/nodes.ts';
 import { requestsOf } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { type WhyInputs, whyNode, whyPod } from './why-words.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 export type WhyFlags = ConnectionFlags & { readonly namespace?: string };
 

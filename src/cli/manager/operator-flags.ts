@@ -1,5 +1,6 @@
 import { everyNamespace } from '../../operator/cache/namespaces.ts';
 import { systemClock } from '../../support/clock.ts';
+import type { Env } from '../../support/env.ts';
 import type { LogFormat } from '../../support/pino-log.ts';
 import { type Address, parseAddress } from '../../web/server.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
@@ -11,8 +12,6 @@ import type { MetricsSettings } from './metrics-server.ts';
 import { type OpenStackTerms, openStackOf } from './openstack.ts';
 import type { OpenStackFlags } from './openstack-flags.ts';
 import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webhook-flags.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** As the command line gives them. */
 export type OperatorFlags = WebhookFlags &

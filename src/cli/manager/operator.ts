@@ -10,6 +10,7 @@ import { Defects } from '../../operator/defects.ts';
 import type { NodeReconcilerOptions } from '../../operator/node/node-reconciler.ts';
 import type { AlertSilencer, Fence, Monitoring, Recorder } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
+import type { Env } from '../../support/env.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { pinoLog } from '../../support/pino-log.ts';
@@ -30,8 +31,6 @@ import { openMetrics, SharedCertificate } from './metrics-server.ts';
 import { openOperatorDashboard } from './operator-dashboard.ts';
 import { type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-flags.ts';
 import { openWebhook } from './webhook.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** Events that are still on their way at the end get this long. */
 const flushMs = 2000;

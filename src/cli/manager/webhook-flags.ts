@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
+import type { Env } from '../../support/env.ts';
 import { UsageError } from '../shared/fail.ts';
 import { seconds } from '../shared/go-values.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** As the command line gives them. */
 export type WebhookFlags = {

@@ -1,5 +1,6 @@
 import { connect } from '../../kube/connect.ts';
 import { systemClock } from '../../support/clock.ts';
+import type { Env } from '../../support/env.ts';
 import type { Log } from '../../support/log.ts';
 import { pinoLog } from '../../support/pino-log.ts';
 import { connectionOf } from '../shared/connection-flags.ts';
@@ -11,8 +12,6 @@ import { followNode } from './daemon.ts';
 import { hostOf, limitsOf, type NovaFlags, policyOf, timeOutMs } from './flags.ts';
 import { novaOf } from './open.ts';
 import { release, runOnce } from './run-once.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 const check = ({ daemon = false, runOnce = false, release = false }: NovaFlags): void => {
   if ([daemon, runOnce, release].filter(Boolean).length > 1) throw new UsageError('choose one of --daemon, --run-once and --release');

@@ -1,14 +1,13 @@
 import type { JsonObject } from '../../core/json.ts';
 import { timeText } from '../../core/time.ts';
 import type { Api } from '../../operator/ports.ts';
+import type { Env } from '../../support/env.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { isPaused } from './pause.ts';
 import { changePlan, goesOn, type PlanObject, planNamed, recordsOf, titleOfPlan } from './plan-object.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** A switch of a plan: how the spec is changed, and how that is called. */
 type Switch = {

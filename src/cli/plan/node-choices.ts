@@ -4,6 +4,7 @@ import { isRefused, type NodeVerdict } from '../../core/plan/in-flight.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import { isSetAside } from '../../core/plan/view.ts';
 import { isBefore, timeText } from '../../core/time.ts';
+import type { Env } from '../../support/env.ts';
 import { refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
@@ -11,8 +12,6 @@ import { nodePath, plainName } from '../shared/nodes.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { changePlan, ofThisRun, type PlanObject, planNamed, recordsOf, titleOfPlan } from './plan-object.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 export type RetryFlags = ConnectionFlags & { readonly failed?: boolean };
 export type SkipFlags = ConnectionFlags & { readonly reason: string };

@@ -2,6 +2,7 @@ import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-pla
 import type { JsonObject } from '../../core/json.ts';
 import { pauseNow } from '../../core/plan/pause.ts';
 import { isBefore, readTime, secondsAfter, timeText } from '../../core/time.ts';
+import type { Env } from '../../support/env.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { seconds } from '../shared/go-values.ts';
@@ -12,8 +13,6 @@ import { changePlan, goesOn, type PlanObject, titleOfPlan } from './plan-object.
 /** `drydock plan pause` and `resume`. */
 
 export type PauseFlags = ConnectionFlags & { readonly reason?: string; readonly until?: string };
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** A time, or how long from now on. Throws a UsageError that names the flag. */
 export const untilOf = (text: string, now: Temporal.Instant): Temporal.Instant => {

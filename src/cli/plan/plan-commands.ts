@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import type { Env } from '../../support/env.ts';
 import { usualNamespace } from '../install/install-parts.ts';
 import { copyFlags } from '../rehearsal/copy-options.ts';
 import type { RehearsePlanFlags } from '../rehearsal/rehearse-plan.ts';
@@ -12,8 +13,6 @@ import type { RetryFlags, SkipFlags } from './node-choices.ts';
 import type { PauseFlags } from './pause.ts';
 import type { PromoteFlags } from './promote.ts';
 import type { PlanStatusFlags } from './status.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 const needs = (role: string): string => `\nRights: the role ${role} is enough.`;
 const viewer = needs('drydock-plan-viewer');

@@ -6,14 +6,13 @@ import { type ClusterSnapshot, ofKind } from '../../rehearse/snapshot/cluster-sn
 import { readCopy, SnapshotError } from '../../rehearse/snapshot/files.ts';
 import { takeCopy } from '../../rehearse/snapshot/take.ts';
 import { systemClock } from '../../support/clock.ts';
+import type { Env } from '../../support/env.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { integer, seconds } from '../shared/go-values.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 
 /** What rehearsals of maintenances and of plans have in common on the command line. */
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 export type CopyFlags = ConnectionFlags & {
   readonly snapshot?: string;

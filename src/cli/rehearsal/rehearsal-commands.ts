@@ -1,11 +1,10 @@
 import { Command, Option } from 'commander';
+import type { Env } from '../../support/env.ts';
 import { connectionFlags } from '../shared/connection-flags.ts';
 import { policyFlags } from '../shared/policy-flags.ts';
 import { copyFlags } from './copy-options.ts';
 import type { RehearseFlags } from './rehearse.ts';
 import type { SnapshotFlags } from './snapshot.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 const afterRehearse = `
 Nothing is written to the cluster: it is read once, and the operator works on the copy, in this process and in simulated time.

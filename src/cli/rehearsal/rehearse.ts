@@ -8,6 +8,7 @@ import type { RehearsalForecast } from '../../rehearse/report/forecast.ts';
 import { durationText, forecastText } from '../../rehearse/report/words.ts';
 import type { Order, PlannedMaintenance, RunProgress } from '../../rehearse/simulate/run.ts';
 import { type ClusterSnapshot, ofKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
+import type { Env } from '../../support/env.ts';
 import { maintenanceFor } from '../maintenance/maintain.ts';
 import { UsageError } from '../shared/fail.ts';
 import { documentsIn } from '../shared/files.ts';
@@ -26,8 +27,6 @@ import {
   usualSeeds,
 } from './copy-flags.ts';
 import { rehearsalManager } from './rehearsal-manager.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 export type RehearseFlags = CopyFlags & {
   readonly selector?: string;

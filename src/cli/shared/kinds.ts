@@ -3,10 +3,9 @@ import { served } from '../../apis/served.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import type { Env } from '../../support/env.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** Seconds between tries. */
 const pause = 2;

@@ -1,4 +1,5 @@
-import { type Env, environmentProxies } from '../../support/proxy.ts';
+import type { Env } from '../../support/env.ts';
+import { environmentProxies } from '../../support/proxy.ts';
 import { type Ec2, type Ec2Failure, ec2Codes } from './ec2.ts';
 
 export type Ec2Options = {

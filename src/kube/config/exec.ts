@@ -1,10 +1,11 @@
 import type { Clock } from '../../support/clock.ts';
+import type { Env } from '../../support/env.ts';
 import type { Log } from '../../support/log.ts';
 import { textOf } from '../http/connection-error.ts';
 import type { CredentialPart, CredentialSource } from '../http/credentials.ts';
 import { type ExecCredential, readExecCredential } from './exec-credential.ts';
 import type { ExecConfig } from './kubeconfig.ts';
-import { type Env, runProgram } from './program.ts';
+import { runProgram } from './program.ts';
 
 /** What a credential program is run with. */
 export type ExecOptions = {

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Env } from '../../support/env.ts';
 import { Credentials } from '../http/credentials.ts';
 import { caFile, type FileOptions, tokenFile } from './files.ts';
-import type { Env } from './program.ts';
 
 /** Where the kubelet puts the service account of a pod. */
 export const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';

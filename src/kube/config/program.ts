@@ -1,7 +1,5 @@
 import { spawn } from 'node:child_process';
-
-/** Environment variables. */
-export type Env = Readonly<Record<string, string | undefined>>;
+import type { Env } from '../../support/env.ts';
 
 /** A program to run. */
 export type Program = {

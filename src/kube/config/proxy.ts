@@ -1,6 +1,6 @@
+import type { Env } from '../../support/env.ts';
 import { checkedProxy, ProxyError, proxyFromEnvironment } from '../../support/proxy.ts';
 import { KubeconfigError } from './kubeconfig.ts';
-import type { Env } from './program.ts';
 
 /**
  * The URL of the proxy through which the server is reached; undefined: none. The kubeconfig's `proxy-url` comes first and knows no exceptions; else the

@@ -1,5 +1,6 @@
 import { getCACertificates } from 'node:tls';
 import type { Clock } from '../../support/clock.ts';
+import type { Env } from '../../support/env.ts';
 import type { Log } from '../../support/log.ts';
 import { type CredentialSource, Credentials, constant } from '../http/credentials.ts';
 import type { RequestHeaders } from '../http/exchange.ts';
@@ -7,7 +8,6 @@ import type { Chosen } from './context.ts';
 import { ExecSource } from './exec.ts';
 import { caFile, certificatePair, type FileOptions, type Pem, tokenFile } from './files.ts';
 import { type AuthInfo, type ExecConfig, type KubeconfigCluster, KubeconfigError } from './kubeconfig.ts';
-import type { Env } from './program.ts';
 
 /** What the credentials of a kubeconfig's user are made with. */
 export type UserOptions = {

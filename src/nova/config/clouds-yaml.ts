@@ -1,10 +1,9 @@
 import { dirname, join } from 'node:path';
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
+import type { Env } from '../../support/env.ts';
 import { authUrlOf, interfaceOf, loginOf, type NovaConfig, NovaConfigError, settingsOf } from './config.ts';
 import { isYes } from './environment.ts';
 import { asText, readMap, textsOf } from './yaml-file.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** Where openstacksdk looks: the file of OS_CLIENT_CONFIG_FILE, the current folder, the user's, the system's; the first that exists. */
 const searched = (env: Env): readonly string[] => {

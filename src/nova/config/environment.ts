@@ -1,6 +1,5 @@
+import type { Env } from '../../support/env.ts';
 import { authUrlOf, interfaceOf, loginOf, type NovaConfig, settingsOf } from './config.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 const source = 'the environment';
 

@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
+import type { Env } from '../../support/env.ts';
 import { cloudConfig } from './clouds-yaml.ts';
 import { interfaceOf, type NovaConfig, NovaConfigError } from './config.ts';
 import { environmentConfig } from './environment.ts';
 import { seedConfig } from './seed-file.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** What a command line says about the OpenStack. */
 export type NovaWhere = {
