@@ -4,6 +4,7 @@ import { maintenance } from '../../src/apis/maintenance/maintenance.ts';
 import { planAdapter } from '../../src/apis/maintenance-plan/plan-adapter.ts';
 import { inProcess } from '../../src/embedded/in-process.ts';
 import { systemClock } from '../../src/support/clock.ts';
+import { Defects } from '../../src/support/defects.ts';
 import { silentLog } from '../../src/support/log.ts';
 import { startDashboard } from '../../src/web/dashboard/http/dashboard.ts';
 import { launch } from '../../test/browser/browser.ts';
@@ -105,6 +106,7 @@ const common = {
   port: 0,
   clock: systemClock,
   log: silentLog,
+  defects: new Defects({ log: silentLog }),
 };
 const watcher = inProcess(fleet.cluster, { userAgent: 'bench' });
 const dashboard = opened.adopt(await startDashboard({ ...common, watcher, access: { kind: 'read-only' } }), it => it.close());

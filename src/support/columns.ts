@@ -1,9 +1,40 @@
-/** Lines of cells, columns as wide as their widest cell and so many blanks apart; nothing at the end of a line. */
+import stringWidth from 'string-width';
+import { printable } from '../core/printable.ts';
+
+/** Characters of a cell: one endless cell would make every row as wide. */
+const longestCell = 1000;
+
+/** Returns how many columns of a terminal a text takes: two for most of Chinese, Japanese, Korean and emoji, none for combining marks. */
+export const displayWidth = (text: string): number => (/^[ -~]*$/.test(text) ? text.length : stringWidth(text));
+
+/** Returns the text with blanks up to this width. */
+export const padTo = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - displayWidth(text)));
+
+const characters = new Intl.Segmenter('en', { granularity: 'grapheme' });
+
+/** Returns as much of the text as is no wider than this; no character is cut in two. */
+export const cutTo = (text: string, width: number): string => {
+  let [cut, used] = ['', 0];
+  for (const { segment } of characters.segment(text)) {
+    used += displayWidth(segment);
+    if (used > width) break;
+    cut += segment;
+  }
+  return cut;
+};
+
+const cellOf = (text: string): string => printable(text.length > longestCell ? `${text.slice(0, longestCell - 1)}…` : text);
+
+/** Returns lines of cells, columns as wide as their widest cell and so many blanks apart; nothing at the end of a line, and no cell breaks its row. */
 export const columns = (rows: readonly (readonly string[])[], blanks: number): readonly string[] => {
-  const widths = rows.reduce<readonly number[]>((all, row) => row.map((cell, column) => Math.max(all[column] ?? 0, cell.length)), []);
-  return rows.map(row =>
+  const shown = rows.map(row => row.map(cellOf));
+  const widths = shown.reduce<readonly number[]>((all, row) => {
+    const own = row.map(displayWidth);
+    return Array.from({ length: Math.max(all.length, own.length) }, (_, at) => Math.max(all[at] ?? 0, own[at] ?? 0));
+  }, []);
+  return shown.map(row =>
     row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .map((cell, column) => padTo(cell, widths[column] ?? 0))
       .join(' '.repeat(blanks))
       .trimEnd(),
   );

@@ -77,3 +77,17 @@ test('what is below the level is not written', () => {
   assert.deepEqual(levels('info'), ['info', 'warn', 'error']);
   assert.deepEqual(levels('error'), ['error']);
 });
+
+test('text of others acts on no terminal, in neither format, and JSON means the same', () => {
+  const text = '\u001b]0;x\u0007\n\u202e\u009b\u200b\u2028';
+  const write = (log: Log): void =>
+    log.warn(`refused: ${text}`, { [`field${text}`]: text, list: [text], plain: text.slice(-3), error: new Error(text) });
+  for (const format of ['json', 'text'] as const) {
+    const line = logged(write, { format });
+    assert.match(line, /^[^\n]+\n$/, format);
+    assert.doesNotMatch(line.trimEnd(), /\p{C}|\p{Zl}/u, format);
+  }
+  assert.match(logged(write, { format: 'text' }), /WARN|warn .*refused: \^\[\]0;x\^G\\n\\u202e\\u009b\\u200b\\u2028 /);
+  const { msg, list } = parsed(logged(write));
+  assert.deepEqual([msg, list], [`refused: ${text}`, [text]]);
+});

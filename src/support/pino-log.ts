@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 import { pino, stdSerializers } from 'pino';
+import { printable, printableJson } from '../core/printable.ts';
 import type { Log, LogFields } from './log.ts';
 
 /** How lines look: json for collectors, text for people. */
@@ -8,8 +9,8 @@ export type LogFormat = 'json' | 'text';
 const colours = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const;
 
 const shown = (value: unknown): string => {
-  if (typeof value === 'string') return /^[^\s="]+$/.test(value) ? value : JSON.stringify(value);
-  return JSON.stringify(value) ?? 'undefined';
+  if (typeof value === 'string' && /^[^\s="]+$/.test(value)) return printable(value);
+  return printable(JSON.stringify(value) ?? 'undefined');
 };
 
 /** One line of pino's JSON as a person reads it: time, level, message, facts. */
@@ -19,12 +20,12 @@ const readable = (line: string, colour: boolean): string => {
     readonly level: keyof typeof colours;
   };
   const paint = colour ? styleText(colours[level], level.padEnd(5), { validateStream: false }) : level.padEnd(5);
-  const facts = Object.entries(fields).map(([name, value]) => `${name}=${shown(value)}`);
+  const facts = Object.entries(fields).map(([name, value]) => `${printable(name)}=${shown(value)}`);
   const text = error === undefined ? [] : [`error=${shown((error as { readonly message?: string }).message ?? error)}`];
-  return `${[time.slice(11, 23), paint, String(msg), ...facts, ...text].join(' ')}\n`;
+  return `${[time.slice(11, 23), paint, printable(String(msg)), ...facts, ...text].join(' ')}\n`;
 };
 
-/** Logs to a stream. Times are RFC 3339, UTC; errors keep message, stack and cause in JSON and their message in text. */
+/** Logs to a stream. Times are RFC 3339, UTC; errors keep message, stack and cause in JSON and their message in text. Nothing in a line acts on a terminal. */
 export const pinoLog = (options: {
   readonly format: LogFormat;
   readonly level: string;
@@ -32,7 +33,9 @@ export const pinoLog = (options: {
   readonly colour: boolean;
 }): Log => {
   const { format, level, stream, colour } = options;
-  const destination = { write: (line: string): void => void stream.write(format === 'json' ? line : readable(line, colour)) };
+  const destination = {
+    write: (line: string): void => void stream.write(format === 'json' ? printableJson(line) : readable(line, colour)),
+  };
   const logger = pino(
     {
       level,
