@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
 import { createSecureServer, type Http2SecureServer } from 'node:http2';
 import type { Socket } from 'node:net';
 import { parse as parseYaml } from 'yaml';
+import { boundConnections, boundedServer, connectionLimits } from '../support/bounded-server.ts';
 import { errorText } from '../support/error-text.ts';
 import { askedBy, type RequestAttributes, type User } from './access/asked.ts';
 import { authorize } from './access/authorize.ts';
@@ -61,7 +62,7 @@ export const serve = async (cluster: EmbeddedCluster, options: ServeOptions): Pr
   const { tls } = options;
   const server =
     tls === undefined
-      ? createServer({ keepAliveTimeout: idleMs }, listener)
+      ? boundedServer({ connections: connectionLimits.embedded, requestTimeout: 300_000, keepAliveTimeout: idleMs }, listener)
       : createSecureServer(
           {
             cert: tls.certificate,
@@ -74,6 +75,7 @@ export const serve = async (cluster: EmbeddedCluster, options: ServeOptions): Pr
           // Node gives streams of HTTP/2 the face of HTTP/1.1 (its compatibility API); only its types are others.
           listener as unknown as Parameters<typeof createSecureServer>[1],
         );
+  if (tls !== undefined) boundConnections(server, connectionLimits.embedded);
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { Api, ApiCall, Watcher } from '../operator/ports.ts';
 import { type Clock, systemClock } from '../support/clock.ts';
+import type { Defects } from '../support/defects.ts';
 import type { Env } from '../support/env.ts';
 import { type Log, silentLog } from '../support/log.ts';
 import { chooseContext, type Overrides } from './config/context.ts';
@@ -11,8 +12,8 @@ import { proxyFor } from './config/proxy.ts';
 import { userCredentials } from './config/user-credentials.ts';
 import type { Credentials } from './http/credentials.ts';
 import { type FinishedCall, Transport } from './http/transport.ts';
+import { ServerClock } from './server-clock.ts';
 import { reflectorWatcher } from './watch/reflector.ts';
-import type { OnDefect } from './watch/reflector-store.ts';
 
 /** How to find the cluster: kubectl's flags and environment. */
 export type ConnectOptions = {
@@ -34,7 +35,8 @@ export type ConnectOptions = {
   readonly random?: () => number;
   /** Told of every finished call, for metrics. */
   readonly onResponse?: (seen: FinishedCall) => void;
-  readonly onDefect?: OnDefect;
+  /** Told of defects in what the watches do; logged when left out. */
+  readonly defects?: Defects;
   /** Credential programs may ask the person at the terminal. */
   readonly interactive?: boolean;
   /** Where the service account of the pod is mounted; for tests. */
@@ -48,6 +50,8 @@ export type Connection = Api &
     readonly server: string;
     /** The namespace of the context, or of the pod. */
     readonly namespace: string;
+    /** The API server's time: what timestamps of objects are compared with. */
+    readonly clock: Clock;
     /** Cuts all connections. What is on its way rejects; watches should have been stopped before. */
     close(): void;
   };
@@ -66,6 +70,7 @@ type Target = {
 export const connect = async (options: ConnectOptions): Promise<Connection> => {
   const { clock = systemClock, log = silentLog, random = Math.random } = options;
   const target = await find(options, clock, log);
+  const serverClock = new ServerClock(clock);
   const transport = new Transport({
     server: target.server,
     credentials: target.credentials,
@@ -74,12 +79,14 @@ export const connect = async (options: ConnectOptions): Promise<Connection> => {
     proxy: proxyFor(target.server, target.proxyUrl, options.env),
     // As client-go does, k8s.io/apimachinery/pkg/util/net.
     http2: (options.env['DISABLE_HTTP2'] ?? '') === '',
+    onDate: (date, sentAt, answeredAt) => serverClock.learn(date, sentAt, answeredAt),
     onResponse: options.onResponse,
   });
-  const watcher = reflectorWatcher({ api: transport, clock, log, random, onDefect: options.onDefect });
+  const watcher = reflectorWatcher({ api: transport, clock, log, random, defects: options.defects });
   return {
     server: target.server,
     namespace: target.namespace,
+    clock: serverClock,
     call: (call, signal) => transport.call(limited(call, options.requestTimeoutMs), signal),
     watch: (collection, project, sink, signal) => watcher.watch(collection, project, sink, signal),
     close: () => transport.close(),

@@ -14,17 +14,40 @@ export const instantOf = (nanoseconds: bigint): Temporal.Instant =>
 /** A duration of at most 292 years, as Go has it. */
 export const durationOf = (nanoseconds: bigint): Duration => (isInt(nanoseconds) ? new Duration(nanoseconds) : fail('duration overflow'));
 
-const timestampForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
+/** RFC 3339 as Go's time.Parse reads it, which cel-go asks: an hour of one digit and a comma are fine, a leap second is not. */
+const timestampForm = /^(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/;
+
+/** Nanoseconds by which an offset is ahead; Go takes 24 hours and 60 minutes. */
+const offsetOf = (sign: string | undefined, hours: number, minutes: number): bigint | undefined => {
+  if (hours > 24 || minutes > 60) return undefined;
+  const size = BigInt(60 * hours + minutes) * 60n * 10n ** 9n;
+  return sign === '-' ? -size : size;
+};
+
+/** Digits beyond the ninth are cut off. */
+const nanosecondsOf = (fraction: string): number => Number(fraction.slice(0, 9).padEnd(9, '0'));
+
+const nanosecondsIn = (text: string): bigint | undefined => {
+  const [whole, ...parts] = timestampForm.exec(text) ?? [];
+  if (whole === undefined) return undefined;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts.slice(0, 6).map(Number);
+  const [fraction = '', sign, hours = '0', minutes = '0'] = parts.slice(6);
+  const offset = offsetOf(sign, Number(hours), Number(minutes));
+  if (offset === undefined || second > 59) return undefined;
+  try {
+    const local = Temporal.PlainDateTime.from({ year, month, day, hour, minute, second }, { overflow: 'reject' });
+    return local.toZonedDateTime('UTC').epochNanoseconds + BigInt(nanosecondsOf(fraction)) - offset;
+  } catch (error) {
+    // There is no such day or time.
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+};
 
 export const readTimestamp = (text: string): Temporal.Instant => {
-  if (!timestampForm.test(text)) return fail(`type conversion error from 'string' to 'google.protobuf.Timestamp'`);
-  let read: Temporal.Instant;
-  try {
-    read = Temporal.Instant.from(text);
-  } catch {
-    return fail(`type conversion error from 'string' to 'google.protobuf.Timestamp'`);
-  }
-  return instantOf(read.epochNanoseconds);
+  const nanoseconds = nanosecondsIn(text);
+  if (nanoseconds === undefined) return fail(`type conversion error from 'string' to 'google.protobuf.Timestamp'`);
+  return instantOf(nanoseconds);
 };
 
 const units: Readonly<Record<string, bigint>> = {

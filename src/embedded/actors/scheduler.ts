@@ -1,7 +1,8 @@
+import { fitsSelector, fitsTerms } from '../../core/pod/placement.ts';
 import { isFinished, nodeOf } from '../controllers/pods.ts';
 import { picks } from '../controllers/selectors.ts';
 import { at, objects, type Stored, text } from '../object.ts';
-import { fitsSelector, fitsTerms, preference, termPicks } from './affinity.ts';
+import { placeOf, preference, termPicks } from './affinity.ts';
 import { domain, type NodeInfo } from './node-info.ts';
 import { fits, lacking } from './resources.ts';
 import type { SchedulingCycle } from './scheduling-cycle.ts';
@@ -83,13 +84,13 @@ const filters: readonly Filter[] = [
   filter(
     firm("node(s) didn't match Pod's node affinity/selector"),
     ({ constraints }) => constraints.isChoosy,
-    ({ node }, { spec }) => !fitsSelector(spec, node),
+    ({ node }, { spec }) => !fitsSelector(spec, placeOf(node)),
   ),
   { concerns: () => true, bars: ({ used, has }, { constraints }) => !fits(constraints.asked, used, has), why: shortage },
   filter(
     firm("node(s) didn't match PersistentVolume's node affinity"),
     ({ volumes }) => volumes.length > 0,
-    ({ node }, { volumes }) => !volumes.every(tie => fitsTerms(tie, node)),
+    ({ node }, { volumes }) => !volumes.every(tie => fitsTerms(tie, placeOf(node))),
   ),
   {
     concerns: ({ constraints }) => constraints.spreads.length > 0,

@@ -1,9 +1,10 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
+import { fitsSelector } from '../../core/pod/placement.ts';
 import { isFinished, nodeOf } from '../controllers/pods.ts';
 import { pickedPods } from '../controllers/selectors.ts';
 import { at, objects, part, type Stored, text } from '../object.ts';
 import type { Store } from '../store/store.ts';
-import { fitsSelector, namespacesOf, termPicks, terms } from './affinity.ts';
+import { namespacesOf, placeOf, termPicks, terms } from './affinity.ts';
 import { askedBy, domain, type NodeInfo } from './node-info.ts';
 import { constraintsOf, type PodConstraints } from './pod-constraints.ts';
 
@@ -124,13 +125,13 @@ export class SchedulingCycle {
     const counts = new Map<string, number>();
     for (const { node } of this.#nodes.all.values()) {
       const where = domain(node, key);
-      if (where !== undefined && fitsSelector(this.spec, node)) counts.set(where, 0);
+      if (where !== undefined && fitsSelector(this.spec, placeOf(node))) counts.set(where, 0);
     }
     for (const pod of this.#placed(constraint['labelSelector'], this.pod.metadata.namespace ?? '')) {
       const node = this.#nodes.all.get(nodeOf(pod))?.node;
       const where = domain(node, key);
       if (node === undefined || where === undefined || pod.metadata.deletionTimestamp !== undefined) continue;
-      if (fitsSelector(this.spec, node)) counts.set(where, (counts.get(where) ?? 0) + 1);
+      if (fitsSelector(this.spec, placeOf(node))) counts.set(where, (counts.get(where) ?? 0) + 1);
     }
     return { counts, least: counts.size < Number(constraint['minDomains'] ?? 1) ? 0 : Math.min(...counts.values()) };
   }

@@ -41,7 +41,8 @@ const denied = (name: string, response: JsonObject): Failure => {
   const [message, reason] = [text(result, 'message'), text(result, 'reason')];
   const code = typeof result['code'] === 'number' && result['code'] >= 400 ? result['code'] : 400;
   const why = message === '' ? reason : message;
-  return denial(code, reason, why === '' ? `${by} without explanation` : `${by}: ${why}`);
+  const { details } = result;
+  return { ...denial(code, reason, why === '' ? `${by} without explanation` : `${by}: ${why}`), ...(isObject(details) && { details }) };
 };
 
 const warningsIn = (response: JsonObject): readonly string[] =>

@@ -11,6 +11,9 @@ export type Instance = {
   readonly state: 'running' | 'rebooting' | 'stopped';
 };
 
+/** From a stop to the word that it is completed, in milliseconds. */
+const stoppedAfterMs = 20_000;
+
 /** A reboot takes so long where nobody says otherwise, in milliseconds. */
 const usualRebootMs = 45_000;
 
@@ -145,8 +148,11 @@ export class SimulatedCloud {
     this.#change(id, 'Active');
     if (event.kind === 'preemption' || event.kind === 'termination') return this.terminate(instance.id);
     if (event.kind === 'reboot' || event.kind === 'redeploy' || event.kind === 'maintenance') return this.#reboot(instance, id);
-    if (event.kind === 'stop' || event.kind === 'retirement') this.#set({ ...instance, state: 'stopped' });
-    else this.#change(id, 'Completed');
+    if (event.kind === 'stop' || event.kind === 'retirement') {
+      this.#set({ ...instance, state: 'stopped' });
+      // As EC2 does: it is said to be completed, and stays listed.
+      this.#plan(id, stoppedAfterMs, () => this.#change(id, 'Completed'));
+    } else this.#change(id, 'Completed');
   }
 
   #reboot(instance: Instance, event: string): void {

@@ -23,7 +23,13 @@ const ofMachine = {
   ],
 };
 
-const definition = (group: string, version: string, kind: 'Machine' | 'MachineSet'): JsonObject => {
+const columnsOf = {
+  Machine: ofMachine,
+  MachineSet: ofSet,
+  Cluster: { subresources: { status: {} }, additionalPrinterColumns: [age] },
+} as const;
+
+const definition = (group: string, version: string, kind: keyof typeof columnsOf): JsonObject => {
   const plural = `${kind.toLowerCase()}s`;
   const schema = { openAPIV3Schema: { type: 'object', properties: { spec: anything, status: anything } } };
   return {
@@ -34,7 +40,7 @@ const definition = (group: string, version: string, kind: 'Machine' | 'MachineSe
       group,
       scope: 'Namespaced',
       names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase() },
-      versions: [{ name: version, served: true, storage: true, schema, ...(kind === 'Machine' ? ofMachine : ofSet) }],
+      versions: [{ name: version, served: true, storage: true, schema, ...columnsOf[kind] }],
     },
   };
 };
@@ -50,5 +56,6 @@ export const machineGroups: Readonly<Record<Flavour, { readonly group: string; r
 /** CRDs to be made before the controllers begin. */
 export const machineDefinitions = (flavour: Flavour): readonly JsonObject[] => {
   const { group, version } = machineGroups[flavour];
-  return [definition(group, version, 'Machine'), definition(group, version, 'MachineSet')];
+  const kinds = ['Machine', 'MachineSet', ...(flavour === 'capi' ? (['Cluster'] as const) : [])] as const;
+  return kinds.map(kind => definition(group, version, kind));
 };

@@ -5,7 +5,7 @@ import { isReady } from '../controllers/pods.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import { budget, shop } from '../testing/drill.ts';
 import { machineDrill } from '../testing/machine-drill.ts';
-import { type Flavour, machineDefinitions } from './definitions.ts';
+import { type Flavour, machineDefinitions, machineGroups } from './definitions.ts';
 
 /** Whole stories of machine maintenances on a simulated cloud, in simulated time: what is announced, what is done about it, what is left of it. */
 
@@ -143,6 +143,59 @@ for (const flavour of flavours) {
         await drill.until('the end', () => drill.phaseOf(nameOf(machine)) === 'Succeeded');
         assert.equal(drill.machines().length, 3);
       }
+      assertClean(drill);
+      await stop();
+      drill.end();
+    });
+
+    test('a machine that its cloud stops before its node is empty is replaced all the same, whoever had to agree', async () => {
+      for (const approval of [undefined, 'Required'] as const) {
+        const drill = await machineDrill({ flavour, replicas: 3 });
+        answerWith(drill, [{ kinds: ['stop'], ...(approval && { approval }) }]);
+        await workload(drill);
+        drill.make('poddisruptionbudgets.policy', {
+          ...budget('web', { maxUnavailable: 0 }),
+          metadata: { name: 'never', namespace: 'shop' },
+        });
+        const stop = drill.start();
+        const machine = drill.machines()[0]!;
+        drill.cloud.announce(drill.instanceOf(machine), { kind: 'stop', inSeconds: 600 });
+        await drill.clock.advance(500_000);
+        assert.equal(drill.phaseOf(nameOf(machine)), approval === undefined ? 'Draining' : 'AwaitingApproval');
+        await drill.clock.advance(300_000);
+        if (approval !== undefined) {
+          assert.equal(drill.phaseOf(nameOf(machine)), 'AwaitingApproval', 'nobody calls it off');
+          const object = drill.maintenanceOf(nameOf(machine))!;
+          drill.writes.update(mm, { ...object, spec: { ...part(object, 'spec'), approved: true } });
+        }
+        // Its pods are nobody's to end, and its machine API waits for them: whoever deletes them by force is not Drydock.
+        await drill.until('its deletion', () =>
+          drill.machines().every(one => nameOf(one) !== nameOf(machine) || one.metadata.deletionTimestamp !== undefined),
+        );
+        await stop();
+        drill.end();
+      }
+    });
+
+    test('a machine that is paused is left alone, and goes when it is not any more', async () => {
+      const drill = await machineDrill({ flavour, replicas: 3 });
+      await workload(drill);
+      const stop = drill.start();
+      const machine = drill.machines()[0]!;
+      const paused = (value: string | undefined): void => {
+        const now = drill.machines().find(one => nameOf(one) === nameOf(machine))!;
+        const { 'cluster.x-k8s.io/paused': _before, ...others } = strings(now.metadata.annotations);
+        const annotations = { ...others, ...(value !== undefined && { 'cluster.x-k8s.io/paused': value }) };
+        drill.writes.update(`machines.${machineGroups[flavour].group}`, { ...now, metadata: { ...now.metadata, annotations } });
+      };
+      paused('');
+      drill.cloud.announce(drill.instanceOf(machine), { kind: 'retirement', inSeconds: 14 * days });
+      await drill.clock.advance(600_000);
+      assert.equal(drill.phaseOf(nameOf(machine)), 'Scheduled');
+      assert.equal(at(drill.maintenanceOf(nameOf(machine)), 'status', 'waitingFor'), 'MachinePaused');
+      assert.equal(usable(drill), 3);
+      paused(undefined);
+      await drill.until('the end', () => drill.phaseOf(nameOf(machine)) === 'Succeeded');
       assertClean(drill);
       await stop();
       drill.end();

@@ -10,6 +10,9 @@ type NovaState = {
 /** Until the conductor has found a place, or that there is none. */
 const decideMs = 400;
 
+/** Nova ends the record of a cold migration a moment before the server leaves the state `resized`. */
+const settleMs = 300;
+
 const noValidHost = 'No valid host was found. There are not enough hosts available.';
 
 const eventNames: Readonly<Record<string, string>> = { 'live-migration': 'conductor_live_migrate_instance' };
@@ -103,9 +106,11 @@ export class Migrations {
         server.vmState = 'resized';
         server.taskState = undefined;
         return this.#become(record, 'finished', atMs, undefined);
+      case 'confirming':
+        return this.#become(record, 'confirmed', atMs, settleMs);
       default:
         server.vmState = server.earlier;
-        return this.#end(record, 'confirmed', atMs);
+        record.dueMs = undefined;
     }
   }
 

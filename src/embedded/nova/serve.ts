@@ -1,6 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Json } from '../../core/json.ts';
+import { boundedServer, connectionLimits } from '../../support/bounded-server.ts';
 import { type NovaCall, type NovaReply, refuse } from './answer.ts';
 import { compute } from './compute.ts';
 import { Keystone } from './keystone.ts';
@@ -107,7 +108,10 @@ type ServeOptions = {
 export const serveOpenStack = async (api: OpenStackApi, { port = 0, unref = false }: ServeOptions = {}) => {
   let base = '';
   // While the cloud is down connections are cut.
-  const server = createServer((request, response) => void answer(api, base, request, response).catch(() => response.destroy()));
+  const server = boundedServer(
+    { connections: connectionLimits.embedded },
+    (request, response) => void answer(api, base, request, response).catch(() => response.destroy()),
+  );
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', resolve);

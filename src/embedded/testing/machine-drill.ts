@@ -8,6 +8,7 @@ import { namespacesOf } from '../../operator/cache/namespaces.ts';
 import { MachineManager } from '../../operator/machines/machine-manager.ts';
 import { NodeReconciler } from '../../operator/node/node-reconciler.ts';
 import { type Api, noMeter, type Watcher } from '../../operator/ports.ts';
+import { Defects } from '../../support/defects.ts';
 import { silentLog } from '../../support/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { createCluster } from '../cluster.ts';
@@ -103,6 +104,7 @@ const startedOn = ({ clock, cloud }: Furnished, api: Api, watcher: Watcher, limi
     fence: { mayAct: () => true },
     clock,
     log: silentLog,
+    defects: new Defects({ log: silentLog }),
     adapters,
   };
   const operator = new NodeReconciler({
@@ -130,7 +132,7 @@ const startedOn = ({ clock, cloud }: Furnished, api: Api, watcher: Watcher, limi
 };
 
 export const machineDrill = async (options: MachineDrillOptions) => {
-  const { flavour, limits = { perSet: 1, perZone: 0 }, between } = options;
+  const { flavour, limits = { perSet: 1, perZone: 0, nodes: 1 }, between } = options;
   const { group } = machineGroups[flavour];
   const stage = await furnished(options);
   const { clock, cluster, cloud, runtime, writes, make } = stage;

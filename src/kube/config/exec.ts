@@ -1,4 +1,5 @@
 import type { Clock } from '../../support/clock.ts';
+import { isDefect } from '../../support/defects.ts';
 import type { Env } from '../../support/env.ts';
 import type { Log } from '../../support/log.ts';
 import { textOf } from '../http/connection-error.ts';
@@ -87,6 +88,7 @@ export class ExecSource implements CredentialSource {
       this.#gotAtMs = this.#nowMs();
       return this.#credential;
     } catch (error) {
+      if (isDefect(error)) throw error;
       const hint = config.installHint === undefined ? '' : `\n${config.installHint.trim()}`;
       throw new Error(`the credential program ${config.command} of the kubeconfig gave none: ${textOf(error)}${hint}`, { cause: error });
     }

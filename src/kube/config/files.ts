@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Clock } from '../../support/clock.ts';
+import { isDefect } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
 import { textOf } from '../http/connection-error.ts';
 import type { CredentialPart, CredentialSource } from '../http/credentials.ts';
@@ -46,6 +47,7 @@ class FileSource implements CredentialSource {
     try {
       this.#good = await this.#load();
     } catch (error) {
+      if (isDefect(error)) throw error;
       if (this.#good === undefined) throw new Error(`cannot use ${this.#what}: ${textOf(error)}`, { cause: error });
       this.#options.log.warn('failed to reload credentials; keeping the previous ones', { what: this.#what, error: textOf(error) });
     }

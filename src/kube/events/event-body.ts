@@ -1,3 +1,4 @@
+import { printable } from '../../core/printable.ts';
 import type { KubeEvent } from '../../operator/ports.ts';
 
 /** What is not in the note itself. */
@@ -29,7 +30,7 @@ export const eventBody = (note: KubeEvent, { name, instance, first, last, count 
   involvedObject: note.about,
   type: note.type,
   reason: note.reason,
-  message: shortened(note.message),
+  message: shortened(printable(note.message)),
   source: { component: note.component },
   reportingComponent: note.component,
   reportingInstance: instance,

@@ -1,5 +1,6 @@
 import type { Api, ApiResponse, KubeEvent, Recorder } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
 import { ConnectionError, textOf } from '../http/connection-error.ts';
 import { eventBody, eventName, eventNamespace, repeatPatch } from './event-body.ts';
@@ -9,6 +10,8 @@ export type EventRecorderOptions = {
   readonly api: Api;
   readonly clock: Clock;
   readonly log: Log;
+  /** Logged when left out. */
+  readonly defects?: Defects;
   /** Uniform in [0, 1). */
   readonly random: () => number;
   /** Reporting instance: the pod's name. */
@@ -30,6 +33,7 @@ type Reply = { readonly response: ApiResponse; readonly again: boolean } | undef
  */
 export class EventRecorder implements Recorder {
   readonly #options: EventRecorderOptions;
+  readonly #defects: Defects;
   readonly #waiting = new Map<string, Waiting>();
   readonly #sent = new Map<string, Sent>();
   #working: Promise<void> | undefined;
@@ -37,6 +41,7 @@ export class EventRecorder implements Recorder {
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
+    this.#defects = options.defects ?? new Defects(options);
   }
 
   /** See `Recorder.record`. */
@@ -70,7 +75,7 @@ export class EventRecorder implements Recorder {
       try {
         await this.#send(key, waiting);
       } catch (error) {
-        this.#complain('an event could not be recorded', waiting.note, textOf(error));
+        this.#complain('an event could not be recorded', waiting.note, this.#defects.textOf('Process', 'events', error));
       }
     }
     this.#working = undefined;

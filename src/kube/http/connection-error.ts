@@ -21,6 +21,9 @@ const advice: Readonly<Record<FailureReason, string>> = {
   closed: 'The connection was closed on this side.',
 };
 
+/** The server asks admission webhooks before it stores anything, and waits for them. */
+const slowWrite = 'The API server, the way to it, or an admission webhook that it asks is slow or dead.';
+
 /** What a failed call was. */
 export type FailedCall = { readonly method: string; readonly path: string; readonly server: string };
 
@@ -35,7 +38,10 @@ export class ConnectionError extends Error {
   readonly server: string;
 
   constructor(attempt: FailedCall, reason: FailureReason, mayHaveHappened: boolean, cause: unknown) {
-    super(`${attempt.method} ${attempt.path} at ${attempt.server}: ${textOf(cause)}. ${advice[reason]}`, { cause });
+    const isSlowWrite = reason === 'timeout' && attempt.method !== 'GET';
+    super(`${attempt.method} ${attempt.path} at ${attempt.server}: ${textOf(cause)}. ${isSlowWrite ? slowWrite : advice[reason]}`, {
+      cause,
+    });
     this.reason = reason;
     this.mayHaveHappened = mayHaveHappened;
     this.method = attempt.method;
@@ -45,7 +51,10 @@ export class ConnectionError extends Error {
 }
 
 /** What an error says, to be followed by another sentence or by nothing. */
-export const textOf = (error: unknown): string => errorText(error).replace(/\.$/, '');
+export const textOf = (error: unknown): string => withoutStop(errorText(error));
+
+/** A sentence that others are appended to. */
+export const withoutStop = (sentence: string): string => sentence.replace(/\.$/, '');
 
 const unreachable = /^(ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ENOENT|ERR_PROXY)/;
 const distrusted = /^(ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|INVALID_CA)/;

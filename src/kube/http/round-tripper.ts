@@ -1,5 +1,6 @@
 import type { ApiCall, ApiResponse } from '../../operator/ports.ts';
 import { type Deadline, orAborted } from '../../support/deadline.ts';
+import { isDefect } from '../../support/defects.ts';
 import { ConnectionError, type FailureReason, reasonOf } from './connection-error.ts';
 import type { ConnectionPools, Pools } from './connection-pools.ts';
 import type { Credentials, RequestAuth } from './credentials.ts';
@@ -64,11 +65,12 @@ export class RoundTripper {
     }
   }
 
-  /** What the caller is told of a call that came to nothing: its own signal's reason, or a ConnectionError. */
+  /** What the caller is told of a call that came to nothing: its own signal's reason, a ConnectionError, or a defect of ours as it is. */
   failure(pendingCall: PendingCall, error: unknown, { established, sent }: Pick<Failed, 'established' | 'sent'>): unknown {
     const { closed, connectionPools } = this.#options;
     if (pendingCall.signal?.aborted === true) return pendingCall.signal.reason;
     if (closed.aborted) return this.#error(pendingCall, 'closed', sent, closed.reason);
+    if (isDefect(error)) return error;
     if (!pendingCall.deadline.expired) return this.#error(pendingCall, reasonOf(error, established), sent, error);
     // The way to the server may be dead, and so may be the connections that wait for use: the next call should not find that out itself.
     if (established) connectionPools.dropIdle();
@@ -80,7 +82,7 @@ export class RoundTripper {
       return await orAborted(this.#options.credentials.auth(), pendingCall.deadline.signal);
     } catch (error) {
       if (pendingCall.deadline.signal.aborted) throw this.failure(pendingCall, error, { established: false, sent: false });
-      throw this.#error(pendingCall, 'credentials', false, error);
+      throw isDefect(error) ? error : this.#error(pendingCall, 'credentials', false, error);
     }
   }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../../support/clock.ts';
 import { Deadline } from '../../support/deadline.ts';
 import { ConnectionPools } from './connection-pools.ts';
 import type { Credentials } from './credentials.ts';
+import type { IncomingResponse } from './exchange.ts';
 import { FlowControl, type Priority } from './flow-control.ts';
 import { pathTemplate } from './path-template.ts';
 import { pauseAsked } from './retry-after.ts';
@@ -34,6 +35,8 @@ export type TransportOptions = {
   readonly http2?: boolean;
   /** Calls on the wire at one time; 32 when left out. Watches are not counted. */
   readonly places?: number;
+  /** Told of the Date of every answer, with the moments of `clock` at which it was asked for and came. Must not throw. */
+  readonly onDate?: ((date: string | undefined, sentAt: Temporal.Instant, answeredAt: Temporal.Instant) => void) | undefined;
   /** Told of every finished call. Must not throw. */
   readonly onResponse?: ((seen: FinishedCall) => void) | undefined;
 };
@@ -98,7 +101,7 @@ export class Transport implements Api, Streams {
       async () => {
         const leave = await this.#place(pendingCall);
         try {
-          const response = await this.#roundTripper.read(pendingCall, await this.#roundTripper.fetch(pendingCall));
+          const response = await this.#roundTripper.read(pendingCall, await this.#fetch(pendingCall));
           const pause = pauseAsked(response, this.#options.clock.now());
           if (pause !== undefined) this.#flowControl.holdFor(pause);
           return response;
@@ -128,8 +131,16 @@ export class Transport implements Api, Streams {
     this.#connectionPools.close();
   }
 
-  async #open(pendingCall: PendingCall): Promise<StreamResponse> {
+  async #fetch(pendingCall: PendingCall): Promise<IncomingResponse> {
+    const { clock, onDate } = this.#options;
+    const sentAt = clock.now();
     const incoming = await this.#roundTripper.fetch(pendingCall);
+    onDate?.(incoming.headers.date, sentAt, clock.now());
+    return incoming;
+  }
+
+  async #open(pendingCall: PendingCall): Promise<StreamResponse> {
+    const incoming = await this.#fetch(pendingCall);
     if (incoming.status === 200) {
       pendingCall.deadline.lift();
       incoming.body.once('close', () => pendingCall.deadline[Symbol.dispose]());

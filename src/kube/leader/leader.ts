@@ -1,5 +1,6 @@
 import type { Api, Fence, Watcher } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
 import { LeaseLock, type Lock } from './lease-lock.ts';
 import { watchedLease } from './lease-record.ts';
@@ -13,6 +14,8 @@ export type ElectOptions = {
   /** Uniform in [0, 1). */
   readonly random: () => number;
   readonly log: Log;
+  /** Logged when left out. */
+  readonly defects?: Defects;
   readonly namespace: string;
   readonly name: string;
   /** Must differ from process to process: the pod's name and something random. */
@@ -53,9 +56,9 @@ export type ElectOutcome = 'stopped' | 'finished' | 'lost';
  */
 export const elect = async (options: ElectOptions): Promise<ElectOutcome> => {
   const { leaseDurationMs = leaseTimes.durationMs, renewDeadlineMs = leaseTimes.renewDeadlineMs } = options;
-  const { retryPeriodMs = 1500, uptime = () => performance.now() } = options;
+  const { retryPeriodMs = 1500, uptime = () => performance.now(), defects = new Defects(options) } = options;
   if (renewDeadlineMs >= leaseDurationMs) throw new RangeError('the renew deadline of a leader lease must be shorter than its duration');
-  const lock = new LeaseLock({ ...options, uptime, durationMs: leaseDurationMs, timeoutMs: Math.max(1000, renewDeadlineMs / 2) });
+  const lock = new LeaseLock({ ...options, uptime, defects, durationMs: leaseDurationMs, timeoutMs: Math.max(1000, renewDeadlineMs / 2) });
   const held = await contend(options, lock, retryPeriodMs);
   if (held === undefined) return 'stopped';
   options.log.info('leading', { lease: `${options.namespace}/${options.name}`, identity: options.identity });

@@ -1,12 +1,13 @@
 import type { Api, ApiCall, ApiResponse } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
-import { textOf } from '../http/connection-error.ts';
+import { type Defects, isDefect } from '../../support/defects.ts';
 import { heldBy, holderOf, type LeaseObject, leaseOf, released } from './lease-record.ts';
 
 /** Who claims which Lease. */
 export type LockOptions = {
   readonly api: Api;
   readonly clock: Clock;
+  readonly defects: Defects;
   /** Milliseconds since any fixed moment, not moved by anybody who sets the time. */
   readonly uptime: () => number;
   readonly namespace: string;
@@ -61,7 +62,7 @@ export class LeaseLock {
       if (!isFree && uptime() < this.#runsOutAtMs()) return { kind: 'taken', holder };
       return (await this.#write(lease, signal)) ?? { kind: 'failed', why: 'somebody else wrote the lease at the same time' };
     } catch (error) {
-      return { kind: 'failed', why: textOf(error) };
+      return { kind: 'failed', why: this.#options.defects.textOf('Process', this.#path, error) };
     }
   }
 
@@ -83,7 +84,8 @@ export class LeaseLock {
       if (lease === undefined || holderOf(lease) !== this.#options.identity) return false;
       const response = await this.#call('PUT', `/${this.#options.name}`, signal, released(lease, this.#options.clock.now()));
       return response.status === 200;
-    } catch {
+    } catch (error) {
+      if (isDefect(error)) this.#options.defects.tell('Process', this.#path, error);
       return false;
     }
   }

@@ -1,13 +1,9 @@
 import type { CachedObject, Change, WatchHandler } from '../../operator/ports.ts';
-import type { Log } from '../../support/log.ts';
-import { textOf } from '../http/connection-error.ts';
+import type { Defects } from '../../support/defects.ts';
 import type { RawObject } from './raw-object.ts';
 
 /** Makes what is kept of an object; undefined for one to leave out. */
 export type Project<T> = (raw: unknown) => T | undefined;
-
-/** Told of what a `project` or a sink throws: of which object of which collection. Logged when left out. */
-export type OnDefect = (path: string, object: string, error: unknown) => unknown;
 
 type Projected<T> = { readonly kind: 'kept'; readonly object: T } | { readonly kind: 'left out' } | { readonly kind: 'unreadable' };
 
@@ -20,22 +16,14 @@ export class ReflectorStore<T extends CachedObject> {
   readonly #project: Project<T>;
   readonly #handler: WatchHandler<T>;
   readonly #path: string;
-  readonly #onDefect: OnDefect;
+  readonly #defects: Defects;
   #synced = false;
 
-  constructor(
-    path: string,
-    project: Project<T>,
-    handler: WatchHandler<T>,
-    { log, onDefect }: { readonly log: Log; readonly onDefect?: OnDefect | undefined },
-  ) {
+  constructor(path: string, project: Project<T>, handler: WatchHandler<T>, defects: Defects) {
     this.#path = path;
     this.#project = project;
     this.#handler = handler;
-    this.#onDefect =
-      onDefect ??
-      ((collection, object, error) =>
-        log.error('skipping a watched object', { path: collection, object, error: textOf(error), cause: error }));
+    this.#defects = defects;
   }
 
   /** The object is there, as seen in a list or a watch. */
@@ -90,7 +78,7 @@ export class ReflectorStore<T extends CachedObject> {
     try {
       tell();
     } catch (error) {
-      this.#onDefect(this.#path, object ?? what, error);
+      this.#defects.tell('Watch', `${this.#path} ${object ?? what}`, error);
     }
   }
 
@@ -99,7 +87,7 @@ export class ReflectorStore<T extends CachedObject> {
       const object = this.#project(raw);
       return object === undefined ? { kind: 'left out' } : { kind: 'kept', object };
     } catch (error) {
-      this.#onDefect(this.#path, identity.name, error);
+      this.#defects.tell('Watch', `${this.#path} ${identity.name}`, error);
       return { kind: 'unreadable' };
     }
   }

@@ -232,7 +232,7 @@ test('10. a handler that throws is reported, and the watch goes on', async () =>
   };
   await using it = await follow([lists(10)], [says(['a', 'b', 'c'].map((name, n) => line('ADDED', pod(name, 11 + n))))], { log, onChange });
   await it.lines(4);
-  assert.deepEqual(errors, ['ns/b']);
+  assert.deepEqual(errors, ['/api/v1/pods ns/b']);
   assert.equal(it.script.watches.length, 1);
 });
 
@@ -411,7 +411,7 @@ test('an object that cannot be projected is reported and skipped; one that was k
   await using it = await follow(turns, [refuses(410, 'Gone'), says([line('ADDED', pod('c', 21))])], { log });
   await it.lines(3);
   assert.deepEqual(it.told.lines, ['added ns/a uid-a@5', 'synced', 'added ns/c uid-c@21']);
-  assert.deepEqual(errors, ['ns/b', 'ns/a']);
+  assert.deepEqual(errors, ['/api/v1/pods ns/b', '/api/v1/pods ns/a']);
 });
 
 test('an object that is left out from now on is told as removed', async () => {

@@ -1,13 +1,14 @@
 import type { Api, ApiResponse, CachedObject, Collection, Watcher, WatchHandler } from '../../operator/ports.ts';
 import { Backoff } from '../../support/backoff.ts';
 import type { Clock } from '../../support/clock.ts';
+import { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
-import { ConnectionError, textOf } from '../http/connection-error.ts';
+import { ConnectionError, withoutStop } from '../http/connection-error.ts';
 import { retryAfterMs } from '../http/retry-after.ts';
 import type { Streams } from '../http/transport.ts';
 import { pagesOf } from './list.ts';
 import { identify } from './raw-object.ts';
-import { type OnDefect, type Project, ReflectorStore } from './reflector-store.ts';
+import { type Project, ReflectorStore } from './reflector-store.ts';
 import type { StatusError } from './status-error.ts';
 import { type WatchEnd, watchOnce } from './watch.ts';
 import type { WatchLine } from './watch-lines.ts';
@@ -24,7 +25,8 @@ export type ReflectorOptions = {
    * of them are missing by then. After a silent watch it is twice as long, because not every server sends bookmarks.
    */
   readonly quietMs?: number;
-  readonly onDefect?: OnDefect | undefined;
+  /** Told of what a `project` or a handler throws, and of faults of our own in reading; logged when left out. */
+  readonly defects?: Defects | undefined;
 };
 
 /** How a step went, and so how long to wait before the next. */
@@ -42,11 +44,13 @@ const worthwhileMs = 10_000;
 const silentLimit = 3;
 /** A collection that does not exist is looked for at least so often: somebody may just be installing it. */
 const missingRetryMs = 10_000;
+/** What may not be read is asked for again as soon: somebody is about to give the right. */
+const forbiddenRetryMs = 5_000;
 
 /** Follows collections with LIST and WATCH, as client-go's Reflector does. */
 export const reflectorWatcher = (options: ReflectorOptions): Watcher => ({
   watch: <T extends CachedObject>(collection: Collection, project: Project<T>, handler: WatchHandler<T>, signal: AbortSignal) =>
-    new Reflector(options, collection, new ReflectorStore(collection.path, project, handler, options)).run(signal),
+    new Reflector(options, collection, project, handler).run(signal),
 });
 
 /** Follows one collection: a list whenever no version is known to go on from, else a watch from the last version seen. */
@@ -54,16 +58,18 @@ class Reflector<T extends CachedObject> {
   readonly #options: ReflectorOptions;
   readonly #collection: Collection;
   readonly #store: ReflectorStore<T>;
+  readonly #defects: Defects;
   readonly #backoff: Backoff;
   #version: string | undefined;
   #listed = false;
   /** Watches in a row that were opened and then said nothing. */
   #silent = 0;
 
-  constructor(options: ReflectorOptions, collection: Collection, store: ReflectorStore<T>) {
+  constructor(options: ReflectorOptions, collection: Collection, project: Project<T>, handler: WatchHandler<T>) {
     this.#options = options;
     this.#collection = collection;
-    this.#store = store;
+    this.#defects = options.defects ?? new Defects(options);
+    this.#store = new ReflectorStore(collection.path, project, handler, this.#defects);
     this.#backoff = new Backoff({ firstMs: 1000, longestMs: 30_000, random: options.random });
   }
 
@@ -88,7 +94,7 @@ class Reflector<T extends CachedObject> {
         version ??= page.version;
       }
     } catch (error) {
-      return failedBy('list', error);
+      return this.#failedBy('list', error);
     }
     this.#store.retain(names, version);
     this.#listed = true;
@@ -147,12 +153,12 @@ class Reflector<T extends CachedObject> {
       return this.#refused('watch', end.statusError, end.headers);
     }
     // A connection that could not be made says nothing about the version; a watch that was open and silent may.
-    if (end.kind === 'broken' && end.error instanceof ConnectionError) return failedBy('watch', end.error);
+    if (end.kind === 'broken' && end.error instanceof ConnectionError) return this.#failedBy('watch', end.error);
     if (!spoke) this.#countSilent();
     if (lastedMs >= worthwhileMs) this.#backoff.reset();
     if (end.kind === 'closed' && lastedMs >= worthwhileMs) return { kind: 'well' };
     const why =
-      end.kind === 'closed' ? 'the watch was closed soon after it was opened' : end.kind === 'garbled' ? end.why : textOf(end.error);
+      end.kind === 'closed' ? 'the watch was closed soon after it was opened' : end.kind === 'garbled' ? end.why : this.#textOf(end.error);
     if (end.kind === 'garbled') this.#options.log.warn('invalid watch event', { path: this.#collection.path, why });
     return { kind: 'again', why };
   }
@@ -174,11 +180,19 @@ class Reflector<T extends CachedObject> {
     return { kind: 'failed', why, status: statusError.status, retryAfterMs: wait };
   }
 
+  #failedBy(verb: 'list' | 'watch', error: unknown): Step {
+    return { kind: 'failed', why: `cannot ${verb}: ${this.#textOf(error)}` };
+  }
+
+  #textOf(error: unknown): string {
+    return withoutStop(this.#defects.textOf('Watch', this.#collection.path, error));
+  }
+
   async #pause(step: Step, signal: AbortSignal): Promise<void> {
     if (step.kind === 'well') return;
     const { clock, log } = this.#options;
-    const isMissing = step.kind === 'failed' && step.status === 404;
-    const wait = this.#backoff.next(isMissing ? missingRetryMs : undefined);
+    const status = step.kind === 'failed' ? step.status : undefined;
+    const wait = this.#backoff.next(status === 404 ? missingRetryMs : status === 403 ? forbiddenRetryMs : undefined);
     const asked = step.kind === 'failed' ? (step.retryAfterMs ?? 0) : 0;
     const retryInMs = Math.round(Math.max(wait, asked));
     log.debug('resuming a watch after a pause', { path: this.#collection.path, why: step.why, retryInMs });
@@ -186,5 +200,3 @@ class Reflector<T extends CachedObject> {
     await clock.sleep(retryInMs, signal);
   }
 }
-
-const failedBy = (verb: 'list' | 'watch', error: unknown): Step => ({ kind: 'failed', why: `cannot ${verb}: ${textOf(error)}` });

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../core/json.ts';
-import { fitsSelector } from '../../actors/affinity.ts';
+import { fitsSelector } from '../../../core/pod/placement.ts';
+import { placeOf } from '../../actors/affinity.ts';
 import { toleratesAll } from '../../actors/taints.ts';
 import { at, objects, part, type Stored, text } from '../../object.ts';
 import { isDeleting, isFinished, nodeOf } from '../pods.ts';
@@ -74,7 +75,7 @@ export const judgeOf = (set: Stored): ((node: Stored) => NodeFit) => {
   const tolerations = [...tolerationsOf(set)];
   const only = text(spec, 'nodeName');
   return node => {
-    if ((only !== '' && only !== node.metadata.name) || !fitsSelector(spec, node)) return { wants: false, keeps: false };
+    if ((only !== '' && only !== node.metadata.name) || !fitsSelector(spec, placeOf(node))) return { wants: false, keeps: false };
     const wants = toleratesAll({ tolerations }, node, ['NoSchedule', 'NoExecute']);
     return { wants, keeps: wants || toleratesAll({ tolerations }, node, ['NoExecute']) };
   };

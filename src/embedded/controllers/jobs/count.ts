@@ -4,6 +4,7 @@ import { at, items, objects, type Stored, text } from '../../object.ts';
 import { conditionOf, conditionsOf, isTrue, withoutCondition } from '../conditions.ts';
 import { timeText } from '../controller.ts';
 import { isDeleting, phaseOf } from '../pods.ts';
+import { IndexRanges } from './index-ranges.ts';
 
 /** What a Job counts (job_controller.go, indexed_job_utils.go), pure. */
 
@@ -45,31 +46,7 @@ export const indexOf = (job: Stored, { metadata }: Stored): number | undefined =
   return /^\d+$/.test(given) && Number(given) < (completionsOf(job) ?? 0) ? Number(given) : undefined;
 };
 
-/** `0-2,4` as numbers. */
-const indexesIn = (given: string): ReadonlySet<number> => {
-  const found = new Set<number>();
-  for (const range of given.split(',').filter(Boolean)) {
-    const [first = 0, last = first] = range.split('-').map(Number);
-    for (let index = first; index <= last; index += 1) found.add(index);
-  }
-  return found;
-};
-
-/** Numbers as `0-2,4`. */
-export const indexesText = (indexes: ReadonlySet<number>): string => {
-  const ranges: [number, number][] = [];
-  for (const index of [...indexes].toSorted((one, other) => one - other)) {
-    const last = ranges.at(-1);
-    if (last !== undefined && last[1] === index - 1) last[1] = index;
-    else ranges.push([index, index]);
-  }
-  // Two in a row are no range yet.
-  return ranges
-    .map(([first, last]) => (first === last ? `${first}` : last === first + 1 ? `${first},${last}` : `${first}-${last}`))
-    .join(',');
-};
-
-export const succeededIndexes = (job: Stored): ReadonlySet<number> => indexesIn(text(job, 'status', 'completedIndexes'));
+export const succeededIndexes = (job: Stored): IndexRanges => IndexRanges.read(text(job, 'status', 'completedIndexes'));
 
 export type JobCondition = { readonly type: string; readonly reason: string; readonly message: string };
 

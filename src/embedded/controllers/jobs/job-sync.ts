@@ -17,6 +17,7 @@ import {
   tracking,
   uncountedOf,
 } from './count.ts';
+import type { IndexRanges } from './index-ranges.ts';
 import { activeDeadlineOf, owning } from './pods.ts';
 
 /** One Job in one sync; what it counts is what it has counted and what has ended since. */
@@ -27,7 +28,7 @@ export type JobSync = {
   readonly active: readonly Stored[];
   readonly succeeded: number;
   readonly failed: number;
-  readonly done: ReadonlySet<number>;
+  readonly done: IndexRanges;
   readonly failures: Failures | undefined;
 };
 
@@ -37,7 +38,7 @@ export const jobSyncOf = (cluster: Cluster, job: Stored, known: Failures | undef
   const countable = pods.filter(pod => isTracked(pod) && (!isIndexed(job) || indexOf(job, pod) !== undefined));
   const succeeded = countable.filter(pod => phaseOf(pod) === 'Succeeded' && !uncounted.succeeded.includes(pod.metadata.uid));
   const failed = countable.filter(pod => hasFailed(job, pod) && !uncounted.failed.includes(pod.metadata.uid));
-  const done = new Set([...succeededIndexes(job), ...(isIndexed(job) ? succeeded.flatMap(pod => indexOf(job, pod) ?? []) : [])]);
+  const done = succeededIndexes(job).with(isIndexed(job) ? succeeded.flatMap(pod => indexOf(job, pod) ?? []) : []);
   return {
     cluster,
     job,

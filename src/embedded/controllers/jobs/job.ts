@@ -8,7 +8,6 @@ import { type Failures, waitMs } from './backoff.ts';
 import {
   completionsOf,
   hasFailed,
-  indexesText,
   indexOf,
   isFinishedJob,
   isIndexed,
@@ -118,7 +117,7 @@ const write = (cluster: Cluster, job: Stored, status: JsonObject): Stored => {
 const track = (sync: JobSync, verdict: JobCondition | undefined, status: JsonObject): Stored => {
   const { cluster, job, done } = sync;
   const ends = endsOf(sync, verdict);
-  const indexes = isIndexed(job) && { succeeded: done.size || undefined, completedIndexes: indexesText(done) || undefined };
+  const indexes = isIndexed(job) && { succeeded: done.size || undefined, completedIndexes: done.toString() || undefined };
   const conditions =
     verdict === undefined ? conditionsOf({ ...job, status }) : withCondition(conditionsOf({ ...job, status }), verdict, cluster.nowMs());
   const first = write(cluster, job, {

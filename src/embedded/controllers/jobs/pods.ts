@@ -5,6 +5,7 @@ import { isActive } from '../pods.ts';
 import { deletionOrder } from '../replica-sets/deletion-order.ts';
 import { makePod, podFrom, templateOf } from '../workload.ts';
 import { completionsOf, indexKey, indexOf, isIndexed, isTracked, tracking } from './count.ts';
+import type { IndexRanges } from './index-ranges.ts';
 
 /** The pods of a Job: how they are made, and which go first. */
 
@@ -37,11 +38,12 @@ export const makeJobPod = (cluster: Cluster, job: Stored, index: number | undefi
 };
 
 /** The first indexes that neither have a pod nor are done. */
-export const pendingIndexes = (job: Stored, pods: readonly Stored[], done: ReadonlySet<number>, count: number): readonly number[] => {
+export const pendingIndexes = (job: Stored, pods: readonly Stored[], done: IndexRanges, count: number): readonly number[] => {
   const taken = new Set(pods.filter(isActive).map(pod => indexOf(job, pod)));
   const free: number[] = [];
-  for (let index = 0; index < (completionsOf(job) ?? 0) && free.length < count; index += 1)
-    if (!taken.has(index) && !done.has(index)) free.push(index);
+  const completions = completionsOf(job) ?? 0;
+  for (let index = done.nextFree(0); index < completions && free.length < count; index = done.nextFree(index + 1))
+    if (!taken.has(index)) free.push(index);
   return free;
 };
 

@@ -92,7 +92,14 @@ const isUp = (pod: Stored): boolean => phaseOf(pod) === 'Running' && isReady(pod
 const isOff = ({ cluster, set }: SetSync, pod: Stored | undefined): boolean =>
   pod === undefined || isDeleting(pod) || !isAvailable(pod, minReadyOf(set), cluster.nowMs());
 
-const ordinalsOf = (set: Stored): readonly number[] => Array.from({ length: replicasOf(set) }, (_, index) => startOf(set) + index);
+/** One after the other, as far as somebody asks: a set may want two thousand million. */
+const ordinalsOf = function* (set: Stored): Iterable<number> {
+  const [start, replicas] = [startOf(set), replicasOf(set)];
+  for (let index = 0; index < replicas; index += 1) yield start + index;
+};
+
+/** Pods of one step where the order does not matter, as of the other controllers; the next step goes on. */
+const burst = 500;
 
 /** A pod that was taken up gets the labels of its place (updateIdentity). */
 const identify = (sync: SetSync, pod: Stored, ordinal: number): void => {
@@ -129,26 +136,30 @@ const lower = (sync: SetSync, pod: Stored, firstOff: Stored | undefined): Step =
 };
 
 /** One after the other as far as the order asks for it. */
-const forEach = <T>(all: readonly T[], inOrder: boolean, step: (one: T) => Step): Step => {
-  let last: Step = 'done';
+const forEach = <T>(all: Iterable<T>, inOrder: boolean, step: (one: T) => Step): Step => {
+  let waiting = 0;
   for (const one of all) {
     const done = step(one);
     if (done === 'failed' || (done === 'wait' && inOrder)) return done;
-    if (done === 'wait' && last === 'done') last = 'done';
+    if (done === 'wait') waiting += 1;
+    if (waiting >= burst) return 'wait';
   }
-  return last;
+  return 'done';
 };
+
+/** The pods that are there, the lowest ordinal first. */
+const inPlace = (byOrdinal: ReadonlyMap<number, Stored>): readonly (readonly [ordinal: number, pod: Stored])[] =>
+  [...byOrdinal].toSorted(([one], [other]) => one - other);
 
 /** The template has changed: the highest ordinals go first, as many as may be off at a time. */
 const roll = (sync: SetSync): void => {
   const { set, byOrdinal, update } = sync;
   if (at(set, 'spec', 'updateStrategy', 'type') === 'OnDelete') return;
-  const places = ordinalsOf(set).map(ordinal => {
-    const pod = byOrdinal.get(ordinal);
-    const isOld = pod !== undefined && pod.metadata.labels?.[revisionLabel] !== update.metadata.name && !isDeleting(pod);
-    return { pod, isOld, isOff: isOff(sync, pod) };
+  const places = inPlace(byOrdinal).map(([ordinal, pod]) => {
+    const isOld = pod.metadata.labels?.[revisionLabel] !== update.metadata.name && !isDeleting(pod);
+    return { pod, index: ordinal - startOf(set), isOld, isOff: isOff(sync, pod) };
   });
-  for (const pod of podsToReplace(set, places, isMonotonic(set))) remove(sync, pod);
+  for (const pod of podsToReplace(set, { places, replicas: replicasOf(set), inOrder: isMonotonic(set) })) remove(sync, pod);
 };
 
 /** What to do next: at most one thing at a time where the order matters. */
@@ -158,7 +169,7 @@ const step = (sync: SetSync): Step => {
   const raised = forEach(ordinalsOf(set), inOrder, ordinal => raise(sync, ordinal));
   if (raised !== 'done') return raised;
   for (const pod of surplus) ownClaims(cluster, set, pod, true);
-  const present = [...ordinalsOf(set).flatMap(ordinal => byOrdinal.get(ordinal) ?? []), ...surplus.toReversed()];
+  const present = [...inPlace(byOrdinal).map(([, pod]) => pod), ...surplus.toReversed()];
   const firstOff = present.find(pod => isOff(sync, pod));
   const lowered = forEach(surplus, inOrder, pod => lower(sync, pod, firstOff));
   if (lowered === 'done') roll(sync);
