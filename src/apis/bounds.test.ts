@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { multipleBudgetsBlockerInfo, outcomeBlockerInfo } from '../core/drain/blockers/blocker.ts';
+import { outcomeBlockerInfo } from '../core/drain/blockers/blocker.ts';
+import { multipleBudgetsBlockerInfo } from '../core/drain/blockers/budget-blocker.ts';
 import type { Report } from '../core/maintenance/report.ts';
 import { at, makeBudget, makePod, makeRequest } from '../core/testing/make.ts';
 import { served } from './served.ts';

@@ -1,12 +1,20 @@
 import type { LeaseName } from '../core/request/request.ts';
+import { short } from '../core/short-hash.ts';
 
 /** Who holds the node leases of all operators that Drydock replaces, and so of Drydock. */
 const holder = 'node-maintenance';
 
+/** Characters of the name of an object (RFC 1123 subdomain). */
+const longestName = 253;
+
+/** The name, or as much of it as fits with what stands for the whole: node names may have 253 characters themselves. */
+const fitting = (name: string): string =>
+  name.length <= longestName ? name : `${name.slice(0, longestName - 17).replace(/[-.]+$/, '')}-${short(name)}`;
+
 /** The Lease that medik8s' operators agree on: `node-<name>`, in the namespace that LEASE_NAMESPACE names. */
 export const sharedLease =
   (namespace: string) =>
-  (nodeName: string): LeaseName => ({ namespace, name: `node-${nodeName.toLowerCase()}`, holder, released: 'deleted' });
+  (nodeName: string): LeaseName => ({ namespace, name: fitting(`node-${nodeName.toLowerCase()}`), holder, released: 'deleted' });
 
 /** The Lease of the KubeVirt operator: named like the node, in the operator's own namespace, left behind blank (seed contract, chapter 10.4). */
 export const ownLease =

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, own } from '../core/json.ts';
+import { releaseDuringWorkAnnotation } from '../core/maintenance/plan-work.ts';
 import { mayLoseQuorum } from '../core/quorum/quorum.ts';
 import { seedPolicy } from '../core/request/policy.ts';
 import { type Claim, claimAnnotation, type KindAdapter, type MaintenanceRequest, noHistory } from '../core/request/request.ts';
@@ -47,6 +48,7 @@ export const readCommon = <Spec, Status>(
     claim: own(claims, metadata.annotations?.[claimAnnotation] ?? '') ?? 'none',
     stage: 'Drain',
     mayLoseQuorum: mayLoseQuorum(metadata.annotations),
+    ...(metadata.annotations?.[releaseDuringWorkAnnotation] === 'true' && { releasesDuringWork: true }),
     policy: seedPolicy,
     history: noHistory,
     status: (isObject(status) ? status : {}) satisfies JsonObject,

@@ -1,13 +1,15 @@
 import { isObject, type Json, type JsonObject, sameJson } from '../../core/json.ts';
+import { releaseDuringWorkAnnotation } from '../../core/maintenance/plan-work.ts';
 import { allowQuorumLossAnnotation } from '../../core/quorum/quorum.ts';
 
 /**
  * What a maintenance may say that destroys, or overrules others, is a right of its own beside the right to write the object: a verb on its resource, which RBAC grants
- * and `kubectl auth can-i` answers for. It is asked for by a ValidatingAdmissionPolicy (deploy/admission-policies, generated from here) and by the webhook.
+ * and `kubectl auth can-i` answers for. It is asked for by a ValidatingAdmissionPolicy (deploy/admission-policies, generated from here) and by the webhook. What is agreed
+ * to is agreed to as a whole: while an object says such a thing, a change of any other field of its spec needs the same right, for each may say to what it applies.
  */
 
 /** Verbs, as RBAC has them. */
-export type Right = 'waive-quorum' | 'delete-pods' | 'shut-down-vms' | 'declare-urgent';
+export type Right = 'waive-quorum' | 'release-during-work' | 'delete-pods' | 'shut-down-vms' | 'declare-urgent';
 
 type Consent = {
   readonly right: Right;
@@ -17,11 +19,39 @@ type Consent = {
   readonly says: string;
   /** Resources of which it is asked. */
   readonly of: readonly string[];
-  /** The part of an object that needs it; undefined where there is none. */
-  readonly part: (object: JsonObject) => Json | undefined;
-  /** The same in CEL: an expression over VAR (`object` or `oldObject`) that is an empty list where there is none. */
+  /** Whether the object says it. */
+  readonly isSaidBy: (object: JsonObject) => boolean;
+  /** The same in CEL: an expression over VAR (`object` or `oldObject`). */
   readonly cel: string;
 };
+
+/** Fields of a spec that say neither to what it applies nor how: whoever may write the object changes them. A field that is not named here is agreed to with the rest. */
+const freeFields: Readonly<Record<string, readonly string[]>> = {
+  maintenances: ['reason', 'requester'],
+  nodemaintenances: ['reason'],
+  machinemaintenances: ['approved', 'keepSeconds'],
+  machineeventsources: [],
+  maintenanceplans: [
+    'aborted',
+    'concurrency',
+    'expectedSeconds',
+    'halt',
+    'onDelete',
+    'order',
+    'pace',
+    'pause',
+    'paused',
+    'rehearse',
+    'retries',
+    'runID',
+    'skipNodes',
+    'soakAfterReleaseSeconds',
+    'soakSeconds',
+  ],
+};
+
+/** Whether a field of the spec of a resource may be changed without the rights for what the object says. */
+export const isFreeField = (resource: string, field: string): boolean => freeFields[resource]?.includes(field) === true;
 
 const at = (value: Json | undefined, ...path: readonly string[]): Json | undefined =>
   path.reduce<Json | undefined>((inner, key) => (isObject(inner) ? inner[key] : undefined), value);
@@ -30,8 +60,6 @@ const listAt = (object: JsonObject, ...path: readonly string[]): readonly Json[]
   const list = at(object, ...path);
   return Array.isArray(list) ? (list as readonly Json[]) : [];
 };
-
-const some = (list: readonly Json[]): Json | undefined => (list.length === 0 ? undefined : list);
 
 const urgentKinds: readonly Json[] = ['preemption', 'termination'];
 
@@ -56,57 +84,75 @@ const ofDrain = ({ path, cel, of, name }: DrainPlace): readonly Consent[] => [
     says: 'deletes pods, bypassing their budgets (drain.disableEviction, action Delete of drain.ladder)',
     of,
     ...(name !== undefined && { name }),
-    part: object => {
-      const rungs = listAt(object, ...path, 'ladder').filter(rung => at(rung, 'action') === 'Delete');
-      return at(object, ...path, 'disableEviction') === true ? ['disableEviction', ...rungs] : some(rungs);
-    },
-    cel: `(${cel}.?disableEviction.orValue(false) ? [dyn('disableEviction')] : []) + ${cel}.?ladder.orValue([]).filter(rung, rung.action == 'Delete').map(rung, dyn(rung))`,
+    isSaidBy: object =>
+      at(object, ...path, 'disableEviction') === true || listAt(object, ...path, 'ladder').some(rung => at(rung, 'action') === 'Delete'),
+    cel: `${cel}.?disableEviction.orValue(false) || ${cel}.?ladder.orValue([]).exists(rung, rung.action == 'Delete')`,
   },
   {
     right: 'shut-down-vms',
     says: 'shuts down VMs (drain.virtualMachines.notMigratable: ShutDown)',
     of,
     ...(name !== undefined && { name }),
-    part: object => {
-      const vms = at(object, ...path, 'virtualMachines');
-      return at(vms, 'notMigratable') === 'ShutDown' ? vms : undefined;
-    },
-    cel: `${cel}.?virtualMachines.?notMigratable.orValue('') == 'ShutDown' ? [dyn(VAR.${path.join('.')}.virtualMachines)] : []`,
+    isSaidBy: object => at(object, ...path, 'virtualMachines', 'notMigratable') === 'ShutDown',
+    cel: `${cel}.?virtualMachines.?notMigratable.orValue('') == 'ShutDown'`,
   },
 ];
+
+/** An annotation with the value "true". */
+const annotation = (name: string): Pick<Consent, 'isSaidBy' | 'cel'> => ({
+  isSaidBy: object => at(object, 'metadata', 'annotations', name) === 'true',
+  cel: `VAR.metadata.?annotations['${name}'].orValue('') == 'true'`,
+});
 
 const consents: readonly Consent[] = [
   {
     right: 'waive-quorum',
     says: `allows the control plane to lose its quorum (annotation ${allowQuorumLossAnnotation})`,
     of: ['maintenances', 'nodemaintenances'],
-    part: object => (at(object, 'metadata', 'annotations', allowQuorumLossAnnotation) === 'true' ? true : undefined),
-    cel: `VAR.metadata.?annotations['${allowQuorumLossAnnotation}'].orValue('') == 'true' ? ['true'] : []`,
+    ...annotation(allowQuorumLossAnnotation),
+  },
+  {
+    right: 'release-during-work',
+    says: `releases its node while the work of a MaintenancePlan runs on it (annotation ${releaseDuringWorkAnnotation})`,
+    of: ['maintenances'],
+    ...annotation(releaseDuringWorkAnnotation),
   },
   ...drainPlaces.flatMap(ofDrain),
   {
     right: 'declare-urgent',
     says: 'declares that its machine will be gone within minutes (events of kind preemption or termination), which bypasses approval, windows and limits',
     of: ['machinemaintenances'],
-    part: object => some(listAt(object, 'spec', 'events').filter(event => urgentKinds.includes(at(event, 'kind') ?? null))),
-    cel: `VAR.?spec.?events.orValue([]).filter(event, event.kind in ['preemption', 'termination']).map(event, dyn(event))`,
+    isSaidBy: object => listAt(object, 'spec', 'events').some(event => urgentKinds.includes(at(event, 'kind') ?? null)),
+    cel: `VAR.?spec.?events.orValue([]).exists(event, event.kind in ['preemption', 'termination'])`,
   },
 ];
+
+const agreedPart = (resource: string, { spec }: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(isObject(spec) ? spec : {}).filter(([field]) => !isFreeField(resource, field)));
+
+const namesIn = (object: JsonObject): ReadonlySet<Json | undefined> =>
+  new Set(listAt(object, 'spec', 'skipNodes').map(one => at(one, 'name')));
+
+/** Nodes that a plan leaves out: more of them take nothing from anybody, fewer do. */
+const skipsAsMany = (object: JsonObject, before: JsonObject): boolean => namesIn(before).isSubsetOf(namesIn(object));
+
+const isAgreedTo = (resource: string, object: JsonObject, before: JsonObject): boolean =>
+  sameJson(agreedPart(resource, before), agreedPart(resource, object)) && skipsAsMany(object, before);
 
 /** A resource as a right is asked of it. */
 type Resource = { readonly group: string; readonly resource: string };
 
-/** The rights that this write needs beside the one to make it: what was there before has been asked for then. */
+/** The rights that this write needs beside the one to make it: what was there before, as a whole, has been asked for then. */
 export const rightsFor = (resource: string, object: JsonObject, before: JsonObject | undefined): readonly Right[] =>
-  consents.flatMap(({ right, of, part }) => {
-    const said = of.includes(resource) ? part(object) : undefined;
-    return said === undefined || (before !== undefined && sameJson(part(before), said)) ? [] : [right];
+  consents.flatMap(({ right, of, isSaidBy }) => {
+    if (!of.includes(resource) || !isSaidBy(object)) return [];
+    return before !== undefined && isSaidBy(before) && isAgreedTo(resource, object, before) ? [] : [right];
   });
 
 /** What to tell whoever lacks it. */
 export const withoutRight = (right: Right, { group, resource }: Resource): string => {
   const says = consents.find(one => one.right === right)?.says ?? '';
-  return `this object ${says}: that needs the right ${right} on ${resource}.${group}, which you do not have; to check, run kubectl auth can-i ${right} ${resource}.${group}`;
+  return `this object ${says}: that, and a change of what it applies to, needs the right ${right} on ${resource}.${group}, which you do not have; to check, run kubectl auth can-i ${right} ${resource}.${group}`;
 };
 
 const groups: Readonly<Record<string, readonly string[]>> = {
@@ -131,6 +177,25 @@ const written = (of: readonly string[]): JsonObject => ({
     .map(({ group, resources }) => ({ apiGroups: [group], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources, scope: '*' })),
 });
 
+/** What of an object is agreed to as a whole, in CEL: every field of the spec but the free ones, whatever fields the kind gets. */
+const agreedVariables = (of: readonly string[]): readonly JsonObject[] => [
+  { name: 'spec', expression: 'dyn(object).?spec.orValue({})' },
+  { name: 'specBefore', expression: "request.operation == 'UPDATE' ? dyn(oldObject).?spec.orValue({}) : {}" },
+  { name: 'free', expression: `${celMap(of)}[request.resource.resource]` },
+];
+
+const celMap = (of: readonly string[]): string =>
+  `{${of.map(resource => `'${resource}': [${(freeFields[resource] ?? []).map(field => `'${field}'`).join(', ')}]`).join(', ')}}`;
+
+const unchanged = (of: readonly string[]): string => {
+  const same =
+    'variables.spec.all(field, field in variables.free || field in variables.specBefore && variables.spec[field] == variables.specBefore[field])';
+  const none = 'variables.specBefore.all(field, field in variables.free || field in variables.spec)';
+  const skips =
+    'variables.specBefore.?skipNodes.orValue([]).all(node, variables.spec.?skipNodes.orValue([]).exists(other, other.name == node.name))';
+  return [same, none, ...(of.includes('maintenanceplans') ? [skips] : [])].join(' && ');
+};
+
 const policyFor = ({ right, name: suffix, of, says, cel }: Consent): readonly JsonObject[] => {
   const name = ['drydock', right, suffix].filter(Boolean).join('-');
   const mayAsk =
@@ -146,12 +211,13 @@ const policyFor = ({ right, name: suffix, of, says, cel }: Consent): readonly Js
         matchConstraints: written(of),
         variables: [
           { name: 'said', expression: cel.replaceAll('VAR', 'object') },
-          { name: 'before', expression: `request.operation == 'UPDATE' ? (${cel.replaceAll('VAR', 'oldObject')}) : []` },
+          { name: 'saidBefore', expression: `request.operation == 'UPDATE' && (${cel.replaceAll('VAR', 'oldObject')})` },
+          ...agreedVariables(of),
         ],
         validations: [
           {
-            expression: `variables.said == [] || variables.said == variables.before || ${mayAsk}.check('${right}').allowed()`,
-            messageExpression: `'this object ${says}: that needs the right ${right} on ' + ${onResource} + ', which you do not have; to check, run kubectl auth can-i ${right} ' + ${onResource}`,
+            expression: `!variables.said || variables.saidBefore && ${unchanged(of)} || ${mayAsk}.check('${right}').allowed()`,
+            messageExpression: `'this object ${says}: that, and a change of what it applies to, needs the right ${right} on ' + ${onResource} + ', which you do not have; to check, run kubectl auth can-i ${right} ' + ${onResource}`,
             reason: 'Forbidden',
           },
         ],

@@ -8,22 +8,29 @@ import type { RawMachineEvent } from '../schema/machine-maintenance.ts';
 /** Characters that the CRD allows. */
 const longestDescription = 4096;
 
-const times = ['notBefore', 'notAfter', 'deadline'] as const;
+const times = [
+  ['notBefore', 'notBefore'],
+  ['notAfter', 'notAfter'],
+  ['deadline', 'deadline'],
+  ['toldTime', 'toldAt'],
+] as const;
 
 /** Reads one; the API server has checked it. */
 export const readEvent = (raw: RawMachineEvent): MachineEvent => {
-  const { notBefore: _from, notAfter: _to, deadline: _by, ...rest } = raw;
-  const read = times.map(name => [name, readTime(raw[name])] as const).filter(([, at]) => at !== undefined);
-  return { ...(rest as Omit<MachineEvent, (typeof times)[number]>), ...Object.fromEntries(read) };
+  const { notBefore: _from, notAfter: _to, deadline: _by, toldTime: _told, ...rest } = raw;
+  const read = times.map(([field, name]) => [name, readTime(raw[field])] as const).filter(([, at]) => at !== undefined);
+  return { ...(rest as Omit<MachineEvent, (typeof times)[number][1]>), ...Object.fromEntries(read) };
 };
 
 /** The same as JSON, always in the same order of keys. */
-export const eventJson = ({ notBefore, notAfter, deadline, ...event }: MachineEvent): JsonObject => ({
+export const eventJson = ({ notBefore, notAfter, deadline, toldAt, ...event }: MachineEvent): JsonObject => ({
   ...event,
   ...(event.description !== undefined && { description: event.description.slice(0, longestDescription) }),
   ...(notBefore && { notBefore: timeText(notBefore) }),
   ...(notAfter && { notAfter: timeText(notAfter) }),
   ...(deadline && { deadline: timeText(deadline) }),
+  // To the full: two reports of one second have an order as well.
+  ...(toldAt && { toldTime: toldAt.toString() }),
 });
 
 const codes: Readonly<Record<string, EventKind>> = {

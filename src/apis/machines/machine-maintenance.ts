@@ -1,10 +1,12 @@
 import type { JsonObject } from '../../core/json.ts';
 import { isObject } from '../../core/json.ts';
+import { occurrenceOf } from '../../core/machine/event.ts';
 import { isOver, type MachineHistory, type MachinePhase, type MachineRequest } from '../../core/machine/request.ts';
 import type { MachineDecision, MachineSnapshot } from '../../core/machine/snapshot.ts';
 import { deadlineFor } from '../../core/machine/steps/begin.ts';
 import { ended } from '../../core/machine/steps/strategy.ts';
 import { childName, independentAnnotation } from '../../core/machine/writes.ts';
+import { planAnnotation } from '../../core/plan/plan.ts';
 import { readTime, timeText } from '../../core/time.ts';
 import { type SaidCondition, withTransitions } from '../conditions.ts';
 import type { RawMetadata } from '../read.ts';
@@ -38,6 +40,7 @@ const historyOf = (status: MachineMaintenanceStatus): MachineHistory => {
     ...(completedAt && { completedAt }),
     ...(startedAt && status.strategy && { strategy: status.strategy }),
     ...(status.set !== undefined && { set: status.set }),
+    ...(status.machineUID !== undefined && { machineUid: status.machineUID }),
     ...(status.nodeName !== undefined && { nodeName: status.nodeName }),
     ...(status.bootID !== undefined && { bootId: status.bootID }),
   };
@@ -64,6 +67,7 @@ export const readMachineMaintenance = (raw: unknown): MachineRequest | string =>
   const nodeName = nodeOnly ? machineName : spec.nodeName;
   const events = eventsOf(spec);
   const { name, namespace = '', uid, resourceVersion } = metadata;
+  const plan = metadata.annotations?.[planAnnotation];
   return {
     key: `${namespace}/${name}`,
     namespace,
@@ -91,6 +95,7 @@ export const readMachineMaintenance = (raw: unknown): MachineRequest | string =>
     ...(spec.strategy && { strategy: spec.strategy }),
     ...(ref?.namespace !== undefined && { machineNamespace: ref.namespace }),
     ...(nodeName !== undefined && { nodeName }),
+    ...(plan !== undefined && { plan }),
   };
 };
 
@@ -129,17 +134,18 @@ const startOf = (
       maintenanceName: childName(request),
       ...(begins.becauseOfDeadline && { beganForDeadline: true }),
       ...(begins.set !== undefined && { set: begins.set }),
+      ...(begins.machineUid !== undefined && { machineUID: begins.machineUid }),
       ...(begins.nodeName !== undefined && { nodeName: begins.nodeName }),
       ...(begins.bootId !== undefined && { bootID: begins.bootId }),
       // It went on in another way: the node is as empty as it was.
       ...(stored.drainedTime !== undefined && { drainedTime: stored.drainedTime }),
     };
   }
-  const { startTime, strategy, maintenanceName, beganForDeadline, set, bootID, drainedTime } = stored;
+  const { startTime, strategy, maintenanceName, beganForDeadline, set, machineUID, bootID, drainedTime } = stored;
   // A machine may get its node after the work has begun: the Maintenance of that node is known by it when the machine is gone.
   const nodeName = stored.nodeName ?? (startTime === undefined ? undefined : machine?.nodeName);
   return Object.fromEntries(
-    Object.entries({ startTime, strategy, maintenanceName, beganForDeadline, set, nodeName, bootID, drainedTime }).filter(
+    Object.entries({ startTime, strategy, maintenanceName, beganForDeadline, set, machineUID, nodeName, bootID, drainedTime }).filter(
       ([, value]) => value !== undefined,
     ),
   );
@@ -169,10 +175,10 @@ export const machineMaintenanceStatus = (verdict: MachineDecision, snapshot: Mac
     ...start,
     drainedTime: isDrained ? (start.drainedTime ?? timeText(now)) : undefined,
     scheduledTime: startsAt && timeText(startsAt),
-    eventsOverTime: start.startTime !== undefined && ended(snapshot) !== undefined ? (stored.eventsOverTime ?? timeText(now)) : undefined,
+    eventsOverTime: ended(snapshot) !== undefined ? (stored.eventsOverTime ?? timeText(now)) : undefined,
     deadline: deadline && timeText(deadline),
     completionTime: over ? (stored.completionTime ?? timeText(now)) : undefined,
-    handledEvents: over ? request.events.map(({ id }) => id) : stored.handledEvents,
+    handledEvents: over ? request.events.map(occurrenceOf) : stored.handledEvents,
     history: recordsOf(verdict, stored, now),
     conditions: withTransitions(saidOf(verdict, request, isDrained), stored.conditions, request.generation, now),
   } satisfies { readonly [Field in keyof MachineMaintenanceStatus]: unknown };

@@ -1,4 +1,4 @@
-import type { InFlight, Preparing } from '../../core/plan/in-flight.ts';
+import type { InFlight, Outcome, Preparing } from '../../core/plan/in-flight.ts';
 import { mostAttempts } from '../../core/plan/plan.ts';
 import { readTime } from '../../core/time.ts';
 import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
@@ -15,25 +15,35 @@ const timesOf = (one: RawInFlight): Pick<InFlight, 'workStartedAt' | 'rebootStar
   return { ...(workStartedAt && { workStartedAt }), ...(rebootStartedAt && { rebootStartedAt }), ...(workEndedAt && { workEndedAt }) };
 };
 
+const outcomeOf = ({ stuck, ...rest }: NonNullable<RawInFlight['outcome']>): Outcome => ({ ...rest, ...(stuck === true && { stuck }) });
+
 export const inFlightOf = (one: RawInFlight): InFlight => {
-  const soakSince = readTime(one.soakSince);
+  const [soakSince, soakBrokenAt] = [readTime(one.soakSince), readTime(one.soakBrokenTime)];
   return {
     node: one.node,
     uid: one.nodeUID,
     stage: one.stage,
     revision: one.revision,
     work: one.work,
+    ...(one.providerID !== undefined && { providerId: one.providerID }),
+    ...(one.heldAs !== undefined && { heldAs: one.heldAs }),
     ...(one.domains && { domains: one.domains }),
     state: one.state,
     startedAt: readTime(one.startTime) ?? epoch,
     since: readTime(one.since) ?? epoch,
     attempt: Math.min(Math.max(0, one.attempt), mostAttempts),
     ...(one.bootIDBefore !== undefined && { bootIdBefore: one.bootIDBefore }),
+    ...(one.idleBootID !== undefined && { idleBootId: one.idleBootID }),
+    ...(one.taintsBefore && { taintsBefore: one.taintsBefore }),
+    ...(one.ranAttempt !== undefined && { ranAttempt: one.ranAttempt }),
+    ...(one.pod !== undefined && { pod: one.pod }),
     ...(one.podUID !== undefined && { podUid: one.podUID }),
     ...timesOf(one),
     ...(soakSince && { soakSince }),
+    ...(one.soakMark !== undefined && { soakMark: one.soakMark }),
+    ...(soakBrokenAt && { soakBrokenAt }),
     ...(one.rebooted === true && { rebooted: true }),
-    ...(one.outcome && { outcome: one.outcome }),
+    ...(one.outcome && { outcome: outcomeOf(one.outcome) }),
   };
 };
 

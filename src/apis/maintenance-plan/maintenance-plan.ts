@@ -1,17 +1,29 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
 import type { NodeVerdict } from '../../core/plan/in-flight.ts';
-import { begunWork, type Concurrency, type Plan, type Prepare, type Run, type Stage, type Work } from '../../core/plan/plan.ts';
+import {
+  begunWork,
+  type Concurrency,
+  type Plan,
+  type Prepare,
+  type Run,
+  type Stage,
+  type StageSoak,
+  type Work,
+} from '../../core/plan/plan.ts';
 import type { Approval, RecordSlice } from '../../core/plan/snapshot.ts';
 import { partsInForce } from '../../core/plan/undo.ts';
-import { short } from '../../core/plan/writes.ts';
 import type { LabelSelector } from '../../core/pod/selector.ts';
+import { short } from '../../core/short-hash.ts';
 import { readTime } from '../../core/time.ts';
 import { canonical } from '../canonical.ts';
+import { writtenIn } from '../known-fields.ts';
 import type { RawMetadata } from '../read.ts';
 import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
 import type { MaintenanceApprovalSpec, MaintenancePlanRecordSpec, MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
+import { agreedHash } from './agreed.ts';
 import { gatesOf, hooksOf } from './gates-and-hooks.ts';
 import { inFlightOf, preparingOf } from './in-flight.ts';
+import { planFields } from './plan-fields.ts';
 import { rehearsalOf } from './rehearsal.ts';
 import { switchesOf } from './switches.ts';
 
@@ -21,9 +33,16 @@ type Raw<Spec> = { readonly metadata: RawMetadata; readonly spec: Spec; readonly
 
 const epoch = Temporal.Instant.fromEpochMilliseconds(0);
 
-/** What changes a node: due, done, work and template. Limits, order, stages, windows and pacing are not in it. */
-const revisionOf = ({ due, done, prepare, work, template }: MaintenancePlanSpec): string =>
-  short(canonical({ due, done, prepare, work, template } as unknown as JsonObject));
+const written = writtenIn(planFields);
+
+/**
+ * What changes a node: due, done, work and template, and whether that is to be undone. Limits, order, stages, windows and pacing are not in it, nor what is so by default or
+ * is not read.
+ */
+const revisionOf = (spec: MaintenancePlanSpec): string => {
+  const { due, done, prepare, work, template, undo } = written(spec as unknown as JsonObject);
+  return short(canonical({ due, done, prepare, work, template, undo }));
+};
 
 const workOf = ({ work }: MaintenancePlanSpec): Work => {
   const { job, reboot, external, replace } = work;
@@ -75,14 +94,35 @@ const prepareOf = ({ job, refusalCode = 3 }: NonNullable<MaintenancePlanSpec['pr
   refusalCode,
 });
 
+type RawRun = NonNullable<MaintenancePlanStatus['run']>;
+
+/** It is stored as records and approvals have it. */
+const workOfRun = ({ revision, number }: RawRun): string => {
+  const suffix = `-${number}`;
+  return number !== undefined && revision.endsWith(suffix) ? revision.slice(0, -suffix.length) : revision;
+};
+
+const soakOf = ({ stage, since, mark, lacking = [] }: NonNullable<RawRun['soak']>): StageSoak => {
+  const at = readTime(since);
+  return {
+    stage,
+    ...(at && { since: at }),
+    ...(mark !== undefined && { mark }),
+    lacking: lacking.map(({ node, nodeUID, since: lacks }) => ({ node, uid: nodeUID, since: readTime(lacks) ?? epoch })),
+  };
+};
+
 const runOf = ({ run }: MaintenancePlanStatus): Run | undefined => {
   if (run === undefined) return undefined;
-  const { id, revision, startTime, begun } = run;
+  const { id, number, startTime, begun, agreed, soak } = run;
   return {
     id,
-    revision,
+    revision: workOfRun(run),
+    ...(number !== undefined && { number }),
     startedAt: readTime(startTime) ?? epoch,
+    ...(soak && { soak: soakOf(soak) }),
     ...(begun && { begun: new Map(Object.entries(begun).map(([stage, at]) => [stage, readTime(at) ?? epoch])) }),
+    ...(agreed && { agreed: new Map(Object.entries(agreed)) }),
   };
 };
 
@@ -204,6 +244,7 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
     ...switchesOf(spec),
     runId: spec.runID ?? '1',
     revision: revisionOf(spec),
+    specHash: agreedHash(written as unknown as JsonObject),
     ...storedOf(status),
     ...(spec.prepare && { prepare: prepareOf(spec.prepare) }),
     ...(maintenance.reason !== undefined && { reason: maintenance.reason }),
@@ -232,7 +273,7 @@ export const readPlanRecord = (raw: unknown): RecordSlice => {
 export const readMaintenanceApproval = (raw: unknown): Approval => {
   const { metadata, spec } = raw as Raw<MaintenanceApprovalSpec>;
   const { name, uid, resourceVersion } = metadata;
-  const { planName, runID, revision, stage, promote } = spec;
+  const { planName, runID, revision, specHash, stage, promote } = spec;
   return {
     key: name,
     uid,
@@ -241,6 +282,7 @@ export const readMaintenanceApproval = (raw: unknown): Approval => {
     plan: planName,
     run: runID,
     revision,
+    ...(specHash !== undefined && { specHash }),
     ...(stage !== undefined && { stage }),
     ...(promote && { promote }),
   };

@@ -1,4 +1,5 @@
 import type { PlanAdapter } from '../../core/plan/adapter.ts';
+import { drainPolicy } from '../maintenance/maintenance.ts';
 import { readMaintenanceApproval, readMaintenancePlan, readPlanRecord } from './maintenance-plan.ts';
 import { maintenancePlanStatus } from './status.ts';
 
@@ -7,5 +8,6 @@ export const planAdapter: PlanAdapter = {
   readPlan: readMaintenancePlan,
   readRecord: readPlanRecord,
   readApproval: readMaintenanceApproval,
+  drainPolicy,
   status: maintenancePlanStatus,
 };

@@ -2,17 +2,22 @@ import type { JsonObject } from '../../core/json.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import type { Rehearse, RehearsedForecast } from '../../core/plan/rehearsal/rehearsal.ts';
 import { summaryIn, summaryJson } from '../../core/plan/rehearsal/summary.ts';
-import { short } from '../../core/plan/writes.ts';
+import { short } from '../../core/short-hash.ts';
 import { readTime, secondsBetween, timeText } from '../../core/time.ts';
 import { canonical } from '../canonical.ts';
+import { writtenIn } from '../known-fields.ts';
 import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
 import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
 import { taskOf } from './gates-and-hooks.ts';
+import { planFields } from './plan-fields.ts';
 
 /** What a MaintenancePlan says of its rehearsals, and what is stored of them. */
 
+const written = writtenIn(planFields);
+
 /** What changes how a plan goes. Pauses, retries, skipped nodes, approvals and gates do not: no rehearsal plays them. */
-const specHashOf = (spec: MaintenancePlanSpec): string => {
+const specHashOf = (served: MaintenancePlanSpec): string => {
+  const spec = written(served as unknown as JsonObject) as unknown as MaintenancePlanSpec;
   const { nodeSelector, membership, due, done, concurrency, order, stages, controlPlane, pace, windows, template, work, onFailure } = spec;
   const { workSeconds, rebootSeconds } = spec.rehearse ?? {};
   const played = { nodeSelector, membership, due, done, concurrency, by: order?.by, expression: order?.expression, stages };

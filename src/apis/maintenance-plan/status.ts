@@ -1,11 +1,12 @@
 import type { JsonObject } from '../../core/json.ts';
-import type { InFlight, NodeVerdict, Preparing } from '../../core/plan/in-flight.ts';
+import { type InFlight, longestEntryMessage, type NodeVerdict, type Preparing } from '../../core/plan/in-flight.ts';
 import { pauseNow, pauseOver, pauseText } from '../../core/plan/pause.ts';
-import type { Plan, Run } from '../../core/plan/plan.ts';
+import type { Plan, Run, StageSoak } from '../../core/plan/plan.ts';
 import type { PodTask } from '../../core/plan/pods/hook.ts';
+import { revisionOfRun } from '../../core/plan/records.ts';
 import type { RehearsalTask } from '../../core/plan/rehearsal/rehearsal.ts';
 import type { PlanDecision, Waiting } from '../../core/plan/snapshot.ts';
-import { shortened } from '../../core/text.ts';
+import { shortenedTo } from '../../core/text.ts';
 import { instantAt, readTime, secondsBetween, timeText } from '../../core/time.ts';
 import { type SaidCondition, withTransitions } from '../conditions.ts';
 import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
@@ -16,7 +17,10 @@ import { forecastJson } from './rehearsal.ts';
 const mostWaiting = 50;
 const longestText = 512;
 
-const cut = (text: string): string => shortened(text, longestText);
+const cut = (text: string): string => shortenedTo(text, longestText);
+
+/** Of entries of which there may be hundreds. */
+const cutEntry = (text: string): string => shortenedTo(text, longestEntryMessage);
 
 const timesJson = ({ workStartedAt, rebootStartedAt, workEndedAt }: InFlight): JsonObject => ({
   ...(workStartedAt && { workStartTime: timeText(workStartedAt) }),
@@ -30,8 +34,12 @@ const inFlightJson = (one: InFlight): JsonObject => {
     startedAt,
     since,
     bootIdBefore,
+    idleBootId,
+    taintsBefore,
+    providerId,
     podUid,
     soakSince,
+    soakBrokenAt,
     outcome,
     workStartedAt: _work,
     rebootStartedAt: _reboot,
@@ -43,11 +51,15 @@ const inFlightJson = (one: InFlight): JsonObject => {
     nodeUID: uid,
     startTime: timeText(startedAt),
     since: timeText(since),
+    ...(providerId !== undefined && { providerID: providerId }),
     ...(bootIdBefore !== undefined && { bootIDBefore: bootIdBefore }),
+    ...(idleBootId !== undefined && { idleBootID: idleBootId }),
+    ...(taintsBefore && { taintsBefore: [...taintsBefore] }),
     ...(podUid !== undefined && { podUID: podUid }),
     ...(soakSince && { soakSince: timeText(soakSince) }),
+    ...(soakBrokenAt && { soakBrokenTime: timeText(soakBrokenAt) }),
     ...timesJson(one),
-    ...(outcome && { outcome: { ...outcome, message: cut(outcome.message) } }),
+    ...(outcome && { outcome: { ...outcome, message: cutEntry(outcome.message) } }),
   };
 };
 
@@ -56,7 +68,7 @@ const taskJson = ({ podUid, since, message, ...rest }: PodTask): JsonObject => (
   ...rest,
   since: timeText(since),
   ...(podUid !== undefined && { podUID: podUid }),
-  message: cut(message),
+  message: cutEntry(message),
 });
 
 const rehearsalJson = ({ runId, ...rest }: RehearsalTask): JsonObject => ({ ...taskJson(rest), runID: runId });
@@ -83,7 +95,7 @@ const pausedOf = (plan: Plan, now: Temporal.Instant): SaidCondition => {
 };
 
 const conditionsOf = (decision: PlanDecision, plan: Plan, now: Temporal.Instant): readonly SaidCondition[] => {
-  const { phase, message, forecast } = decision;
+  const { phase, message, forecast, counts, contested } = decision;
   const { deadline } = forecast;
   const is = (type: string, yes: boolean, reason: string, text = ''): SaidCondition => ({
     type,
@@ -102,7 +114,8 @@ const conditionsOf = (decision: PlanDecision, plan: Plan, now: Temporal.Instant)
     is('AwaitingApproval', asked, asked ? 'Approval' : 'NotAsked', message),
     is('Halted', phase === 'Halted', phase === 'Halted' ? 'Failures' : 'NotHalted', message),
     ...(deadline ? [{ ...is('Predicted', deadline.isMet, deadline.isMet ? 'OnTime' : 'MissesDeadline'), message: deadline.message }] : []),
-    is('Complete', phase === 'Complete', phase === 'Complete' ? 'Complete' : phase),
+    ...(contested === undefined ? [] : [is('Contested', true, 'WorkIsUndone', cut(contested))]),
+    is('Complete', phase === 'Complete', phase === 'Complete' && counts.failed > 0 ? 'CompleteWithFailures' : phase, message),
   ];
 };
 
@@ -118,18 +131,28 @@ const expectedEnd = ({ phase, forecast }: PlanDecision, stored: MaintenancePlanS
   return isNear ? stored.expectedEndTime : timeText(instantAt(Math.ceil(forecast.end.epochMilliseconds / 60_000) * 60_000));
 };
 
-const runJson = ({ id, revision, startedAt, begun }: Run, stage: string | undefined): JsonObject => ({
+const soakJson = ({ stage, since, mark, lacking }: StageSoak): JsonObject => ({
+  stage,
+  ...(since && { since: timeText(since) }),
+  ...(mark !== undefined && { mark }),
+  ...(lacking.length > 0 && { lacking: lacking.map(({ node, uid, since: at }) => ({ node, nodeUID: uid, since: timeText(at) })) }),
+});
+
+const runJson = ({ id, revision, number, startedAt, begun, agreed, soak }: Run, stage: string | undefined): JsonObject => ({
   id,
-  revision,
+  revision: revisionOfRun({ revision, ...(number !== undefined && { number }) }),
+  ...(number !== undefined && { number }),
   startTime: timeText(startedAt),
+  ...(soak && { soak: soakJson(soak) }),
   ...(stage !== undefined && { stage }),
   ...(begun && { begun: Object.fromEntries([...begun].map(([of, at]) => [of, timeText(at)])) }),
+  ...(agreed && { agreed: Object.fromEntries(agreed) }),
 });
 
 const nodesJson = ({ counts, inFlight, stages }: PlanDecision): NonNullable<MaintenancePlanStatus['nodes']> => {
-  const { selected, due, blocked, done, failed, skipped, unavailable } = counts;
+  const { selected, due, dueAgain, blocked, done, failed, skipped, unavailable } = counts;
   const all = stages.reduce((sum, stage) => sum + stage.selected, 0);
-  return { selected, due, blocked, inFlight: inFlight.length, done, failed, skipped, unavailable, progress: `${done}/${all}` };
+  return { selected, due, dueAgain, blocked, inFlight: inFlight.length, done, failed, skipped, unavailable, progress: `${done}/${all}` };
 };
 
 const failureJson = ({ node, stage, step, message, completedAt, held }: NodeVerdict): JsonObject => ({
@@ -150,6 +173,7 @@ export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: T
     phase,
     message: cut(message),
     observedGeneration: plan.generation,
+    specHash: plan.specHash,
     run: run && runJson(run, stage),
     nodes: nodesJson(decision),
     resolved: { maxInFlight: counts.maxInFlight, maxUnavailable: counts.maxUnavailable },

@@ -1,5 +1,5 @@
-import { needsHelp } from '../../core/drain/blockers/blocker.ts';
-import type { Report } from '../../core/maintenance/report.ts';
+import { type Blocker, fewOfEachCause, needsHelp } from '../../core/drain/blockers/blocker.ts';
+import { type Report, withContest, withStay } from '../../core/maintenance/report.ts';
 import { fewOf } from '../../core/text.ts';
 import { type Condition, type SaidCondition, withTransitions } from '../conditions.ts';
 import type { MaintenanceStatus } from '../schema/maintenance.ts';
@@ -11,22 +11,25 @@ const held = (report: Report): SaidCondition => {
       type: 'NodeHeld',
       status: 'True',
       reason: problem?.reason ?? 'Held',
-      message: problem?.message ?? 'The node carries the marks of the maintenance',
+      message: problem?.message ?? withContest('The node carries the marks of the maintenance', report),
     };
   const reason = problem?.reason ?? (report.state === 'Announced' ? 'Announced' : 'NotYetHeld');
   return { type: 'NodeHeld', status: 'False', reason, message: problem?.message ?? 'The node is not held' };
 };
 
-const drained = ({ state, blockers, pods, problem }: Report): SaidCondition => {
-  if (state === 'Drained') return { type: 'Drained', status: 'True', reason: 'DrainCompleted', message: 'No pod is left to evict' };
+const blockedText = ({ pod, volume, message }: Blocker): string => `${pod ? `${pod.namespace}/${pod.name}` : (volume ?? '')}: ${message}`;
+
+const drained = (report: Report): SaidCondition => {
+  const { state, blockers, pods, problem } = report;
+  if (state === 'Drained')
+    return { type: 'Drained', status: 'True', reason: 'DrainCompleted', message: withStay('No pod is left to evict', report) };
   if (state === 'Detaching') {
     const volumes = fewOf(blockers.flatMap(({ volume }) => volume ?? []));
     return { type: 'Drained', status: 'False', reason: 'VolumesAttached', message: `Still attached: ${volumes}` };
   }
   const stuck = blockers.filter(needsHelp);
   if (stuck.length > 0) {
-    const texts = stuck.map(({ pod, volume, message }) => `${pod ? `${pod.namespace}/${pod.name}` : (volume ?? '')}: ${message}`);
-    return { type: 'Drained', status: 'False', reason: 'Blocked', message: fewOf(texts, 5) };
+    return { type: 'Drained', status: 'False', reason: 'Blocked', message: fewOfEachCause(stuck, blockedText) };
   }
   if (state === 'Draining' && pods !== undefined) {
     return { type: 'Drained', status: 'False', reason: 'DrainInProgress', message: 'Pods are leaving the node' };

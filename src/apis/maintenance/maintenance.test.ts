@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blockerId } from '../../core/drain/blockers/blocker.ts';
+import { blockerId, eachCauseFirst } from '../../core/drain/blockers/blocker.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { Report } from '../../core/maintenance/report.ts';
 import { type MaintenanceRequest, noHistory } from '../../core/request/request.ts';
@@ -118,6 +118,25 @@ test('an object without a node name cannot be worked with, and says what to do',
   assert.equal(adapter.read(raw({ nodeName: '' })), 'spec.nodeName is empty: name the node to maintain');
 });
 
+test('however many blockers there are, each cause is named and counted', () => {
+  const many = Array.from({ length: 30 }, (_, index) => blocker(`full-${String(index).padStart(2, '0')}`));
+  const stuck = { ...blocker('stuck'), cause: 'StuckTerminating' as const };
+  const denied = { ...blocker('denied'), cause: 'AdmissionDenied' as const };
+  const stored = status({ state: 'Draining', pods: pods(32, 0), blockers: eachCauseFirst([...many, denied, stuck]) });
+  const { blockers, blockerCount, blockerCauses } = stored as MaintenanceStatus;
+  assert.deepEqual([blockers?.length, blockerCount], [20, 32]);
+  assert.deepEqual(new Set(blockers?.map(({ cause }) => cause)), new Set(['DisruptionBudget', 'AdmissionDenied', 'StuckTerminating']));
+  assert.deepEqual(
+    blockerCauses?.toSorted((one, other) => other.count - one.count),
+    [
+      { cause: 'DisruptionBudget', count: 30 },
+      { cause: 'AdmissionDenied', count: 1 },
+      { cause: 'StuckTerminating', count: 1 },
+    ],
+  );
+  assert.deepEqual((status({ state: 'Drained', pods: pods(32, 32) }) as MaintenanceStatus).blockerCauses, undefined);
+});
+
 test('a status that was written is read back as the same history', () => {
   const one = blocker('a');
   const stored = status({
@@ -138,6 +157,7 @@ test('a status that was written is read back as the same history', () => {
     drainStartedAt: at(5),
     drainedAt: at(50),
     blockedSince: new Map([[blockerId(one), at(10)]]),
+    blockerCount: 1,
   });
 });
 

@@ -1,8 +1,8 @@
-import { type Blocker, blockerId } from '../../core/drain/blockers/blocker.ts';
+import { type Blocker, blockerId, countedByCause } from '../../core/drain/blockers/blocker.ts';
 import { percentOf } from '../../core/drain/tally.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { parentAnnotation } from '../../core/machine/writes.ts';
-import type { Report } from '../../core/maintenance/report.ts';
+import { type Report, withContest, withStay } from '../../core/maintenance/report.ts';
 import { planAnnotation } from '../../core/plan/plan.ts';
 import type { LabelSelector } from '../../core/pod/selector.ts';
 import type { DrainPolicy, PodPick, Rung } from '../../core/request/policy.ts';
@@ -78,16 +78,15 @@ export const drainPolicy = (drain: RawDrain): DrainPolicy => ({
   servers: definedOver(defaultServerPolicy, drain.servers),
 });
 
-const partOf = (raw: unknown, drain: RawDrain): Pick<MaintenanceRequest, 'part'> => {
+const makerOf = (raw: unknown, drain: RawDrain): Pick<MaintenanceRequest, 'part' | 'plan' | 'storedDrain'> => {
   const { metadata } = raw as { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
   const of = metadata.annotations?.[parentAnnotation];
-  return of === undefined ? {} : { part: { of, drain } };
-};
-
-const planOf = (raw: unknown): Pick<MaintenanceRequest, 'plan'> => {
-  const { metadata } = raw as { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
   const plan = metadata.annotations?.[planAnnotation];
-  return plan === undefined ? {} : { plan };
+  return {
+    ...(of !== undefined && { part: { of } }),
+    ...(plan !== undefined && { plan }),
+    ...((of !== undefined || plan !== undefined) && { storedDrain: drain }),
+  };
 };
 
 const startOf = ({ notBefore, deadline, windows = 'Respect', expectedSeconds }: NonNullable<MaintenanceSpec['start']>): RequestedStart => {
@@ -113,6 +112,7 @@ const historyOf = (status: MaintenanceStatus): History => {
     gone: status.pods?.gone ?? 0,
     leaseErrors: status.leaseErrors ?? 0,
     blockedSince: new Map(since),
+    ...(status.blockerCount !== undefined && { blockerCount: status.blockerCount }),
     ...(status.phase && { state: status.phase }),
     ...(drainStartedAt && { drainStartedAt }),
     ...(drainedAt && { drainedAt }),
@@ -131,8 +131,7 @@ const read = (raw: unknown, adapter: KindAdapter): MaintenanceRequest | string =
     ...(spec.requester !== undefined && { requester: spec.requester }),
     stage: spec.stage ?? 'Drain',
     start: startOf(spec.start ?? {}),
-    ...partOf(raw, spec.drain ?? {}),
-    ...planOf(raw),
+    ...makerOf(raw, spec.drain ?? {}),
     policy: drainPolicy(spec.drain ?? {}),
     history: historyOf(status),
   };
@@ -149,9 +148,8 @@ const waiting = (blockers: readonly Blocker[]): string => {
   return `${vms}${stuck > 0 ? `, ${stuck} cannot go yet` : ''}`;
 };
 
-const sentence = (report: Report): string => {
-  const { state, problem, pods, blockers } = report;
-  if (problem !== undefined) return problem.message;
+const stateText = (report: Report): string => {
+  const { state, pods, blockers } = report;
   switch (state) {
     case 'Pending':
       return 'Waits to begin';
@@ -174,6 +172,8 @@ const sentence = (report: Report): string => {
   }
 };
 
+const sentence = (report: Report): string => report.problem?.message ?? withContest(withStay(stateText(report), report), report);
+
 /** The stored estimate stays as long as the new one says about the same: a status is not rewritten for a second. */
 const estimateOf = ({ estimatedEnd }: Report, stored: MaintenanceStatus): string | undefined => {
   if (estimatedEnd === undefined) return undefined;
@@ -191,10 +191,15 @@ const storable = <T>(blockers: readonly T[]): readonly T[] => {
   return blockers.filter(blocker => (left -= Buffer.byteLength(JSON.stringify(blocker))) > 0);
 };
 
+/** With each cause that there is, however many blockers are stored. */
+const causesOf = ({ blockers }: Report): MaintenanceStatus['blockerCauses'] =>
+  blockers.length === 0 ? undefined : countedByCause(blockers).map(one => ({ ...one }));
+
 const statusOf = (report: Report, request: MaintenanceRequest, now: Temporal.Instant): JsonObject => {
   const stored = request.status as MaintenanceStatus;
   const pods = report.pods ?? stored.pods;
   const known = report.pods !== undefined;
+  const isBlocked = known || report.blockers.length > 0;
   // What kept a drain from going on keeps nothing any more when there is none: it is not asked for any more, waits for its time, or has failed.
   const kept = report.state === 'Draining' || report.state === 'Detaching' ? stored : {};
   const blockers = storable(
@@ -211,8 +216,9 @@ const statusOf = (report: Report, request: MaintenanceRequest, now: Temporal.Ins
     pods: pods && { ...pods },
     virtualMachines: known ? vmsStatus(report) : stored.virtualMachines,
     progress: report.state === 'Drained' ? 100 : known ? percentOf(report.pods) : stored.progress,
-    blockers: known ? (blockers.length > 0 ? blockers : undefined) : kept.blockers,
-    blockerCount: known ? report.blockers.length || undefined : kept.blockerCount,
+    blockers: isBlocked ? (blockers.length > 0 ? blockers : undefined) : kept.blockers,
+    blockerCount: isBlocked ? report.blockers.length || undefined : kept.blockerCount,
+    blockerCauses: isBlocked ? causesOf(report) : kept.blockerCauses,
     failure: report.failure,
     leaseErrors: report.leaseErrors || undefined,
     conditions: maintenanceConditions(report, stored, request.generation, now),

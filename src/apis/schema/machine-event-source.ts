@@ -41,7 +41,17 @@ const aws = z
 
 const signal = z
   .object({
-    condition: z.object({ type: z.string().min(1).max(316), status: z.enum(['True', 'False', 'Unknown']).default('True') }).optional(),
+    condition: z
+      .object({
+        type: z.string().min(1).max(316),
+        status: z.enum(['True', 'False', 'Unknown']).default('True'),
+        messageContains: z
+          .string()
+          .max(1024)
+          .optional()
+          .describe("What the condition's message contains, in any case of letters: for conditions that stand for several things."),
+      })
+      .optional(),
     taint: z
       .object({ key: z.string().min(1).max(316), value: z.string().max(63).optional(), effect: z.string().max(32).optional() })
       .optional(),

@@ -18,6 +18,16 @@ export const machineEvent = z
     notAfter: time.optional(),
     deadline: time.optional().describe('The time by which the machine must be empty.'),
     state: z.enum(eventStates),
+    occurrence: z
+      .int32()
+      .min(2)
+      .optional()
+      .describe('Which time it is that this id is announced, where it was over before. Counted by Drydock.'),
+    toldTime: time
+      .optional()
+      .describe(
+        "When the sender wrote it, by the sender's clock: of two reports by one sender the later counts, in whatever order they arrive.",
+      ),
     description: z.string().max(4096).optional(),
     source: z.string().min(1).max(253).describe('The MachineEventSource or the agent that reported the event.'),
   })
@@ -92,8 +102,12 @@ export const machineMaintenanceStatus = z
     maintenanceName: z.string().optional().describe('The Maintenance that drains the node.'),
     nodeName: z.string().optional(),
     bootID: z.string().optional().describe('Boot ID of the node when the maintenance began.'),
+    machineUID: z.string().optional().describe('uid of the Machine when the maintenance began: a successor of its name is another one.'),
     set: z.string().optional().describe('The set that replaces the machine.'),
-    handledEvents: z.array(z.string()).optional().describe('Ids of the events that this maintenance has handled.'),
+    handledEvents: z
+      .array(z.string())
+      .optional()
+      .describe('The events that this maintenance has handled: provider, id and, from the second on, which occurrence of that id.'),
     history: z.array(record).max(30).optional().describe('The latest transitions, oldest first.'),
     conditions,
   })

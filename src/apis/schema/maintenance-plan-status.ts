@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { mostHookRuns, mostSlots, nodeStates, preparingStates, verdictWords, workKinds } from '../../core/plan/in-flight.ts';
-import { mostAttempts, mostUpNext, planPhases } from '../../core/plan/plan.ts';
+import { mostHookRuns, mostSlots, mostTaints, nodeStates, preparingStates, verdictWords, workKinds } from '../../core/plan/in-flight.ts';
+import { mostAttempts, mostLacking, mostUpNext, planPhases } from '../../core/plan/plan.ts';
 import { hookStates } from '../../core/plan/pods/hook.ts';
 import { rehearsalStates } from '../../core/plan/rehearsal/rehearsal.ts';
 import { conditions, objectName, rule, rules, stageName, time } from './common.ts';
@@ -15,19 +15,38 @@ const inFlight = z.object({
   work: z
     .object({ kind: z.enum(workKinds), rebootsNode: z.boolean(), timeoutSeconds: z.int() })
     .describe('The work that the node started with; later edits of the plan do not change it.'),
+  providerID: z.string().optional().describe('spec.providerID of the node.'),
+  heldAs: z.string().optional().describe('nodeUID at the beginning, if its machine has registered anew since.'),
   domains: z.record(z.string(), z.string()).optional().describe('Values that the node has for the labels in concurrency.perTopology.'),
   state: z.enum(nodeStates),
   startTime: time,
   since: time.describe('When the node entered this state.'),
   attempt: z.int32().min(0).max(mostAttempts),
   bootIDBefore: z.string().optional(),
+  idleBootID: z.string().optional().describe('A boot before any container of the work ran: it proves nothing.'),
+  taintsBefore: z.array(z.string()).max(mostTaints).optional(),
+  pod: z.string().optional().describe('Name of the pod of this attempt.'),
   podUID: z.string().optional(),
+  ranAttempt: z.int32().optional().describe('The last attempt of which a container ran.'),
   workStartTime: time.optional(),
   rebootStartTime: time.optional(),
   workEndTime: time.optional(),
   soakSince: time.optional(),
+  soakMark: z
+    .string()
+    .optional()
+    .describe('Changes when the node boots or was not Ready, and when nobody watched: the soak time starts again.'),
+  soakBrokenTime: time.optional(),
   rebooted: z.boolean().optional(),
-  outcome: z.object({ verdict: z.enum(verdictWords), step: z.enum(nodeStates), message: z.string(), held: z.boolean() }).optional(),
+  outcome: z
+    .object({
+      verdict: z.enum(verdictWords),
+      step: z.enum(nodeStates),
+      message: z.string(),
+      held: z.boolean(),
+      stuck: z.boolean().optional(),
+    })
+    .optional(),
 });
 
 const preparing = z.object({
@@ -92,6 +111,19 @@ const forecast = z
   })
   .describe('The prediction of the latest rehearsal.');
 
+const soak = z
+  .object({
+    stage: z.string(),
+    since: time.optional().describe('Since when all of its nodes have been Ready and done without interruption.'),
+    mark: z.string().optional().describe('Boots and Ready conditions of its nodes: the soak time starts again when they change.'),
+    lacking: z
+      .array(z.object({ node: z.string(), nodeUID: z.string(), since: time }))
+      .max(mostLacking)
+      .optional()
+      .describe('Nodes of the stage that were done and are not Ready or not done any more. After done.withinSeconds they have failed.'),
+  })
+  .describe('The soak time of the stage that is over, until the next one begins.');
+
 const failure = z.object({ node: z.string(), stage: z.string(), step: z.enum(nodeStates), message: z.string(), time, held: z.boolean() });
 
 export const maintenancePlanStatus = z
@@ -99,22 +131,30 @@ export const maintenancePlanStatus = z
     phase: z.enum(planPhases).optional(),
     message: z.string().optional().describe('The state in a sentence.'),
     observedGeneration: z.int().optional(),
+    specHash: z.string().optional().describe('Hash of the part of the spec that a MaintenanceApproval agrees to.'),
     run: z
       .object({
         id: z.string(),
-        revision: z.string(),
+        revision: z.string().describe('Hash of the work; from the second run of the plan on with the number of the run.'),
+        number: z.int().optional().describe('The number of this run of the plan, from the second on.'),
         startTime: time,
+        soak: soak.optional(),
         stage: z.string().optional(),
         begun: z
           .record(z.string(), time)
           .optional()
           .describe('When the first node of each stage started; only with approval.expiresAfterSeconds.'),
+        agreed: z
+          .record(z.string(), z.string())
+          .optional()
+          .describe('By the uid of a MaintenanceApproval without a specHash: the specHash when the operator first saw it.'),
       })
       .optional(),
     nodes: z
       .object({
         selected: z.int(),
         due: z.int(),
+        dueAgain: z.int().optional().describe('Nodes that this run is over with, and that are due: the next run takes them.'),
         blocked: z.int(),
         inFlight: z.int(),
         done: z.int(),
@@ -191,6 +231,14 @@ export const maintenanceApprovalSpec = z
     planName: objectName,
     runID: z.string().min(1).max(63).describe('status.run.id of the plan.'),
     revision: z.string().min(1).max(63).describe('status.run.revision of the plan: an edit of the work invalidates the approval.'),
+    specHash: z
+      .string()
+      .min(1)
+      .max(63)
+      .optional()
+      .describe(
+        'status.specHash of the plan: an edit of anything but pauses, retries, skipped nodes and pace invalidates the approval. Defaults to the spec that the operator finds when it first sees the approval.',
+      ),
     stage: stageName.optional().describe('The stage after which the plan may proceed. When left out, the run may begin.'),
     promote: z
       .enum(['Stage', 'Full'])

@@ -102,7 +102,9 @@ export const drain = z
       .int32()
       .min(0)
       .default(0)
-      .describe('Do not wait for pods that have been terminating for longer than this many seconds; 0 waits forever.'),
+      .describe(
+        'Do not wait for pods whose deletionTimestamp, which is the end of their grace period, is more than this many seconds ago; 0 waits forever.',
+      ),
     timeoutSeconds: z
       .int32()
       .min(0)
@@ -225,8 +227,20 @@ export const maintenanceStatus = z
       .array(blocker)
       .max(20)
       .optional()
-      .describe('What keeps the drain from completing, blockers that need help first; at most 20.'),
+      .describe(
+        'What keeps the drain from completing: one blocker of each cause, then the others; in both those that need help first; at most 20.',
+      ),
     blockerCount: z.int().optional().describe('Number of blockers.'),
+    blockerCauses: z
+      .array(
+        z.object({
+          cause: z.string().describe('Why they cannot go.'),
+          count: z.int().describe('Number of blockers of this cause.'),
+        }),
+      )
+      .max(50)
+      .optional()
+      .describe('Every cause that keeps the drain from completing, those that need help first, also of blockers that are not listed.'),
     failure: z.enum(['NodeNotFound', 'LeaseLost', 'DeadlineExceeded', 'GivenBack']).optional(),
     leaseErrors: z.int().optional().describe('Number of consecutive attempts at which another holder had the node lease.'),
     conditions,
