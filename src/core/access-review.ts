@@ -2,7 +2,11 @@ import { isObject, type JsonObject } from './json.ts';
 import { saidBy } from './status.ts';
 
 /** Who asks and what may be done: questions that the API server answers and keeps nothing of. */
-const groups = { TokenReview: 'authentication.k8s.io', SubjectAccessReview: 'authorization.k8s.io' } as const;
+const groups = {
+  TokenReview: 'authentication.k8s.io',
+  SubjectAccessReview: 'authorization.k8s.io',
+  SelfSubjectAccessReview: 'authorization.k8s.io',
+} as const;
 
 export type ReviewKind = keyof typeof groups;
 

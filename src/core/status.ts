@@ -1,4 +1,5 @@
-import { isObject } from './json.ts';
+import { isObject, type Json, type JsonObject, mergePatch } from './json.ts';
+import { printableLines } from './printable.ts';
 
 /** What a metav1.Status in an answer says, for people; the code where it says nothing. */
 export const saidBy = ({ status, body }: { readonly status: number; readonly body: unknown }): string => {
@@ -10,4 +11,30 @@ export const saidBy = ({ status, body }: { readonly status: number; readonly bod
 export const isMissing = (name: string, { status, body }: { readonly status: number; readonly body: unknown }): boolean => {
   const details = isObject(body) ? body['details'] : undefined;
   return status === 404 && isObject(details) && details['name'] === name;
+};
+
+/** The value with everything in its texts to be seen; the same value where it is so already. */
+const printableTexts = (value: Json): Json => {
+  if (typeof value === 'string') return printableLines(value);
+  if (Array.isArray(value)) {
+    const items = (value as readonly Json[]).map(printableTexts);
+    return items.every((item, at) => item === value[at]) ? value : items;
+  }
+  if (!isObject(value)) return value;
+  let changed: Record<string, Json | undefined> | undefined;
+  for (const [key, member] of Object.entries(value)) {
+    const shown = member === undefined ? undefined : printableTexts(member);
+    if (shown !== member) (changed ??= { ...value })[key] = shown;
+  }
+  return changed ?? value;
+};
+
+/** Returns the merge patch for a status; undefined when nothing differs. Messages quote servers, containers and people: what is stored acts on nobody's terminal. */
+export const statusChange = (before: JsonObject, wanted: JsonObject): JsonObject | undefined =>
+  mergePatch(before, printableTexts(wanted) as JsonObject);
+
+/** Whether the text stands somewhere in the status, as it is stored. */
+export const saysText = (status: Json | undefined, text: string): boolean => {
+  if (typeof status === 'string') return status === printableLines(text);
+  return typeof status === 'object' && status !== null && Object.values(status).some(member => saysText(member, text));
 };

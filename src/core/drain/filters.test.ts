@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Pod } from '../pod/pod.ts';
 import { type DrainPolicy, seedPolicy } from '../request/policy.ts';
 import { at, makePod } from '../testing/make.ts';
-import { drainBehaviorOf } from './filters.ts';
+import { drainBehaviorOf, waitedForUntil } from './filters.ts';
 
 const careful: DrainPolicy = { ...seedPolicy, force: false, deleteEmptyDirData: false };
 const daemon = { kind: 'DaemonSet', name: 'agent', uid: 'ds', apiVersion: 'apps/v1' };
@@ -50,18 +50,6 @@ const cases: readonly (readonly [what: string, pod: Pod, policy: DrainPolicy, ex
   ['another pod of that name goes', makePod('hp-volume-1'), careful, 'evict'],
   ['an awaited pod is waited for', makePod('a'), { ...careful, awaitPods: [{ ownerKinds: ['ReplicaSet'] }] }, 'await AwaitingCompletion'],
   ['an awaited pod that has finished goes', makePod('a', { phase: 'Succeeded' }), { ...careful, awaitPods: [{}] }, 'evict'],
-  [
-    'a pod that has been terminating for too long is not waited for',
-    makePod('a', { deletionTimestamp: at(70), deletionGraceSeconds: 30 }),
-    { ...careful, skipWaitForDeleteTimeoutSeconds: 59 },
-    'ignore TerminatingTooLong',
-  ],
-  [
-    'and is, up to then',
-    makePod('a', { deletionTimestamp: at(70), deletionGraceSeconds: 30 }),
-    { ...careful, skipWaitForDeleteTimeoutSeconds: 60 },
-    'evict',
-  ],
 ];
 
 for (const [what, pod, policy, expected] of cases) {
@@ -70,6 +58,38 @@ for (const [what, pod, policy, expected] of cases) {
     assert.equal('reason' in behavior ? `${behavior.behavior} ${behavior.reason}` : behavior.behavior, expected);
   });
 }
+
+describe('a pod that has been terminating for too long is not waited for: as long past its deletionTimestamp as the policy says, as kubectl counts', () => {
+  // Seconds past the deletionTimestamp, whatever the grace period that led to it; what the policy says; whether it is still waited for.
+  const rows: readonly (readonly [past: number, wait: number, waited: boolean])[] = [
+    [-3600, 5, true],
+    [-14, 5, true],
+    [0, 5, true],
+    [5.9, 5, true],
+    [6, 5, false],
+    [3600, 5, false],
+    [1.9, 1, true],
+    [2, 1, false],
+    [1e9, 0, true],
+  ];
+  for (const [past, wait, waited] of rows)
+    for (const deletionGraceSeconds of [0, 1, 20, 3600])
+      test(`${past} s past it, after ${deletionGraceSeconds} s of grace, with ${wait}: ${waited ? 'waited for' : 'not'}`, () => {
+        const begun = at(100 - past - deletionGraceSeconds);
+        const pod = makePod('a', { createdAt: begun, deletionTimestamp: at(100 - past), deletionGraceSeconds });
+        const policy = { ...careful, skipWaitForDeleteTimeoutSeconds: wait };
+        assert.equal(drainBehaviorOf(pod, policy, { ...filterContext, now: at(100) }).behavior, waited ? 'evict' : 'ignore');
+        assert.deepEqual(waitedForUntil(pod, policy), wait === 0 ? undefined : at(100 - past + wait + 1));
+      });
+
+  test('one whose deletionTimestamp was made of a sum that is too large is always waited for', () => {
+    const pod = makePod('a', { createdAt: at(0), deletionTimestamp: at(-1e9), deletionGraceSeconds: 9e12 });
+    assert.equal(
+      drainBehaviorOf(pod, { ...careful, skipWaitForDeleteTimeoutSeconds: 1 }, { ...filterContext, now: at(1e6) }).behavior,
+      'evict',
+    );
+  });
+});
 
 test('a pod that works for a plan on this node is waited for, and no other', () => {
   const work = unowned({ namespace: 'drydock-plans', labels: { 'drydock.dev/maintenance-plan': 'kernel' } });

@@ -1,8 +1,8 @@
 import { planAnnotation } from '../plan/plan.ts';
-import { isDaemonSetPod, isFinished, isTerminating, type Pod, terminatingSince } from '../pod/pod.ts';
+import { goneBy, isDaemonSetPod, isFinished, isTerminating, type Pod } from '../pod/pod.ts';
 import { matches } from '../pod/selector.ts';
 import type { DrainPolicy, PodPick } from '../request/policy.ts';
-import { secondsBetween } from '../time.ts';
+import { isBefore, secondsAfter } from '../time.ts';
 import { whyNotMigratable } from '../vm/kubevirt.ts';
 import type { VmPod } from '../vm/vm-pod.ts';
 
@@ -10,7 +10,10 @@ import type { VmPod } from '../vm/vm-pod.ts';
 export type DrainBehavior =
   | { readonly behavior: 'evict'; readonly wave: number }
   /** It is not the drain's business. */
-  | { readonly behavior: 'ignore'; readonly reason: 'TerminatingTooLong' | 'MirrorPod' | 'NotSelected' | 'LeftAlone' | 'DaemonSet' }
+  | {
+      readonly behavior: 'ignore';
+      readonly reason: 'TerminatingTooLong' | 'MirrorPod' | 'NotSelected' | 'LeftAlone' | 'DaemonSet' | 'LastOperator';
+    }
   /** It is left to end by itself. */
   | { readonly behavior: 'await'; readonly reason: 'AwaitingCompletion' | 'GoesWithItsVm' | 'WorkOfPlan' }
   /** Evicting it would destroy something, and nobody has agreed to that. */
@@ -38,6 +41,8 @@ export type FilterContext = {
   readonly vmPods: ReadonlyMap<string, VmPod>;
   /** Missing where nobody asks for plans. */
   readonly planWork?: PlanWork | undefined;
+  /** `namespace/name` of the operator's own pod, while nobody could do its work any more if it went. */
+  readonly lastOperator?: string | undefined;
 };
 
 type Rule = (pod: Pod, policy: DrainPolicy, filterContext: FilterContext) => DrainBehavior | undefined;
@@ -56,11 +61,18 @@ const waveOf = (pod: Pod, { waves }: DrainPolicy): number => {
 
 const evict = (pod: Pod, policy: DrainPolicy): DrainBehavior => ({ behavior: 'evict', wave: waveOf(pod, policy) });
 
-const terminatingTooLong: Rule = (pod, { skipWaitForDeleteTimeoutSeconds }, { now }) => {
-  if (skipWaitForDeleteTimeoutSeconds <= 0) return undefined;
-  const since = terminatingSince(pod);
-  if (since === undefined) return undefined;
-  return secondsBetween(since, now) > skipWaitForDeleteTimeoutSeconds ? { behavior: 'ignore', reason: 'TerminatingTooLong' } : undefined;
+/** kubectl counts whole seconds, and asks for more of them than the flag says (skipDeletedFilter). */
+const wholeSecond = 1;
+
+/** When a pod is not waited for any more, under a policy that says so: that long after the time by which it was to be gone, its grace period included. */
+export const waitedForUntil = (pod: Pod, { skipWaitForDeleteTimeoutSeconds: wait }: DrainPolicy): Temporal.Instant | undefined => {
+  const due = wait > 0 ? goneBy(pod) : undefined;
+  return due && secondsAfter(due, wait + wholeSecond);
+};
+
+const terminatingTooLong: Rule = (pod, policy, { now }) => {
+  const until = waitedForUntil(pod, policy);
+  return until !== undefined && !isBefore(now, until) ? { behavior: 'ignore', reason: 'TerminatingTooLong' } : undefined;
 };
 
 const mirrorPod: Rule = pod => (pod.mirror ? { behavior: 'ignore', reason: 'MirrorPod' } : undefined);
@@ -84,6 +96,10 @@ const daemonSetPod: Rule = (pod, policy, { daemonSets }) => {
     remedy: exists ? 'set drain.ignoreDaemonSets' : 'set drain.force to evict it, or delete it',
   };
 };
+
+/** Like those of a DaemonSet: its kubelet starts it again, and where it went nobody would give the node back. */
+const lastOperator: Rule = (pod, _policy, filterContext) =>
+  pod.key === filterContext.lastOperator && !isTerminating(pod) ? { behavior: 'ignore', reason: 'LastOperator' } : undefined;
 
 /** What is going already needs no permission to go. */
 const leaving: Rule = (pod, policy) => (isTerminating(pod) || isFinished(pod) ? evict(pod, policy) : undefined);
@@ -134,7 +150,7 @@ const unmanaged: Rule = (pod, { force }) =>
     ? {
         behavior: 'refuse',
         reason: 'Unmanaged',
-        message: 'has no controller that would recreate it',
+        message: `has no controller that would recreate it${pod.otherOwner === undefined ? '' : `: its owner ${pod.otherOwner} is not marked as one`}`,
         remedy: 'set drain.force, or delete it',
       }
     : undefined;
@@ -146,6 +162,7 @@ const rules: readonly Rule[] = [
   notSelected,
   leftAlone,
   daemonSetPod,
+  lastOperator,
   workOfPlan,
   leaving,
   awaited,

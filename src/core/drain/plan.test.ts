@@ -180,7 +180,7 @@ test('pods that come to a held node again and again are moved on ever more slowl
   const late = (name: string): EvictionCandidate => candidate(name, { createdAt: at(100) });
   const ask = (count: number, seconds: number): ReturnType<typeof plan> => {
     const recreations = new Map([['shop/ReplicaSet/web-1', { count, lastAt: at(110) }]]);
-    return plan([late('a')], around({ heldSince: at(0), recreations: count === 0 ? new Map() : recreations, now: at(seconds) }));
+    return plan([late('a')], around({ residents: new Set(), recreations: count === 0 ? new Map() : recreations, now: at(seconds) }));
   };
   assert.equal(ask(0, 110).calls.length, 1);
   assert.equal(ask(1, 110).calls.length, 1);
@@ -189,7 +189,7 @@ test('pods that come to a held node again and again are moved on ever more slowl
   assert.equal(ask(4, 129).calls.length, 0);
   assert.equal(ask(4, 130).calls.length, 1);
   assert.equal(ask(4, 130).recreations.get('shop/ReplicaSet/web-1')?.count, 5);
-  assert.equal(plan([candidate('old', { createdAt: at(-5) })], around({ heldSince: at(0), now: at(110) })).recreations.size, 0);
+  assert.equal(plan([candidate('old')], around({ residents: new Set(['uid-shop-old']), now: at(110) })).recreations.size, 0);
 });
 
 test('plain deletion asks no budget', () => {
@@ -311,8 +311,9 @@ describe('after an answer, with one budget that has not changed', () => {
     };
   };
   const message = 'no';
+  const ignored = 'its eviction was accepted 5 times, and it is not being deleted: an admission webhook may have made a dry run of it';
   const rows: readonly (readonly [EvictionOutcome, says: readonly string[], waitsFor: readonly string[]])[] = [
-    [{ kind: 'accepted' }, [], []],
+    [{ kind: 'accepted' }, [`EvictionIgnored ${ignored}`], []],
     [{ kind: 'gone' }, [], []],
     [{ kind: 'budget', message }, ['DisruptionBudget no'], ['shop/b']],
     [{ kind: 'budgetBehind', message }, ['BudgetNotSynced no'], ['shop/b']],
@@ -369,10 +370,14 @@ describe('after an answer, with one budget that has not changed', () => {
   });
 });
 
-test('a pod counts as come back when it was made later than the rounding of times can explain', () => {
-  const late = (seconds: number): number =>
-    plan([candidate('a', { createdAt: at(seconds) })], around({ heldSince: at(0), now: at(9) })).recreations.size;
-  assert.deepEqual([0, 1, 1.001].map(late), [0, 0, 1]);
+test('a pod counts as come back when it was not there when the node was held, whenever it was made', () => {
+  const counted = (residents: readonly string[] | undefined, createdAt: Temporal.Instant): number =>
+    plan([candidate('a', { createdAt })], around({ ...(residents && { residents: new Set(residents) }), now: at(9) })).recreations.size;
+  for (const createdAt of [at(-3600), at(0), at(8), at(3600)]) {
+    assert.equal(counted(['uid-shop-a'], createdAt), 0);
+    assert.equal(counted(['uid-shop-b'], createdAt), 1);
+    assert.equal(counted(undefined, createdAt), 0, 'not known yet');
+  }
 });
 
 test('a pod that has been asked for is silently waited for until there is an answer', () => {
@@ -384,6 +389,134 @@ test('a pod that has been asked for is silently waited for until there is an ans
   assert.deepEqual(seen('queued'), [0, 0]);
   assert.deepEqual(seen('sent'), [0, 0]);
   assert.deepEqual(seen('accepted'), [1, 0], 'and that is not remembered: it is asked for once more');
+});
+
+describe('what an answer has taught stays until a newer one: while it is waited for, while the pod is asked for once more, and in the pass that does so', () => {
+  const { budget: _, ...own } = inFlightEviction('a', { nodeName: 'n1', at: at(100) });
+  const kinds = ['denied', 'failed', 'conflict', 'forbidden', 'invalid', 'throttled', 'namespaceTerminating', 'notMigratable'] as const;
+  for (const kind of kinds)
+    for (const method of ['evict', 'delete'] as const)
+      test(`${kind}, ${method}`, () => {
+        const attempts = new Map([['uid-shop-a', refused({ method, outcome: { kind, message: 'no' } })]]);
+        const says = (over: Partial<PlanContext>) => {
+          const { calls, blockerInfos } = plan([{ ...candidate('a'), method }], around({ attempts, ...over }));
+          return [calls.length, ...blockerInfos.map(({ message }) => message)];
+        };
+        assert.deepEqual(says({ now: at(0) }), [0, 'no']);
+        assert.deepEqual(says({ now: at(100) }), [1, 'no'], 'asked for once more');
+        for (const state of ['queued', 'sent'] as const)
+          assert.deepEqual(says({ now: at(600), inFlight: [{ ...own, state }] }), [0, 'no'], state);
+      });
+
+  test('an answer about a budget that has changed since has nothing to say any more', () => {
+    const attempts = new Map([['uid-shop-a', refused()]]);
+    const budgets = [makeBudget('b', { resourceVersion: '21' })];
+    assert.deepEqual(plan([candidate('a')], around({ attempts, budgets, now: at(1) })).blockerInfos, []);
+  });
+
+  test('nobody has answered the first time: said after five seconds, and that is looked out for', () => {
+    const seen = (now: number) => plan([candidate('a')], around({ now: at(now), inFlight: [{ ...own, state: 'sent' }] }));
+    assert.deepEqual([seen(104.9).blockerInfos, seen(104.9).again], [[], at(105)]);
+    assert.deepEqual(
+      seen(105).blockerInfos.map(({ cause }) => cause),
+      ['EvictionUnanswered'],
+    );
+  });
+});
+
+describe('an eviction that was accepted and changes nothing', () => {
+  const seen = (now: number, over: Partial<Attempt> = {}, pod: Partial<EvictionCandidate['pod']> = {}) => {
+    const attempts = new Map([['uid-shop-a', refused({ outcome: { kind: 'accepted' }, ...over })]]);
+    return plan([candidate('a', pod)], around({ now: at(now), attempts }));
+  };
+  test('is told after half a minute at the latest, and that is looked out for', () => {
+    assert.deepEqual(seen(1).blockerInfos, []);
+    const { again } = seen(1);
+    assert.ok(again !== undefined && Temporal.Instant.compare(again, at(30)) <= 0);
+    for (const now of [30, 37, 300])
+      assert.deepEqual(
+        seen(now).blockerInfos.map(({ cause }) => cause),
+        ['EvictionIgnored'],
+        `${now}`,
+      );
+  });
+  test('and is not told of a pod that is on its way out', () => {
+    const { blockerInfos } = seen(31, {}, { deletionTimestamp: at(60) });
+    assert.deepEqual(
+      blockerInfos.map(({ cause }) => cause),
+      ['Terminating'],
+    );
+  });
+});
+
+describe('a pod that is terminating is within reach of whatever gives it less time', () => {
+  type Row = readonly [what: string, over: Partial<EvictionCandidate>, asked: readonly [string, number | undefined] | undefined];
+  // It has an hour, of which its own spec asks 30 s.
+  const rows: readonly Row[] = [
+    ['an eviction that says nothing about it', {}, undefined],
+    ['a shorter grace period', { gracePeriodSeconds: 5 }, ['evict', 5]],
+    ['none at all', { gracePeriodSeconds: 0 }, ['evict', 0]],
+    ['one that is as long', { gracePeriodSeconds: 3600 }, undefined],
+    ['a longer one', { gracePeriodSeconds: 7200 }, undefined],
+    ['a deletion past the budgets, with the time that the pod asks for', { method: 'delete' }, ['delete', 30]],
+    ['and with a shorter one', { method: 'delete', gracePeriodSeconds: 7 }, ['delete', 7]],
+    ['a rung of the ladder', { method: 'delete', escalated: true, gracePeriodSeconds: 10 }, ['delete', 10]],
+    ['a rung without a time', { method: 'delete', escalated: true }, ['delete', 30]],
+    ['a VM that is shut down', { method: 'delete', escalated: true, shutsDownVm: true, gracePeriodSeconds: 60 }, ['delete', 60]],
+  ];
+  const leaving = { deletionTimestamp: at(3600), deletionGraceSeconds: 3600 };
+  const seen = (over: Partial<EvictionCandidate>, planContext: Partial<PlanContext> = {}, pod: Partial<EvictionCandidate['pod']> = {}) =>
+    plan([{ ...candidate('a', { ...leaving, ...pod }), ...over }], around(planContext));
+  for (const [what, over, asked] of rows)
+    test(what, () => {
+      const { calls, blockerInfos } = seen(over);
+      assert.deepEqual(
+        calls.map(({ method, gracePeriodSeconds }) => [method, gracePeriodSeconds]),
+        asked === undefined ? [] : [asked],
+      );
+      assert.ok(
+        calls.every(({ escalated, budget, overrules }) => !escalated && budget === undefined && overrules === undefined),
+        'nothing is overruled: it is going already',
+      );
+      assert.equal(calls.length + blockerInfos.length, 1);
+    });
+
+  test('it is asked once: not while that is under way, not before the retry, not once it has that time', () => {
+    const shorter = { gracePeriodSeconds: 5 };
+    const { budget: _, ...own } = inFlightEviction('a', { nodeName: 'n1' });
+    const calls = (over: Partial<PlanContext>, pod: Partial<EvictionCandidate['pod']> = {}) => seen(shorter, over, pod).calls.length;
+    const accepted = refused({ outcome: { kind: 'accepted' } });
+    const attempted = (attempt: Attempt) => ({ attempts: new Map([['uid-shop-a', attempt]]) });
+    assert.equal(calls(attempted(accepted)), 1, 'the eviction that began its end gave it more');
+    assert.equal(calls({ inFlight: [{ ...own, state: 'sent' }] }), 0);
+    assert.equal(calls(attempted({ ...accepted, ...shorter })), 0);
+    assert.equal(calls({ ...attempted({ ...accepted, ...shorter }), now: at(40) }), 1);
+    assert.equal(calls({}, { deletionTimestamp: at(5), deletionGraceSeconds: 5 }), 0);
+  });
+
+  test('it is left to a responder that has its turn: how long its pod has is for the responder to say, unless a rung goes past it', () => {
+    const responder = { name: 'mover.example/m', createdAt: at(-60), startTime: at(-60), heartbeatTime: at(-1) };
+    const responders = new Map([['uid-shop-a', responder]]);
+    const shorter = { gracePeriodSeconds: 5 };
+    const { calls, blockerInfos } = seen(shorter, { responders });
+    assert.deepEqual([calls.length, blockerInfos[0]?.cause], [0, 'Terminating']);
+    assert.equal(seen({ ...shorter, escalated: true }, { responders }).calls.length, 1);
+    assert.equal(seen(shorter, { responders: new Map([['uid-shop-a', { ...responder, isDefault: true }]]) }).calls.length, 1);
+    assert.equal(seen(shorter, { responders, now: at(1500) }).calls.length, 1, 'it has been silent for too long');
+  });
+
+  test('a refusal of that is told as any other', () => {
+    const attempts = new Map([['uid-shop-a', refused({ gracePeriodSeconds: 5, outcome: { kind: 'denied', message: 'no' } })]]);
+    const [blockerInfo] = seen({ gracePeriodSeconds: 5 }, { attempts, now: at(1) }).blockerInfos;
+    assert.equal(blockerInfo?.cause, 'AdmissionDenied');
+  });
+
+  test('how long it has, and a way around a long time, is told', () => {
+    const [blockerInfo] = seen({}).blockerInfos;
+    assert.equal(blockerInfo?.message, 'is terminating, and has until 2026-11-21T09:00:00Z (grace period 3600 s)');
+    assert.match(blockerInfo?.remedy ?? '', /drain\.ladder/);
+    assert.equal(seen({}, {}, { deletionTimestamp: at(30), deletionGraceSeconds: 30 }).blockerInfos[0]?.remedy, undefined);
+  });
 });
 
 test('what a deletion overrules is told with what is on its way from its budget, and not at all where it has none', () => {

@@ -1,23 +1,20 @@
-import { byKey, isFinished, isGuarded, isTerminating, type Pod } from '../pod/pod.ts';
-import { earliest, isBefore, secondsAfter, secondsBetween } from '../time.ts';
+import { byKey, isGuarded, isTerminating, type Pod } from '../pod/pod.ts';
+import { earliest, isBefore, secondsAfter } from '../time.ts';
 import { roomFor } from '../vm/migration-slots.ts';
 import type { VmPod, VmsKnown } from '../vm/vm-pod.ts';
-import {
-  type BlockerInfo,
-  budgetBlockerInfo,
-  multipleBudgetsBlockerInfo,
-  outcomeBlockerInfo,
-  terminatingBlockerInfo,
-} from './blockers/blocker.ts';
+import { type BlockerInfo, unansweredBlockerInfo } from './blockers/blocker.ts';
+import { budgetBlockerInfo, multipleBudgetsBlockerInfo } from './blockers/budget-blocker.ts';
 import { blamedOnNode, type DeadNode } from './blockers/dead-node.ts';
 import { keepsComing, oneMore, ownerKey, type Recreations, staysUntil } from './blockers/recreations.ts';
 import { type Budget, budgetsOf, costsNothing } from './budgets/budget.ts';
 import { freeOf, type InFlightEviction, type Overruled, reservedOf } from './budgets/in-flight-eviction.ts';
-import { type Attempt, type EvictionMethod, retryAt } from './outcome/retry.ts';
-import type { PodDecision } from './pod-decision.ts';
+import { againAt, isOutdated, taught, waitAfterAttempt } from './last-answer.ts';
+import type { Attempt, EvictionMethod } from './outcome/retry.ts';
+import type { PodDecision, PodWait } from './pod-decision.ts';
 import { askResponders } from './responders/ask-responders.ts';
 import type { EvictionRequestsKnown, Owner } from './responders/eviction-request.ts';
-import { type ActiveResponder, responderBlockerInfo, silentAt } from './responders/lifecycle-eviction.ts';
+import { type ActiveResponder, passedOverAt, responderBlockerInfo, silentAt } from './responders/lifecycle-eviction.ts';
+import { considerTerminating } from './terminating-pod.ts';
 import { MigrationSlots, vmPodDecision } from './vm-pod-decision.ts';
 
 /** A pod that has to go, and how. */
@@ -56,10 +53,12 @@ export type PlanContext = {
   readonly inFlight: readonly InFlightEviction[];
   /** By the pod's uid. */
   readonly attempts: ReadonlyMap<string, Attempt>;
-  /** Since when the node is held; pods that were created later should not be there. */
-  readonly heldSince?: Temporal.Instant;
+  /** uids of the pods that were there when the node was held: all others have come although it is. Missing as long as that is not known. */
+  readonly residents?: ReadonlySet<string>;
   /** By owner. */
   readonly recreations: ReadonlyMap<string, Recreations>;
+  /** Pods that are on no node and that budgets may miss, as far as they have been looked for. */
+  readonly unscheduled?: readonly Pod[];
   /** The node, where it is not Ready. */
   readonly deadNode?: DeadNode;
   /** Missing where there is no KubeVirt. */
@@ -85,63 +84,17 @@ export type EvictionPlan = {
   readonly recreations: ReadonlyMap<string, Recreations>;
 };
 
-/** Seconds past its grace period after which a terminating pod counts as stuck. */
-const overdueAfter = 30;
-
 /** Somebody waits for a budget: its change is what wakes, and this many seconds are the safety net. */
 const lookAgainAfter = 60;
 
-const waitForEnd = (pod: Pod, now: Temporal.Instant): PodDecision => {
-  const end = secondsAfter(pod.deletionTimestamp ?? now, overdueAfter);
-  const overdue = !isBefore(now, end);
-  return { verdict: 'wait', blockerInfo: terminatingBlockerInfo(pod, overdue), ...(!overdue && { again: end }) };
-};
-
-const seenText = (budget: Budget): string => `${budget.key}@${budget.resourceVersion}`;
-
-/**
- * Something has happened since the refusal that makes the answer worth asking for again: the budget that was seen then has changed or is gone; or none
- * was known then that the pod takes from, and a watch has told of one since. As long as none has, nothing that is known here changes the answer.
- */
-const isOutdated = (pod: Pod, { outcome, budgetSeen, ended }: Attempt, budgets: readonly Budget[]): boolean => {
-  const [budget] = budgets;
-  if (isFinished(pod) && ended === undefined) return true;
-  if (outcome.kind !== 'budget' && outcome.kind !== 'budgetBehind') return false;
-  if (budgetSeen === undefined) return budget !== undefined && !costsNothing(pod, budget);
-  return budgetSeen !== (budget && seenText(budget));
-};
-
-/** Too many budgets, and one at most is known here: the others have gone, or no watch has told of them yet. In seconds. */
-const onceOneIsLeft = 1;
-
-/** When it is asked for again, if nothing has made the answer outdated. */
-const againAt = (pod: Pod, attempt: Attempt, budgets: readonly Budget[]): Temporal.Instant =>
-  attempt.outcome.kind === 'multipleBudgets' && budgets.length < 2
-    ? secondsAfter(attempt.at, onceOneIsLeft * attempt.tries)
-    : retryAt(attempt, pod.uid);
-
-const waitAfterAttempt = (pod: Pod, attempt: Attempt, budgets: readonly Budget[]): PodDecision => {
-  const { outcome } = attempt;
-  const again = againAt(pod, attempt, budgets);
-  if (outcome.kind === 'accepted' || outcome.kind === 'gone') return { verdict: 'wait', again };
-  const [budget] = budgets;
-  return {
-    verdict: 'wait',
-    again,
-    blockerInfo: outcomeBlockerInfo(pod, outcome.kind, outcome.message),
-    ...(budget && (outcome.kind === 'budget' || outcome.kind === 'budgetBehind') && { waitsFor: budget.key }),
-  };
-};
-
-/** Created after the node was held. The API server's times are whole seconds, rounded down. */
-const isLate = (pod: Pod, { heldSince }: Pick<PlanContext, 'heldSince'>): boolean =>
-  heldSince !== undefined && secondsBetween(heldSince, pod.createdAt) > 1;
+/** Came to the node although it was held. */
+const isLate = ({ uid }: Pod, { residents }: Pick<PlanContext, 'residents'>): boolean => residents !== undefined && !residents.has(uid);
 
 /** Keeps count of what the budgets, and KubeVirt, have to give while the pods of one plan take from them. */
 class BudgetLedger {
   readonly room: MigrationSlots;
   /** Pods of the node that have been asked for and not been answered about, by uid. */
-  readonly asked: ReadonlySet<string>;
+  readonly asked: ReadonlyMap<string, InFlightEviction>;
   readonly #left = new Map<string, number>();
   readonly #overruled = new Map<string, number>();
   readonly #planContext: PlanContext;
@@ -150,7 +103,7 @@ class BudgetLedger {
     this.#planContext = planContext;
     const { nodeName, vms, vmPods, inFlight } = planContext;
     const asked = inFlight.filter(one => one.nodeName === nodeName && one.state !== 'accepted');
-    this.asked = new Set(asked.map(({ uid }) => uid));
+    this.asked = new Map(asked.map(one => [one.uid, one]));
     this.room = new MigrationSlots(vms === undefined ? 0 : roomFor(nodeName, vms, vmPods, planContext));
   }
 
@@ -171,13 +124,13 @@ class BudgetLedger {
   }
 }
 
-const askBudget = (pod: Pod, budgets: readonly Budget[], ledger: BudgetLedger): PodDecision => {
+const askBudget = (pod: Pod, budgets: readonly Budget[], ledger: BudgetLedger, unscheduled: PlanContext['unscheduled']): PodDecision => {
   const [budget, ...others] = budgets;
   if (budget === undefined) return { verdict: 'call' };
   if (others.length > 0) return { verdict: 'wait', blockerInfo: multipleBudgetsBlockerInfo(pod, budgets) };
   if (costsNothing(pod, budget)) return { verdict: 'call' };
   if (ledger.take(budget)) return { verdict: 'call', budget };
-  return { verdict: 'wait', blockerInfo: budgetBlockerInfo(pod, budget), waitsFor: budget.key };
+  return { verdict: 'wait', blockerInfo: budgetBlockerInfo(pod, budget, unscheduled), waitsFor: budget.key };
 };
 
 const overruledBy = ({ pod, method }: EvictionCandidate, { budgets }: PlanContext, ledger: BudgetLedger): Pick<PodCall, 'overrules'> => {
@@ -206,12 +159,12 @@ const askKubeVirt = (
 };
 
 /** A responder of the pod's own makes it leave: no call of ours goes past it, unless a rung of the ladder says so. */
-const leftToResponder = ({ pod, escalated }: EvictionCandidate, { responders, now }: PlanContext): PodDecision | undefined => {
+const leftToResponder = ({ pod, escalated }: EvictionCandidate, { responders, now }: PlanContext): PodWait | undefined => {
   const responder = responders?.get(pod.uid);
   if (responder === undefined || responder.isDefault || escalated) return undefined;
-  const silent = silentAt(responder);
-  const again = silent !== undefined && isBefore(now, silent) ? silent : undefined;
-  return { verdict: 'wait', blockerInfo: responderBlockerInfo(pod, responder, now), ...(again && { again }) };
+  const [silent, passedOver] = [silentAt(responder, now), passedOverAt(responder, now)];
+  if (!isBefore(now, passedOver)) return undefined;
+  return { verdict: 'wait', blockerInfo: responderBlockerInfo(pod, responder, now), again: isBefore(now, silent) ? silent : passedOver };
 };
 
 const overruledResponder = ({ pod }: EvictionCandidate, { responders }: PlanContext): Pick<PodCall, 'overrulesResponder'> => {
@@ -219,27 +172,56 @@ const overruledResponder = ({ pod }: EvictionCandidate, { responders }: PlanCont
   return responder === undefined || responder.isDefault ? {} : { overrulesResponder: responder.name };
 };
 
+/** The budgets that its eviction asks. */
+const guardsOf = ({ pod, method }: EvictionCandidate, { budgets }: PlanContext): readonly Budget[] =>
+  isGuarded(pod) && method === 'evict' ? budgetsOf(pod, budgets) : [];
+
+/** What the last answer has taught, as long as nothing that is known here has changed since. */
+const lastTaught = (candidate: EvictionCandidate, planContext: PlanContext): BlockerInfo | undefined => {
+  const { pod } = candidate;
+  const attempt = planContext.attempts.get(pod.uid);
+  if (attempt === undefined || isOutdated(pod, attempt, guardsOf(candidate, planContext))) return undefined;
+  return taught(pod, attempt, planContext.now);
+};
+
+/** Seconds after which an eviction that was sent has to be answered. */
+const answeredWithin = 5;
+
+/** It has been asked for, and the answer is still to come. */
+const waitForAnswer = (candidate: EvictionCandidate, { state, at }: InFlightEviction, planContext: PlanContext): PodDecision => {
+  const known = isTerminating(candidate.pod) ? undefined : lastTaught(candidate, planContext);
+  if (known !== undefined) return { verdict: 'wait', blockerInfo: known };
+  if (state === 'queued') return { verdict: 'wait' };
+  const due = secondsAfter(at, answeredWithin);
+  return isBefore(planContext.now, due)
+    ? { verdict: 'wait', again: due }
+    : { verdict: 'wait', blockerInfo: unansweredBlockerInfo(candidate.pod, at) };
+};
+
 const consider = (candidate: EvictionCandidate, planContext: PlanContext, ledger: BudgetLedger): PodDecision => {
   const { pod, method } = candidate;
-  const { attempts, budgets, now } = planContext;
-  if (isTerminating(pod)) return waitForEnd(pod, now);
-  if (ledger.asked.has(pod.uid)) return { verdict: 'wait' };
+  const { attempts, now } = planContext;
+  const asked = ledger.asked.get(pod.uid);
   const responding = leftToResponder(candidate, planContext);
+  if (isTerminating(pod)) {
+    return considerTerminating(candidate, { isAsked: asked !== undefined, responding, attempt: attempts.get(pod.uid), now });
+  }
+  if (asked !== undefined) return waitForAnswer(candidate, asked, planContext);
   if (responding !== undefined) return responding;
   const answer = askKubeVirt(candidate, planContext, ledger);
   if (answer !== undefined) return answer;
   const requested = askResponders(candidate, planContext);
   if (requested !== undefined) return requested;
-  const guards = isGuarded(pod) && method === 'evict' ? budgetsOf(pod, budgets) : [];
+  const guards = guardsOf(candidate, planContext);
   const attempt = attempts.get(pod.uid);
   if (attempt === undefined) {
     const coming = comesAgain(pod, planContext);
     if (coming !== undefined) return coming;
   }
   if (attempt?.method === method && isBefore(now, againAt(pod, attempt, guards)) && !isOutdated(pod, attempt, guards)) {
-    return waitAfterAttempt(pod, attempt, guards);
+    return waitAfterAttempt(pod, attempt, guards, now);
   }
-  return askBudget(pod, guards, ledger);
+  return askBudget(pod, guards, ledger, planContext.unscheduled);
 };
 
 /**
@@ -256,6 +238,24 @@ const byTurn =
     if (vm === undefined || otherVm === undefined) return vm === undefined ? -1 : 1;
     return other.priority - one.priority || (vm.memory ?? 0) - (otherVm.memory ?? 0) || byKey(one, other);
   };
+
+const callOf = (
+  candidate: EvictionCandidate,
+  { requestFor, budget, gracePeriodSeconds }: Extract<PodDecision, { readonly verdict: 'call' }>,
+  planContext: PlanContext,
+  ledger: BudgetLedger,
+): PodCall => {
+  const { pod, wave, method } = candidate;
+  // It is going already: nothing is overruled by its having less time.
+  if (gracePeriodSeconds !== undefined) return { pod, wave, method, escalated: false, gracePeriodSeconds };
+  return {
+    ...candidate,
+    ...(requestFor && { method: 'request', requestFor }),
+    ...(budget && { budget }),
+    ...overruledBy(candidate, planContext, ledger),
+    ...overruledResponder(candidate, planContext),
+  };
+};
 
 const laterWave = ({ pod }: EvictionCandidate): BlockerInfo => ({
   cause: 'EarlierWave',
@@ -290,17 +290,12 @@ export const plan = (candidates: readonly EvictionCandidate[], planContext: Plan
       continue;
     }
     const verdict = consider(candidate, planContext, ledger);
+    const blockerInfo = verdict.verdict === 'call' ? lastTaught(candidate, planContext) : verdict.blockerInfo;
+    if (blockerInfo !== undefined) blockerInfos.push(blamedOnNode(blockerInfo, candidate.pod, planContext.deadNode));
     if (verdict.verdict === 'call') {
-      const overrules = { ...overruledBy(candidate, planContext, ledger), ...overruledResponder(candidate, planContext) };
-      calls.push({
-        ...candidate,
-        ...(verdict.requestFor && { method: 'request', requestFor: verdict.requestFor }),
-        ...(verdict.budget && { budget: verdict.budget }),
-        ...overrules,
-      });
+      calls.push(callOf(candidate, verdict, planContext, ledger));
       continue;
     }
-    if (verdict.blockerInfo !== undefined) blockerInfos.push(blamedOnNode(verdict.blockerInfo, candidate.pod, planContext.deadNode));
     if (verdict.waitsFor !== undefined) waitsFor.add(verdict.waitsFor);
     if (verdict.waitsForSlots) waitsForSlots = true;
     moments.push(verdict.again);

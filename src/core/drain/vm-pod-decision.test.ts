@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at } from '../testing/make.ts';
-import { launcherOf, makeMigration, makeVmi, makeVms } from '../testing/make-vms.ts';
+import { launcherOf, makeMigration, makeVmi, makeVms, unplacedOf } from '../testing/make-vms.ts';
 import { vmPodsOf } from '../vm/vm-pod.ts';
 import { MigrationSlots, vmPodDecision } from './vm-pod-decision.ts';
 
@@ -9,7 +9,8 @@ test('a VM that waits is looked at again when time alone will change what is sai
   const vmi = makeVmi('db', { evacuatedFrom: 'n1' });
   const pod = launcherOf(vmi);
   const turn = (phase: string) => {
-    const vms = makeVms({ vmis: [vmi], migrations: [makeMigration(vmi, phase)] });
+    const migrations = [makeMigration(vmi, phase)];
+    const vms = makeVms({ vmis: [vmi], migrations, unplaced: unplacedOf(migrations) });
     const vmPod = vmPodsOf('n1', [pod], vms).get(pod.uid);
     assert.ok(vmPod);
     return vmPodDecision(pod, vmPod, { vms, attempt: undefined, mayStop: false, room: new MigrationSlots(1), now: at(10) });

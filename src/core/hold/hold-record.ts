@@ -55,6 +55,12 @@ export const holdersIn = (text: string | undefined): readonly string[] => {
   return Array.isArray(kinds) ? kinds.filter(kind => typeof kind === 'string') : [];
 };
 
+/** The taints that holds have touched, by `key:effect`, as the record says. */
+export const taintsIn = (text: string | undefined): readonly string[] => {
+  const taints = parsed(text)?.['taints'];
+  return isObject(taints) ? Object.keys(taints) : [];
+};
+
 /**
  * Reads the record. It is an annotation, which the kubelet of the node may write as well, but no taint and no protected label is a kubelet's to change: so only
  * what some served kind could have touched (`marks`) is read, and of that only what could have been there. An unreadable one, or one edited

@@ -56,3 +56,25 @@ test('what it says is kept; of its annotations those that are short, and the rec
   assert.equal(transitionTimeOf(conditionOf(node, 'Other')!), undefined);
   assert.equal(conditionOf(node, 'Missing'), undefined);
 });
+
+test('who else wrote to the spec last is known of a node with a record, by managedFields, and by nothing else', () => {
+  const entry = (manager: string, time: string, over: object = {}) => ({
+    manager,
+    time,
+    fieldsV1: { 'f:spec': { 'f:taints': {} } },
+    ...over,
+  });
+  const early = '2026-11-21T08:00:00Z';
+  const late = '2026-11-21T08:00:05Z';
+  const writer = (managedFields: readonly object[], record: object = { [beforeAnnotation]: '{}' }) =>
+    readNode({ metadata: { ...metadata, annotations: record, managedFields } }).specWriter;
+  assert.deepEqual(writer([entry('autoscaler', late), entry('kubectl', early)]), { name: 'autoscaler', at: at(5) });
+  assert.deepEqual(writer([entry('autoscaler', early), entry('kubectl', late)]), { name: 'kubectl', at: at(5) });
+  assert.equal(writer([entry('drydock', late)]), undefined, 'ourselves');
+  assert.equal(writer([entry('kubectl', early), entry('kube-controller-manager', late)])?.name, 'kubectl', 'it mends taints of cordons');
+  assert.equal(writer([entry('kubelet', late, { subresource: 'status' })]), undefined);
+  assert.equal(writer([entry('kubelet', late, { fieldsV1: { 'f:metadata': {} } })]), undefined);
+  assert.equal(writer([entry('kubectl', 'yesterday')]), undefined);
+  assert.equal(writer([entry('kubectl', late)], {}), undefined, 'nobody asks while it is not held');
+  assert.equal(writer([entry('\u001b[31mx', late)])?.name.includes('\u001b'), false);
+});

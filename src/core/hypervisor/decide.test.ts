@@ -38,6 +38,7 @@ const snapshot = (more: Partial<HostSnapshot> = {}): HostSnapshot => ({
   reasons: new Map(),
   refusals: new Map(),
   asked: new Set(),
+  seenSince: new Map(),
   user: 'us',
   limits: defaultLimits,
   free: 32,

@@ -40,8 +40,8 @@ const enable: Step = snapshot => {
 const disable: Step = ({ desired, marker, service }, _, now) =>
   desired !== undefined && service.isEnabled ? [{ kind: 'disable', reason: markOf(marker, desired.why, now) }] : undefined;
 
-const move: Step = (snapshot, behaviors) =>
-  snapshot.desired === undefined || snapshot.service.isEnabled ? undefined : nextOnes(snapshot, behaviors);
+const move: Step = (snapshot, behaviors, now) =>
+  snapshot.desired === undefined || snapshot.service.isEnabled ? undefined : nextOnes(snapshot, behaviors, now);
 
 /** The first that has something to do says what; confirming goes on beside all of it. */
 const steps: readonly Step[] = [disable, callOff, enable, move];
@@ -67,7 +67,7 @@ const isEmpty = (snapshot: HostSnapshot, vms: readonly VmStatus[], now: Temporal
 export const decideHost = (snapshot: HostSnapshot, now: Temporal.Instant): HostDecision => {
   const behaviors = [
     ...snapshot.servers.map(server => planServer(snapshot, server, now)),
-    ...snapshot.elsewhere.flatMap(server => judgeElsewhere(snapshot, server) ?? []),
+    ...snapshot.elsewhere.flatMap(server => judgeElsewhere(snapshot, server, now) ?? []),
   ];
   const vms = behaviors.map(({ standing }) => standing).sort(byName);
   const first =

@@ -4,6 +4,7 @@ import type { VmStatus } from '../vm/vm-status.ts';
 import { remedyFor } from './remedy.ts';
 import { isQueued, type NovaServer, type ServerMigration } from './server.ts';
 import type { HostCall, HostSnapshot } from './snapshot.ts';
+import { isMigrationStuck, isStuck, patienceText } from './stuck.ts';
 import { isOurs, type Track, trackOf } from './track.ts';
 
 /** What is to become of one server. */
@@ -96,10 +97,36 @@ const byState = (snapshot: HostSnapshot, server: NovaServer, track: Track, now: 
   return { server, standing: standing(server, { state: 'Cannot', message, remedy }) };
 };
 
-const busy = (server: NovaServer, taskState: string): ServerPlan => {
-  const message = taskState.includes('delet') ? 'is being deleted' : `Nova is busy with it: ${taskState}`;
+/** How somebody gets Nova to let go of it, when nothing works on it any more. */
+const letGo = (task: string): string =>
+  task.includes('delet')
+    ? 'see why in `openstack server event list` and the logs of nova-compute; then delete it again (`openstack server delete --force`)'
+    : 'see why in `openstack server event list` and the logs of nova-compute; when nothing works on it any more, clear the task (`openstack server set --state active`)';
+
+const hanging = (server: NovaServer, task: string): ServerPlan => {
+  const message = `hangs: Nova has been at ${task} for more than ${patienceText(task)}`;
+  return { server, standing: standing(server, { state: 'Cannot', message, remedy: letGo(task) }) };
+};
+
+const busy = (snapshot: HostSnapshot, server: NovaServer, task: string, now: Temporal.Instant): ServerPlan => {
+  if (isStuck(snapshot, server, task, now)) return hanging(server, task);
+  const message = task.includes('delet') ? 'is being deleted' : `Nova is busy with it: ${task}`;
   return { server, standing: standing(server, { state: 'Waiting', message }) };
 };
+
+/** It has a task, and a record of a migration that is not over: both have to come to an end. */
+const onItsWay = (snapshot: HostSnapshot, server: NovaServer, current: ServerMigration, now: Temporal.Instant): ServerPlan => {
+  if (!isMigrationStuck(snapshot, current, server, now))
+    return { server, standing: moving(server, current, snapshot.progress.get(server.id)) };
+  const message = `hangs: its migration is ${current.status}, and Nova has not written to it for long`;
+  return { server, standing: standing(server, { state: 'Cannot', message, remedy: letGo(server.taskState ?? '') }) };
+};
+
+/** Accepted a moment ago: the record of its migration is about to be made. */
+const accepted = (snapshot: HostSnapshot, server: NovaServer, now: Temporal.Instant): ServerPlan =>
+  isStuck(snapshot, server, 'migrating', now)
+    ? hanging(server, 'migrating')
+    : { server, standing: standing(server, { state: 'Migrating', message: 'migration is accepted' }) };
 
 /** Nova clears the task before it ends the record, a moment later. A record that stays open without a task is a wreck of an earlier failure. */
 const isFresh = ({ updated }: ServerMigration, now: Temporal.Instant): boolean => isBefore(now, secondsAfter(updated, 60));
@@ -110,19 +137,18 @@ export const planServer = (snapshot: HostSnapshot, server: NovaServer, now: Temp
   const { taskState, vmState } = server;
   // Nova leaves task states on servers in error when it is killed; nothing comes of those.
   if (vmState !== 'error' && taskState !== undefined) {
-    if (track.current !== undefined) return { server, standing: moving(server, track.current, snapshot.progress.get(server.id)) };
-    if (taskState === 'migrating') return { server, standing: standing(server, { state: 'Migrating', message: 'migration is accepted' }) };
-    return busy(server, taskState);
+    if (track.current !== undefined) return onItsWay(snapshot, server, track.current, now);
+    return taskState === 'migrating' ? accepted(snapshot, server, now) : busy(snapshot, server, taskState, now);
   }
   if (vmState !== 'error' && track.current !== undefined && isFresh(track.current, now)) {
     return { server, standing: moving(server, track.current, undefined) };
   }
-  if (vmState === 'building') return busy(server, 'building');
+  if (vmState === 'building') return busy(snapshot, server, 'building', now);
   return byState(snapshot, server, track, now);
 };
 
 /** What is to become of a server that has left the host, or is about to be elsewhere. */
-export const judgeElsewhere = (snapshot: HostSnapshot, server: NovaServer): ServerPlan | undefined => {
+export const judgeElsewhere = (snapshot: HostSnapshot, server: NovaServer, now: Temporal.Instant): ServerPlan | undefined => {
   const { current, done } = trackOf(snapshot, server.id);
   const target = server.host;
   if (current !== undefined && server.vmState === 'resized') {
@@ -130,7 +156,7 @@ export const judgeElsewhere = (snapshot: HostSnapshot, server: NovaServer): Serv
     if (!isOurs(snapshot, current)) return { server, standing: standing(server, { state: 'Cannot', message, remedy }) };
     return { server, standing: moving(server, current, undefined), call: { kind: 'confirm', server: server.id } };
   }
-  if (current !== undefined && server.taskState !== undefined) return { server, standing: moving(server, current, undefined) };
+  if (current !== undefined && server.taskState !== undefined) return onItsWay(snapshot, server, current, now);
   if (done === undefined && current === undefined) return undefined;
   const since = done?.updated;
   return { server, standing: standing(server, { state: 'Moved', ...(target !== undefined && { target }), ...(since && { since }) }) };

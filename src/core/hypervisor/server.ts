@@ -13,6 +13,8 @@ export type NovaServer = {
   /** The compute service that has it. */
   readonly host?: string;
   readonly memoryMiB?: number;
+  /** When Nova last wrote to it, by Nova's clock. */
+  readonly updated?: Temporal.Instant;
   /** Its root disk is a volume, so that nothing of it is on the host's own disks. */
   readonly isVolumeBacked: boolean;
 };

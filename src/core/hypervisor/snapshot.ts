@@ -49,6 +49,8 @@ export type HostSnapshot = {
   readonly refusals: ReadonlyMap<string, NovaRefusal>;
   /** Servers that this process has asked to move: counts where Nova does not tell who asked. */
   readonly asked: ReadonlySet<string>;
+  /** Since when this process has seen a server in the task, or the state without one, that it is in now; by id of the server, by Nova's clock. */
+  readonly seenSince: ReadonlyMap<string, Temporal.Instant>;
   /** The user that Drydock is to Nova. */
   readonly user: string | undefined;
   readonly limits: MigrationLimits;

@@ -1,6 +1,7 @@
 import { isQueued, isUnderWay } from './server.ts';
 import type { ServerPlan } from './server-plan.ts';
 import type { HostCall, HostSnapshot } from './snapshot.ts';
+import { isMigrationStuck, isStuck } from './stuck.ts';
 
 /** Active servers are waited for by somebody, stopped ones by nobody. */
 const ranks: Readonly<Record<string, number>> = { active: 0, paused: 1, stopped: 2 };
@@ -14,21 +15,29 @@ const inOrder = (one: ServerPlan, other: ServerPlan): number =>
   (one.server.memoryMiB ?? 0) - (other.server.memoryMiB ?? 0) ||
   (one.server.id < other.server.id ? -1 : 1);
 
-/** Migrations off this host that have been asked for and are not over, and how many of them Nova has not begun. */
-export const flights = ({ host, servers, migrations }: HostSnapshot): { readonly all: number; readonly queued: number } => {
-  const own = migrations.filter(one => one.source === host && isUnderWay(one) && one.status !== 'finished');
-  const recorded = new Set(own.map(({ server }) => server));
+/** Migrations off this host that have been asked for and are not over, and how many of them Nova has not begun. Those that hang take no room: the others go on. */
+export const flights = (snapshot: HostSnapshot, now: Temporal.Instant): { readonly all: number; readonly queued: number } => {
+  const { host, servers, elsewhere, migrations } = snapshot;
+  const byId = new Map([...elsewhere, ...servers].map(server => [server.id, server] as const));
+  const open = migrations.filter(one => one.source === host && isUnderWay(one) && one.status !== 'finished');
+  const recorded = new Set(open.map(({ server }) => server));
+  const own = open.filter(one => {
+    const server = byId.get(one.server);
+    return server === undefined || !isMigrationStuck(snapshot, one, server, now);
+  });
   // Accepted a moment ago: Nova's conductor has not made the record yet.
-  const fresh = servers.filter(({ id, taskState }) => taskState === 'migrating' && !recorded.has(id)).length;
-  return { all: recorded.size + fresh, queued: own.filter(isQueued).length + fresh };
+  const fresh = servers.filter(
+    server => server.taskState === 'migrating' && !recorded.has(server.id) && !isStuck(snapshot, server, 'migrating', now),
+  ).length;
+  return { all: new Set(own.map(({ server }) => server)).size + fresh, queued: own.filter(isQueued).length + fresh };
 };
 
 /**
  * The migrations to ask for now. How many Nova does at a time is its own setting, and no client can read it; so more are asked for as long as
  * fewer than `ahead` wait in its queue: it always has a next one, however many it does at a time.
  */
-export const nextOnes = (snapshot: HostSnapshot, behaviors: readonly ServerPlan[]): readonly HostCall[] => {
-  const { all, queued } = flights(snapshot);
+export const nextOnes = (snapshot: HostSnapshot, behaviors: readonly ServerPlan[], now: Temporal.Instant): readonly HostCall[] => {
+  const { all, queued } = flights(snapshot, now);
   const { perHost, ahead } = snapshot.limits;
   const room = Math.max(Math.min(perHost - all, ahead - queued, snapshot.free), 0);
   const ready = behaviors.filter(({ call }) => call?.kind === 'live-migrate' || call?.kind === 'cold-migrate').sort(inOrder);

@@ -83,3 +83,34 @@ test('pending ones come first, then the earliest, then by id; one without a dead
   assert.ok(byUrgency(never, { ...never, id: 'z' }) < 0);
   assert.equal(sorted(Array.from({ length: 40 }, (_, n) => makeEvent({ id: String(n) }))).length, 32);
 });
+
+test('of one sender the word that it wrote last counts, however late another comes; what was over is another occurrence when it is announced anew', () => {
+  const states = ['Scheduled', 'Active', 'Completed', 'Cancelled'] as const;
+  const isOver = (state: MachineEvent['state']): boolean => state === 'Completed' || state === 'Cancelled';
+  const times = [undefined, 1, 2, 3] as const;
+  const event = (state: MachineEvent['state'], second: number | undefined, over: Partial<MachineEvent> = {}): MachineEvent =>
+    makeEvent({ state, ...(second !== undefined && { toldAt: at(second) }), ...over });
+  for (const known of states)
+    for (const told of states)
+      for (const before of times)
+        for (const then of times)
+          for (const occurrence of [undefined, 4]) {
+            const what = `${known} ${before}, then ${told} ${then}`;
+            const [after] = afterLook(
+              [event(known, before, occurrence === undefined ? {} : { occurrence })],
+              [event(told, then)],
+              some,
+              now,
+            );
+            const late =
+              before !== undefined && then !== undefined && (then < before || (then === before && isOver(known) && !isOver(told)));
+            const anew = !late && isOver(known) && !isOver(told);
+            assert.equal(after?.state, late ? known : told, what);
+            assert.equal(after?.occurrence, anew ? (occurrence ?? 1) + 1 : occurrence, what);
+            assert.equal(
+              after?.toldAt?.toString(),
+              (late || then === undefined ? before : then) && at((late ? before : (then ?? before)) ?? 0).toString(),
+              what,
+            );
+          }
+});

@@ -8,10 +8,34 @@ const idOf = ({ provider, id }: MachineEvent): string => `${provider} ${id}`;
 
 const progress: Readonly<Record<EventState, number>> = { Scheduled: 0, Active: 1, Completed: 2, Cancelled: 2 };
 
-/** Whoever told it first has the say; from another source only that it is further on counts: one of the two is always behind. */
+/** A copy of what the same sender has said before, by his own clock: transports keep no order. What does not say when it was written comes in the order of its arrival. */
+const isLate = ({ toldAt: before }: MachineEvent, { toldAt, state }: MachineEvent, isOver: boolean): boolean => {
+  if (before === undefined || toldAt === undefined) return false;
+  // Of two that were written at the same moment, the one that says that it is over was the later one.
+  return isBefore(toldAt, before) || (isOver && isPending({ state }) && !isBefore(before, toldAt));
+};
+
+/** What is remembered of an event when its sender says something new of it. */
+const takenOver = ({ occurrence, toldAt }: MachineEvent, told: MachineEvent): MachineEvent => ({
+  ...told,
+  ...(occurrence !== undefined && { occurrence }),
+  ...(toldAt !== undefined && told.toldAt === undefined && { toldAt }),
+});
+
+const again = (known: MachineEvent, told: MachineEvent): MachineEvent => ({
+  ...takenOver(known, told),
+  occurrence: (known.occurrence ?? 1) + 1,
+});
+
+/**
+ * Whoever told it first has the say; from another source only that it is further on counts: one of the two is always behind. What was over and is announced again by
+ * whoever said that it was over is another occurrence.
+ */
 const updated = (known: MachineEvent, told: MachineEvent): MachineEvent => {
-  if (known.source === told.source) return told;
-  return progress[told.state] > progress[known.state] ? { ...known, state: told.state } : known;
+  if (known.source !== told.source) return progress[told.state] > progress[known.state] ? { ...known, state: told.state } : known;
+  const isOver = !isPending(known);
+  if (isLate(known, told, isOver)) return known;
+  return isOver && isPending(told) ? again(known, told) : takenOver(known, told);
 };
 
 /** An event that is not announced any more without a word: what was due has happened, what was not has been called off. */
@@ -40,9 +64,9 @@ export const afterLook = (
   const kept = known
     .filter(event => !told.some(one => isSeedOf(event, one)))
     .map(event => {
-      const again = fresh.get(idOf(event));
+      const news = fresh.get(idOf(event));
       fresh.delete(idOf(event));
-      if (again !== undefined) return updated(event, again);
+      if (news !== undefined) return updated(event, news);
       return look.complete && event.source === look.source ? vanished(event, now) : event;
     });
   return [...kept, ...fresh.values()];

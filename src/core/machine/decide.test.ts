@@ -37,7 +37,13 @@ describe('before it begins', () => {
   test('a machine to be retired begins at once where no window says otherwise; the beginning is noted, and nothing else is done', () => {
     const verdict = decided();
     assert.equal(says(verdict), 'Draining Begun');
-    assert.deepEqual(verdict.begins, { strategy: 'Replace', becauseOfDeadline: false, set: set().key, nodeName: 'n1' });
+    assert.deepEqual(verdict.begins, {
+      strategy: 'Replace',
+      becauseOfDeadline: false,
+      set: set().key,
+      machineUid: 'uid-m1',
+      nodeName: 'n1',
+    });
     assert.equal(verdict.writes, undefined);
   });
 
@@ -88,6 +94,10 @@ describe('before it begins', () => {
     assert.equal(says5({ deadline: at(-600) }), 'Draining Begun');
     assert.equal(says5({ deadline: at(-601) }), 'AwaitingApproval Approval', 'an old deadline presses nobody');
     assert.equal(says5({ deadline: at(120), state: 'Cancelled' }), 'Cancelled EventCancelled');
+    const now5 = (over: Partial<MachineEvent>): string => says5({ deadline: undefined, state: 'Active', ...over } as Partial<MachineEvent>);
+    assert.equal(now5({}), 'Draining Begun', 'it is being taken now, by whatever time');
+    assert.equal(now5({ source: 'somebody' }), 'AwaitingApproval Approval');
+    assert.equal(now5({ state: 'Scheduled' }), 'AwaitingApproval Approval');
     const grace = (source: string): unknown => {
       const [write] =
         decided({
@@ -103,15 +113,15 @@ describe('before it begins', () => {
   });
 
   test('machines of one set, of one zone and of the control plane wait for each other', () => {
-    const other = { key: 'drydock-system/mm-m2', active: true, controlPlane: false, undrained: new Set<string>() };
+    const other = { key: 'drydock-system/mm-m2', active: true, responds: true, controlPlane: false, undrained: new Set<string>() };
     assert.equal(says(decided({ others: [{ ...other, set: set().key }] })), 'Scheduled Turn');
     assert.equal(says(decided({ others: [{ ...other, set: 'another' }] })), 'Draining Begun');
-    assert.equal(says(decided({ others: [{ ...other, set: set().key }], limits: { perSet: 2, perZone: 0 } })), 'Draining Begun');
+    assert.equal(says(decided({ others: [{ ...other, set: set().key }], limits: { perSet: 2, perZone: 0, nodes: 0 } })), 'Draining Begun');
     // The cloud has taken it already: the one before may be waiting for its set to be whole.
     const taken = { others: [{ ...other, set: set().key }], request: request({ events: [event({ deadline: at(-60) })] }) };
     assert.equal(says(decided(taken)), 'Scheduled Turn');
     assert.equal(says(decided({ ...taken, node: makeNode({ conditions: [{ ...ready, status: 'Unknown' }] }) })), 'Draining Begun');
-    const zoned = { machine: machine({ zone: 'a' }), limits: { perSet: 0, perZone: 1 } };
+    const zoned = { machine: machine({ zone: 'a' }), limits: { perSet: 0, perZone: 1, nodes: 0 } };
     assert.equal(says(decided({ ...zoned, others: [{ ...other, zone: 'a' }] })), 'Scheduled Turn');
     assert.equal(says(decided({ ...zoned, others: [{ ...other, zone: 'b' }] })), 'Draining Begun');
     const master = {
@@ -123,7 +133,10 @@ describe('before it begins', () => {
 
   test('an event that ends before anything was begun ends the request', () => {
     assert.equal(says(decided({ request: request({ events: [event({ state: 'Cancelled' })] }) })), 'Cancelled EventCancelled');
-    assert.equal(says(decided({ request: request({ events: [event({ state: 'Completed' })] }) })), 'Cancelled EventCompleted');
+    assert.equal(
+      says(decided({ request: request({ events: [event({ kind: 'reboot', state: 'Completed' })] }) })),
+      'Cancelled EventCompleted',
+    );
     // Giving back what had begun is not the end of a drain that was complete: nothing is begun anew meanwhile.
     const drained = history({ phase: 'Releasing', strategy: 'Drain', startedAt: at(-60), drainedAt: at(-30) });
     assert.equal(says(decided({ request: request({ events: [event({ state: 'Cancelled' })], history: drained }) })), 'Succeeded Succeeded');
@@ -222,7 +235,7 @@ describe('under way', () => {
   test('a Maintenance of another node, or of somebody else, moves nothing on; a drain that was changed is put back and waited for anew', () => {
     const stranger = makeRequest('mm-m1-uid-mm', {
       nodeName: 'n2',
-      part: { of: 'tenant/mm', drain: {} },
+      part: { of: 'tenant/mm' },
       history: child('Drained').history,
     });
     const refused = decided({ request: begun(), stranger });
@@ -234,12 +247,13 @@ describe('under way', () => {
     assert.deepEqual([refused.writes ?? [], refused.own, refused.warning], [[], undefined, true]);
     const changed = {
       ...child('Drained'),
-      part: { of: 'drydock-system/mm-m1', drain: { podSelector: { matchLabels: { none: 'x' } }, force: true } },
+      part: { of: 'drydock-system/mm-m1' },
+      storedDrain: { podSelector: { matchLabels: { none: 'x' } }, force: true },
     };
     const back = decided({ request: begun(), child: changed, childChanged: true });
     assert.deepEqual(
       back.writes?.map(({ method, body }) => [method, body['spec']]),
-      [['PATCH', { drain: { podSelector: null, deleteEmptyDirData: true } }]],
+      [['PATCH', { stage: 'Drain', drain: { podSelector: null, deleteEmptyDirData: true } }]],
     );
     const stale = decided({ request: begun(), child: { ...child('Drained'), generation: 2 } });
     assert.deepEqual([says(stale), stale.own], ['Draining Drain', undefined], 'what was drained was drained as somebody else wanted');

@@ -1,7 +1,7 @@
 import type { MachineDecision, MachineSnapshot, MachineStep } from './snapshot.ts';
-import { approval, begin, outgrow } from './steps/begin.ts';
+import { approval, begin, outgrow, unpaused } from './steps/begin.ts';
 import { release, succeed, waitThrough } from './steps/finish.ts';
-import { calledOff, claim, next, notify, over, pointless, readable, undo } from './steps/life.ts';
+import { calledOff, claim, identified, joined, next, notify, over, pointless, readable, undo } from './steps/life.ts';
 import { possible } from './steps/strategy.ts';
 import { drain, replace, surge } from './steps/work.ts';
 
@@ -12,8 +12,11 @@ const steps: readonly MachineStep[] = [
   over,
   readable,
   pointless,
+  identified,
   possible,
   notify,
+  joined,
+  unpaused,
   approval,
   begin,
   outgrow,

@@ -20,7 +20,7 @@ export const eventKinds = [
 ] as const;
 export type EventKind = (typeof eventKinds)[number];
 
-/** Scheduled: it will happen. Active: it is happening. Completed and Cancelled: nothing is to be feared of it any more. */
+/** Scheduled: it will happen. Active: it is happening. Completed: it has happened; what that means is said by its kind (`aftermath.ts`). Cancelled: it will not. */
 export const eventStates = ['Scheduled', 'Active', 'Completed', 'Cancelled'] as const;
 export type EventState = (typeof eventStates)[number];
 
@@ -41,6 +41,10 @@ export type MachineEvent = {
   /** By then the machine has to be empty. The source works it out: for most clouds it is when they may begin. */
   readonly deadline?: Temporal.Instant;
   readonly state: EventState;
+  /** Which time it is that this id is announced; missing for the first. An id is no occurrence: what was over comes again under the same one. */
+  readonly occurrence?: number;
+  /** When its sender wrote it, by the sender's own clock: compared with other times of the same sender only. */
+  readonly toldAt?: Temporal.Instant;
   readonly description?: string;
   /** The MachineEventSource, or the agent, that has told it. */
   readonly source: string;
@@ -75,6 +79,10 @@ export type SourceObservation = {
 
 /** It still has to be reckoned with. */
 export const isPending = ({ state }: Pick<MachineEvent, 'state'>): boolean => state === 'Scheduled' || state === 'Active';
+
+/** One occurrence of an event: the same for as long as it is announced, moved or begun, another once it was over and is announced again. */
+export const occurrenceOf = ({ provider, id, occurrence = 1 }: Pick<MachineEvent, 'provider' | 'id' | 'occurrence'>): string =>
+  occurrence === 1 ? `${provider} ${id}` : `${provider} ${id} ${occurrence}`;
 
 /** The earliest deadline of those that still have to be reckoned with. */
 export const deadlineOf = (events: readonly MachineEvent[]): Temporal.Instant | undefined =>

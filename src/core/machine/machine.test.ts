@@ -6,7 +6,6 @@ import {
   deleteMarks,
   hookName,
   hookOwner,
-  instanceOf,
   type MachineKind,
   preDrainPrefix,
   readMachine,
@@ -178,17 +177,4 @@ describe('what makes machines', () => {
     assert.deepEqual([...set('MachineSet', {}, { annotations: { [`${surgePrefix}u1`]: 'ns/mm', 'x/y': 'z' } }).surges], [['u1', 'ns/mm']]);
     assert.equal(set('MachineSet').surges.size, 0);
   });
-});
-
-test('the cloud calls a machine by the last part of its providerID, a member of a scale set by the set as well', () => {
-  const rows = [
-    ['aws:///eu-1a/i-0ab', 'i-0ab'],
-    ['gce://project/zone/name', 'name'],
-    ['azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/pool/virtualMachines/3', 'pool_3'],
-    ['azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/vm-1', 'vm-1'],
-    ['aws:///eu-1a/', undefined],
-    ['no provider', undefined],
-    [undefined, undefined],
-  ] as const;
-  for (const [providerId, instance] of rows) assert.equal(instanceOf(providerId), instance, String(providerId));
 });

@@ -36,6 +36,8 @@ type Common = {
   readonly path: string;
   readonly labels: Labels;
   readonly owner?: Owner;
+  /** What tells its controllers to leave it alone, in the words of its API. Missing: nothing does. */
+  readonly pausedBy?: string;
 };
 
 export type Machine = Common & {
@@ -44,6 +46,8 @@ export type Machine = Common & {
   readonly phase?: string;
   readonly providerId?: string;
   readonly nodeName?: string;
+  /** Names and addresses of the machine, by which its node may be called. */
+  readonly addresses?: readonly string[];
   readonly controlPlane: boolean;
   readonly zone?: string;
   /** Hooks that keep its drain from beginning, ours included. */
@@ -54,7 +58,12 @@ export type Machine = Common & {
   readonly available: boolean;
   /** What the machine API says of its deletion, in its own words. */
   readonly said?: string;
+  /** Cluster API: the Cluster that it is part of, in the same namespace. */
+  readonly clusterName?: string;
 };
+
+/** A Cluster of Cluster API, as far as its machines need it. */
+export type MachineCluster = Common;
 
 /** What makes as many machines as it says: a MachineSet, a MachineDeployment, or the controller of a control plane. */
 export type MachineSet = Common & {
@@ -93,16 +102,43 @@ type Raw = {
 export type MachineKind = {
   readonly api: MachineApi;
   readonly apiVersion: string;
-  readonly kind: 'Machine' | 'MachineSet' | 'MachineDeployment' | 'KubeadmControlPlane' | 'ControlPlaneMachineSet';
+  readonly kind: 'Machine' | 'MachineSet' | 'MachineDeployment' | 'KubeadmControlPlane' | 'ControlPlaneMachineSet' | 'Cluster';
   readonly plural: string;
 };
 
 /** Collection path for the whole cluster. */
 export const collectionOf = ({ apiVersion, plural }: MachineKind): string => `/apis/${apiVersion}/${plural}`;
 
-const commonOf = (raw: Raw, { api, apiVersion, kind, plural }: MachineKind, key: string): Common => {
+/** Any object of Cluster API may have it, and it counts whatever its value is. */
+const pausedAnnotation = 'cluster.x-k8s.io/paused';
+
+/** On a MachineSet that is to make no more machines. That of a MachineDeployment leaves it to another of its sets. */
+const makesNoneAnnotation = 'cluster.x-k8s.io/disable-machine-create';
+
+const pausable: readonly MachineKind['kind'][] = ['Cluster', 'MachineDeployment'];
+
+/**
+ * The stop signs of both machine APIs. `cluster.x-k8s.io/skip-remediation` is none, nor is `machine.openshift.io/exclude-node-draining`: they speak of health checks and of a drain that
+ * is not Drydock's.
+ */
+const pausedByOf = ({ metadata, spec, status }: Raw, { api, kind }: MachineKind, owner: Owner | undefined): string | undefined => {
+  const { annotations = {} } = metadata;
+  if (annotations[pausedAnnotation] !== undefined) return `annotation ${pausedAnnotation}`;
+  if (kind === 'MachineSet' && owner?.kind !== 'MachineDeployment' && annotations[makesNoneAnnotation] !== undefined)
+    return `annotation ${makesNoneAnnotation}`;
+  if (api === 'capi' && pausable.includes(kind) && spec?.['paused'] === true) return 'spec.paused';
+  // A copy, or one that is being moved: its controllers leave it to those of the other machine API.
+  const authority = status?.['authoritativeAPI'];
+  return api === 'openshift' && (authority === 'ClusterAPI' || authority === 'Migrating')
+    ? `status.authoritativeAPI ${authority}`
+    : undefined;
+};
+
+const commonOf = (raw: Raw, machineKind: MachineKind, key: string): Common => {
+  const { api, apiVersion, kind, plural } = machineKind;
   const { name, namespace = '', uid, resourceVersion, labels = {}, ownerReferences = [] } = raw.metadata;
   const owner = ownerReferences.find(({ controller }) => controller === true);
+  const pausedBy = pausedByOf(raw, machineKind, owner);
   return {
     key,
     api,
@@ -115,6 +151,7 @@ const commonOf = (raw: Raw, { api, apiVersion, kind, plural }: MachineKind, key:
     path: `/apis/${apiVersion}/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}`,
     labels,
     ...(owner && { owner: { kind: owner.kind, name: owner.name, uid: owner.uid } }),
+    ...(pausedBy !== undefined && { pausedBy }),
   };
 };
 
@@ -153,6 +190,15 @@ const saidOf = (raw: Raw): string | undefined => {
   return textOf(about?.['message']) ?? textOf(raw.status?.['errorMessage']);
 };
 
+/** A machine has a few addresses: whoever writes thousands of them is not listened to. */
+const mostAddresses = 32;
+
+const addressesOf = ({ status }: Raw): readonly string[] => {
+  const { addresses } = status ?? {};
+  const texts = (Array.isArray(addresses) ? addresses.slice(0, mostAddresses) : []).map(one => textOf(objectOf(one)['address']));
+  return texts.filter(text => text !== undefined);
+};
+
 /** Keeps of a Machine what this type has. */
 export const readMachine = (raw: unknown, kind: MachineKind): Machine => {
   const { metadata, spec, status } = raw as Raw;
@@ -164,6 +210,8 @@ export const readMachine = (raw: unknown, kind: MachineKind): Machine => {
   const zone = textOf(spec?.['failureDomain']) ?? found.labels['machine.openshift.io/zone'];
   const deleteMark = metadata.annotations?.[deleteMarks[api]];
   const said = saidOf(raw as Raw);
+  const addresses = addressesOf(raw as Raw);
+  const clusterName = api === 'capi' ? (textOf(spec?.['clusterName']) ?? textOf(found.labels['cluster.x-k8s.io/cluster-name'])) : undefined;
   return {
     ...found,
     createdAt: readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0),
@@ -174,10 +222,18 @@ export const readMachine = (raw: unknown, kind: MachineKind): Machine => {
     ...(phase !== undefined && { phase }),
     ...(providerId !== undefined && { providerId }),
     ...(nodeName !== undefined && { nodeName }),
+    ...(addresses.length > 0 && { addresses }),
     ...(zone !== undefined && zone !== '' && { zone }),
     ...(deleteMark !== undefined && { deleteMark }),
     ...(said !== undefined && { said }),
+    ...(clusterName !== undefined && { clusterName }),
   };
+};
+
+/** Keeps of a Cluster of Cluster API what this type has. */
+export const readMachineCluster = (raw: unknown, kind: MachineKind): MachineCluster => {
+  const { namespace = '', name } = (raw as Raw).metadata;
+  return commonOf(raw as Raw, kind, `${namespace}/${name}`);
 };
 
 /** Keeps of whatever makes machines what this type has. */
@@ -196,16 +252,4 @@ export const readMachineSet = (raw: unknown, kind: MachineKind): MachineSet => {
     topologyOwned: metadata.labels?.['topology.cluster.x-k8s.io/owned'] !== undefined,
     surges: new Map(records.map(([key, value]) => [key.slice(surgePrefix.length), value])),
   };
-};
-
-/**
- * The machine as the cloud calls it: the last part of its providerID. A machine of an Azure scale set is `set_0`, as Azure's metadata service
- * and its events call it: its last part alone (`0`) is the same in every set. Undefined for what is no providerID.
- */
-export const instanceOf = (providerId: string | undefined): string | undefined => {
-  const path = /^[a-z][a-z0-9+.-]*:\/\/(\S+)$/i.exec(providerId ?? '')?.[1];
-  const last = path?.split('/').at(-1);
-  if (path === undefined || last === undefined || last === '') return undefined;
-  const set = /\/virtualMachineScaleSets\/([^/]+)\/virtualMachines\/[^/]+$/i.exec(path)?.[1];
-  return set === undefined ? last : `${set}_${last}`;
 };

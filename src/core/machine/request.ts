@@ -39,11 +39,13 @@ export type MachineHistory = {
   readonly strategy?: MachineStrategy;
   /** Key of what is to replace the machine, for when the machine is gone. */
   readonly set?: string;
+  /** The Machine that it began with: a successor of its name is another one. */
+  readonly machineUid?: string;
   /** The node that is drained, for when the machine is gone. */
   readonly nodeName?: string;
   /** Boot ID of the node when it began. */
   readonly bootId?: string;
-  /** Ids of the events that have been dealt with. */
+  /** The occurrences of events (`occurrenceOf`) that have been dealt with. */
   readonly handled: ReadonlySet<string>;
 };
 
@@ -69,6 +71,8 @@ export type MachineRequest = {
   /** The machine has no Machine object: only the node is to be drained. */
   readonly nodeOnly: boolean;
   readonly nodeName?: string;
+  /** The MaintenancePlan that it is part of, by its own word. */
+  readonly plan?: string;
   readonly events: readonly MachineEvent[];
   /** Somebody has asked for it before anything was announced: that events end does not end it. */
   readonly independent: boolean;
@@ -88,6 +92,10 @@ export type MachineRequest = {
   /** The status as stored, to write only what differs. */
   readonly status: JsonObject;
 };
+
+/** Whether it responds to announcements: what somebody, or a plan, has asked for by itself goes by their limits. */
+export const isResponse = ({ independent, plan }: Pick<MachineRequest, 'independent' | 'plan'>): boolean =>
+  !independent && plan === undefined;
 
 /** The node that a request is about: the one that its machine names now, else the one that the request names, else the one that it began with. */
 export const nodeNameOf = (request: MachineRequest, machine: { readonly nodeName?: string } | undefined): string | undefined =>

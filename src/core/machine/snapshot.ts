@@ -1,8 +1,10 @@
 import type { Node } from '../hold/node.ts';
 import type { Write } from '../maintenance/decision.ts';
+import type { Amount } from '../plan/amount.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import type { Machine, MachineSet } from './machine.ts';
+import type { MachinePause } from './pause.ts';
 import type { MachinePhase, MachineRequest, MachineStrategy } from './request.ts';
 import type { Notice } from './source.ts';
 
@@ -11,6 +13,8 @@ export type OtherMaintenance = {
   readonly key: string;
   /** It has begun and is not over. */
   readonly active: boolean;
+  /** It responds to announcements: nobody has asked for it by itself, and no plan, which has limits of its own. */
+  readonly responds: boolean;
   readonly set?: string;
   readonly zone?: string;
   readonly controlPlane: boolean;
@@ -19,7 +23,12 @@ export type OtherMaintenance = {
 };
 
 /** How many machines may be worked on at the same time; 0 is no limit. */
-export type MachineLimits = { readonly perSet: number; readonly perZone: number };
+export type MachineLimits = {
+  readonly perSet: number;
+  readonly perZone: number;
+  /** Of all nodes, with Machines and without: those that are out of service in response to announcements. A number, or a percent of all nodes. */
+  readonly nodes: Amount;
+};
 
 /** A machine that is not being deleted and has no node that is Ready. */
 export type UnreadyMachine = {
@@ -45,10 +54,16 @@ export type MachineSnapshot = {
   readonly machineApi: boolean;
   /** Missing: there is none (any more), or the request is about a node only. */
   readonly machine?: Machine;
-  /** The node of the machine. */
+  /** The node of the machine, by its identity (`identity.ts`). */
   readonly node?: Node;
-  /** The API server has been asked, and has no node of the name that the machine gives. */
+  /** Why the node that the machine names, or the Machine of the node, is not taken for it. */
+  readonly unidentified?: string;
+  /** The API server has been asked, and has no node of the name, or of the providerID, that the machine gives. */
   readonly nodeIsGone?: true;
+  /** The pod of the operator that decides this (`namespace/name`), where it runs on the node: with the machine it would be lost. */
+  readonly operatorPod?: string;
+  /** Why nobody is to touch the machine, or why it is not known whether anybody may. */
+  readonly pause?: MachinePause;
   /** Missing: nothing would replace the machine. */
   readonly replacement?: ReplacementSet;
   /** Sets that have a machine too many on account of this request. */
@@ -69,6 +84,8 @@ export type MachineSnapshot = {
   readonly windowsProblem?: string | undefined;
   readonly others: readonly OtherMaintenance[];
   readonly limits: MachineLimits;
+  /** How many nodes the cluster has. */
+  readonly nodeCount: number;
   /** How long others of this strategy have taken, in seconds; missing as long as there were none. */
   readonly seen: ReadonlyMap<MachineStrategy, number>;
   /** A node is drained this long before the cloud may begin, in seconds, where no window says otherwise. */
@@ -80,6 +97,7 @@ type Beginning = {
   readonly strategy: MachineStrategy;
   readonly becauseOfDeadline: boolean;
   readonly set?: string;
+  readonly machineUid?: string;
   readonly nodeName?: string;
   readonly bootId?: string;
 };
@@ -99,8 +117,8 @@ export type MachineDecision = {
   readonly begins?: Beginning;
   /** What had begun is undone: it begins anew another time. */
   readonly restarts?: true;
-  /** A node that the API server has to be asked about before anything more can be decided. */
-  readonly unseenNode?: string;
+  /** A node that the API server has to be asked about before anything more can be decided: by its name, or by the providerID that it would have. */
+  readonly unseenNode?: { readonly name: string } | { readonly providerId: string };
   /** Nothing begins before the API server has been asked whether there is another window. */
   readonly asksForWindows?: true;
   /** When it will begin. */

@@ -18,8 +18,9 @@ const urgentUntil = 600;
 const taken = ({ request, urgentSources }: MachineSnapshot): readonly MachineEvent[] =>
   request.events.filter(event => isPending(event) && takesAtOnce(event) && urgentSources.has(event.source));
 
-/** Whether the cloud takes the machine, at whatever time, by the word of somebody whose word counts. */
-export const isTakenAway = (snapshot: MachineSnapshot): boolean => taken(snapshot).length > 0;
+/** Whether the cloud is taking the machine now, and does not say by when. */
+const isBeingTaken = (snapshot: MachineSnapshot): boolean =>
+  taken(snapshot).some(({ state, deadline }) => state === 'Active' && deadline === undefined);
 
 /** The deadline that presses at this moment. */
 export const urgentDeadline = (snapshot: MachineSnapshot, now: Temporal.Instant): Temporal.Instant | undefined => {
@@ -27,3 +28,7 @@ export const urgentDeadline = (snapshot: MachineSnapshot, now: Temporal.Instant)
   if (deadline === undefined || isBefore(secondsAfter(now, urgentWithin), deadline)) return undefined;
   return isBefore(deadline, secondsAfter(now, -urgentUntil)) ? undefined : deadline;
 };
+
+/** Whether the cloud takes the machine so soon that calendars, approvals and limits would only cost what is left. */
+export const isUrgent = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean =>
+  isBeingTaken(snapshot) || urgentDeadline(snapshot, now) !== undefined;

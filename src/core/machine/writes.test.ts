@@ -1,21 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '../json.ts';
+import { stageWrite } from '../maintenance/child.ts';
 import { at } from '../testing/make.ts';
 import { makeChild, makeEvent, makeMachine, makeMachineRequest, makeMachineSnapshot, makeSet } from '../testing/make-machine.ts';
 import type { MachineEvent } from './event.ts';
 import { deleteMarks, hookName, hookOwner, preDrainPrefix } from './machine.ts';
-import {
-  childDrainWrite,
-  childName,
-  createChildWrite,
-  deleteMachineWrite,
-  hookWrite,
-  markWrite,
-  reasonOf,
-  scaleWrite,
-  stageWrite,
-} from './writes.ts';
+import { childDrainWrite, childName, createChildWrite, deleteMachineWrite, hookWrite, markWrite, reasonOf, scaleWrite } from './writes.ts';
 
 const ours = { name: hookName, owner: hookOwner };
 const theirs = { name: 'other', owner: 'x' };
@@ -103,7 +94,7 @@ describe('the Maintenance that drains the node', () => {
 
   test('is put back where its drain differs: only that is written', () => {
     const written = (drain?: JsonObject) => {
-      const child = makeChild('Draining', drain && { part: { of: 'drydock-system/mm-m1', drain } });
+      const child = makeChild('Draining', drain && { part: { of: 'drydock-system/mm-m1' }, storedDrain: drain });
       return (childDrainWrite(child, makeMachineRequest({ drain: { force: false } })).body['spec'] as JsonObject)['drain'];
     };
     assert.deepEqual(written({ deleteEmptyDirData: true, force: true, timeoutSeconds: 5 }), { force: false, timeoutSeconds: null });

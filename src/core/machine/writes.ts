@@ -1,7 +1,8 @@
 import { nameWith } from '../child-name.ts';
-import { type JsonObject, mergePatch } from '../json.ts';
+import type { JsonObject } from '../json.ts';
+import { restoreChildWrite } from '../maintenance/child.ts';
 import type { KubeEvent, Write } from '../maintenance/decision.ts';
-import { type MaintenanceRequest, maintenancesPath, pathOf } from '../request/request.ts';
+import { type MaintenanceRequest, maintenancesPath } from '../request/request.ts';
 import { secondsBetween, timeText } from '../time.ts';
 import { isPending } from './event.ts';
 import { deleteMarks, hookName, hookOwner, type Machine, type MachineSet, preDrainPrefix, surgePrefix } from './machine.ts';
@@ -154,18 +155,6 @@ export const drainedForWrite = (notice: Notice, ids: readonly string[]): Write =
   announce: [],
 });
 
-/** How far the Maintenance is to go: Cordon pauses it. */
-export const stageWrite = (child: MaintenanceRequest, stage: 'Cordon' | 'Drain'): Write => ({
-  what: stage === 'Cordon' ? 'pause the drain' : 'continue the drain',
-  method: 'PATCH',
-  style: 'merge',
-  path: pathOf(child),
-  body: { metadata: { resourceVersion: child.resourceVersion }, spec: { stage } },
-  store: 'requests',
-  adapter: child.adapter.name,
-  announce: [],
-});
-
 /** A name of its own for each request, however the machine is called: 63 characters at most. The uid is whole, so that no other request has the same. */
 export const childName = ({ name, uid }: Pick<MachineRequest, 'name' | 'uid'>): string => nameWith(name, uid);
 
@@ -194,19 +183,10 @@ const graceOf = (snapshot: MachineSnapshot, now: Temporal.Instant): JsonObject =
 export const childDrain = ({ drain }: MachineRequest): JsonObject => ({ deleteEmptyDirData: true, force: true, ...drain });
 
 /** What somebody has changed of the drain is put back: this request says how its node is emptied. */
-export const childDrainWrite = (child: MaintenanceRequest, request: MachineRequest): Write => ({
-  what: 'restore the drain policy of the node',
-  method: 'PATCH',
-  style: 'merge',
-  path: pathOf(child),
-  body: {
-    metadata: { resourceVersion: child.resourceVersion },
-    spec: { drain: mergePatch(child.part?.drain ?? {}, childDrain(request)) ?? {} },
-  },
-  store: 'requests',
-  adapter: child.adapter.name,
-  announce: [announce(request, 'Warning', 'MaintenanceChanged', `Somebody has changed the drain of Maintenance ${child.name}; restored`)],
-});
+export const childDrainWrite = (child: MaintenanceRequest, request: MachineRequest): Write =>
+  restoreChildWrite(child, childDrain(request), [
+    announce(request, 'Warning', 'MaintenanceChanged', `Somebody has changed the drain of Maintenance ${child.name}; restored`),
+  ]);
 
 /** Creates the Maintenance that drains the node. */
 export const createChildWrite = (snapshot: MachineSnapshot, nodeName: string, now: Temporal.Instant): Write => {

@@ -35,7 +35,7 @@ test('a kind that stores none is judged by the pods and budgets that are there, 
   assert.deepEqual(others, []);
   assert.deepEqual([found?.cause, found?.what, 'since' in (found ?? {})], ['MultipleBudgets', 'shop/a', false]);
   assert.notEqual(found?.remedy ?? '', '');
-  const id = blockerId({ cause: 'MultipleBudgets', message: found?.message ?? '', pod: { namespace: 'shop', name: 'a' } });
+  const id = blockerId({ cause: 'MultipleBudgets', pod: { namespace: 'shop', name: 'a' } });
   const known = makeRequest('one', { history: { ...draining, blockedSince: new Map([[id, at(3.5)]]) }, policy: seedPolicy });
   assert.equal(blockersNow(known, twice, at(10))[0]?.since, '2026-11-21T08:00:03Z');
 });

@@ -28,17 +28,28 @@ const storedBlockers = (request: MaintenanceRequest): readonly BlockerSummary[] 
   });
 };
 
-/**
- * What keeps this request's drain from being complete: what its status says, or, for kinds that store no blockers, the operator's own
- * judgement of the pods and budgets as they are now.
- */
-export const blockersNow = (request: MaintenanceRequest, drainInputs: DrainInputs, now: Temporal.Instant): readonly BlockerSummary[] => {
-  const stored = storedBlockers(request);
-  if (stored.length > 0) return stored;
+/** The drain's judgement of the pods and budgets as they are now, with nothing asked of the API server. */
+const judgedBlockers = (request: MaintenanceRequest, drainInputs: DrainInputs, now: Temporal.Instant): readonly BlockerSummary[] => {
   const [report] = evacuate(snapshotOf(request, drainInputs), now).reports;
-  return (report?.blockers ?? []).map(({ cause, pod, message, remedy, ...rest }) => {
-    const since = storedSince(request, blockerId({ cause, message, ...rest, ...(pod && { pod }) }));
+  return (report?.blockers ?? []).map(blocker => {
+    const { pod, message, remedy, cause } = blocker;
+    const since = storedSince(request, blockerId(blocker));
     const what = pod ? `${pod.namespace}/${pod.name}` : '';
     return { cause, what, message, ...(remedy !== undefined && { remedy }), ...(since !== undefined && { since }) };
   });
+};
+
+/** The status names all blockers that the operator knows of. A kind that stores none, and a list that was cut, say nothing of the others. */
+export const namesAllBlockers = ({ adapter, history }: MaintenanceRequest): boolean =>
+  adapter.namesBlockers === true && history.state !== undefined && (history.blockerCount ?? 0) <= history.blockedSince.size;
+
+/**
+ * What keeps this request's drain from being complete: what its status says, which has the API server's answers; and, of pods that it does not name because there are
+ * too many, or because the kind stores no blockers, what the same judgement finds from here.
+ */
+export const blockersNow = (request: MaintenanceRequest, drainInputs: DrainInputs, now: Temporal.Instant): readonly BlockerSummary[] => {
+  const stored = storedBlockers(request);
+  if (stored.length > 0 && namesAllBlockers(request)) return stored;
+  const named = new Set(stored.map(({ what }) => what));
+  return [...stored, ...judgedBlockers(request, drainInputs, now).filter(({ what }) => !named.has(what))];
 };

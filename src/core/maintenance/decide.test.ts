@@ -47,6 +47,32 @@ test('a drained node is reported as such and stays on guard', () => {
   assert.deepEqual(evicted(run({ pods: [makePod('late')] })), ['late']);
 });
 
+test('a deleted Maintenance of a plan keeps its node held until the work of the plan has ended, unless somebody says otherwise', () => {
+  const drained = { ...noHistory, state: 'Drained' } as const;
+  const child = (over: Partial<MaintenanceRequest> = {}) =>
+    makeRequest('one', { deleting: true, plan: 'kernel', history: drained, ...over });
+  const atWork = { namespace: 'drydock-plans', plans: new Set(['kernel']) };
+  const opens = (over: Partial<NodeSnapshot>): boolean =>
+    whats(run({ pods: [makePod('late')], ...over })).some(what => what === 'release the node' || what === 'let go');
+  const waiting = run({ requests: [child()], planWork: atWork, pods: [makePod('late')] });
+  assert.deepEqual([evicted(waiting), opens({ requests: [child()], planWork: atWork })], [[], false]);
+  const said = JSON.stringify(waiting.writes.map(({ body }) => body));
+  assert.match(said, /"phase":"Drained"/, 'its node is as empty as it was');
+  assert.match(said, /"blockers":\["WorkOfPlan "\]/);
+  assert.match(
+    said,
+    /released when the work of MaintenancePlan kernel on the node has ended; to release it at once: kubectl annotate maintenances/,
+  );
+  assert.equal(opens({ requests: [child()], planWork: { ...atWork, plans: undefined } }), false, 'plans that are not known may be at work');
+  const held = run({ requests: [child()], planWork: atWork, node: { ...heldNode, unschedulable: false } });
+  assert.deepEqual(whats(held), ['restore the hold', 'report Drained'], 'its hold is kept up');
+  assert.equal(opens({ requests: [child()], planWork: { ...atWork, plans: new Set() } }), true);
+  assert.equal(opens({ requests: [child({ releasesDuringWork: true })], planWork: atWork }), true);
+  assert.equal(opens({ requests: [makeRequest('one', { deleting: true })], planWork: atWork }), true, 'not of that plan');
+  assert.equal(opens({ requests: [child({ plan: 'other' })], planWork: atWork }), true);
+  assert.equal(opens({ requests: [child()] }), true, 'nobody asks for plans here');
+});
+
 test('unknown pods are not no pods', () => {
   const { pods: _pods, ...snapshot } = makeSnapshot();
   const decision = decide(snapshot, now);
@@ -256,11 +282,21 @@ test('a missing node fails the request, and holds nobody who wants to go', () =>
 
 test('one that is part of something greater has nothing to say of a node that is gone', () => {
   const { node: _node, ...snapshot } = makeSnapshot({ leases: noLeases });
-  const parts = [makeRequest('one', { part: { of: 'ops/machine', drain: {} } }), makeRequest('two')];
+  const parts = [makeRequest('one', { part: { of: 'ops/machine' } }), makeRequest('two')];
   assert.deepEqual(
     decide({ ...snapshot, requests: parts }, now).writes.map(({ reportOf }) => reportOf),
     ['plains.test//two'],
   );
+});
+
+test('a claim that is refused is reported: nothing else would say why nothing is begun', () => {
+  const unclaimed = makeRequest('one', { claim: 'none', finalizers: [] });
+  const trouble = { reason: 'WriteRefused', message: 'cannot write: forbidden' };
+  const refused = run({ requests: [unclaimed], node: makeNode(), trouble });
+  assert.deepEqual(whats(refused), ['claim', 'report Pending']);
+  assert.match(JSON.stringify(refused.writes.at(-1)?.body), /cannot write: forbidden/);
+  assert.deepEqual(whats(run({ requests: [unclaimed], node: makeNode() })), ['claim']);
+  assert.deepEqual(whats(run({ requests: [{ ...unclaimed, deleting: true }], node: makeNode(), trouble })), []);
 });
 
 test('pods are watched for as long as somebody wants them gone', () => {
@@ -275,7 +311,7 @@ test('pods are watched for as long as somebody wants them gone', () => {
 
 test('the node says what its maintenances come to only when all has been done that they want of it', () => {
   const trouble = { reason: 'Refused', message: 'no' };
-  assert.deepEqual(whats(run({ node: makeNode(), trouble })), ['hold the node', 'report Draining']);
+  assert.deepEqual(whats(run({ node: makeNode(), trouble })), ['hold the node', 'report Pending']);
   assert.deepEqual(whats(run({ trouble })), ['report on the node', 'report Drained']);
 });
 
@@ -389,11 +425,16 @@ const stuck = { pods: [makePod('a')], budgets: [makeBudget('b', { disruptionsAll
 
 test("the operator's own pod goes last, and somebody else leads first", () => {
   const self = makePod('operator', { namespace: 'drydock-system', ready: false });
+  const other = makePod('other', { namespace: 'drydock-system', nodeName: 'n2' });
+  const replicas = { pods: [self, other].map(pod => ({ ...pod, placement: {} })), nodes: [], wanted: new Set<string>() };
+  const known = { pod: self.key, handedOver: false, ...replicas };
   const pods = [self, makePod('a')];
-  const busy = run({ pods, self: self.key });
+  const busy = run({ pods, self: known });
   assert.deepEqual([evicted(busy), busy.handOver], [['a'], false]);
-  const alone = run({ pods: [self], self: self.key });
+  const alone = run({ pods: [self], self: known });
   assert.deepEqual([evicted(alone), alone.handOver], [[], true]);
+  const late = run({ pods: [self], self: { ...known, handedOver: true } });
+  assert.deepEqual([evicted(late), late.handOver], [['operator'], false], 'the other one does not lead, and is there');
   assert.deepEqual(evicted(run({ pods: [self] })), ['operator'], 'for the replica that leads next it is a pod like any other');
 });
 

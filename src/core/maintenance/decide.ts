@@ -4,6 +4,7 @@ import { type ReconcileContext, type ReconcileStep, startContext } from './recon
 import type { Report } from './report.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 import { claim } from './steps/claim.ts';
+import { deadline } from './steps/deadline.ts';
 import { detach } from './steps/detach.ts';
 import { daemonSets } from './steps/drain/daemon-sets.ts';
 import { drain } from './steps/drain/drain.ts';
@@ -16,13 +17,15 @@ import { missingNode } from './steps/missing-node.ts';
 import { nodeWords } from './steps/node-report.ts';
 import { quorum } from './steps/quorum.ts';
 import { recall } from './steps/recall.ts';
-import { notesAfter, type Reported, reports } from './steps/report.ts';
+import { notesAfter, type Reported, refusedClaims, reports } from './steps/report.ts';
 import { schedule } from './steps/schedule.ts';
+import { succession } from './steps/succession.ts';
 
 /** In this order, each idempotent; the first that is not done is as far as it goes today. */
 const steps: readonly ReconcileStep[] = [
   claim,
   missingNode,
+  succession,
   schedule,
   quorum,
   lease,
@@ -33,6 +36,7 @@ const steps: readonly ReconcileStep[] = [
   drain,
   hypervisor,
   detach,
+  deadline,
 ];
 
 const walk = (
@@ -81,8 +85,9 @@ export const decide = (snapshot: NodeSnapshot, now: Temporal.Instant): Decision 
   const { finished } = walked;
   const { context, requestUnanswered } = tidyEvictionRequests(walked.context);
   const reported = reports(context, finished);
-  const decision = decisionOf(context, reported, requestUnanswered);
-  const written = reported.flatMap(({ write }) => (write ? [write] : []));
+  const all = [...reported, ...refusedClaims(context)];
+  const decision = decisionOf(context, all, requestUnanswered);
+  const written = all.flatMap(({ write }) => (write ? [write] : []));
   return { ...decision, writes: [...decision.writes, ...nodeWrites(context, reported, finished), ...written] };
 };
 

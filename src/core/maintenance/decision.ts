@@ -19,6 +19,8 @@ export type Lookup =
   | { readonly kind: 'PersistentVolumeClaim'; readonly key: string }
   /** Whether the DaemonSet is there that a pod names with this uid. */
   | { readonly kind: 'DaemonSet'; readonly key: string; readonly uid: string }
+  /** The pods of a namespace that are on no node. They change: this is asked again and again. */
+  | { readonly kind: 'UnscheduledPods'; readonly key: string }
   /** Whether the watch has told of all windows that were there before this request. */
   | { readonly kind: 'MaintenanceWindows'; readonly key: string; readonly uid: string; readonly generation: number };
 
@@ -35,6 +37,8 @@ export type KubeEvent = {
 export type Write = {
   /** For the log: what it does, in a few words. */
   readonly what: string;
+  /** What it is about: those about the same are made in their order, and none after one that was not stored. Missing: all others wait for it. */
+  readonly of?: string;
   readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly body: JsonObject;

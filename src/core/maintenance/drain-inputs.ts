@@ -14,10 +14,15 @@ export type DrainInputs = {
   /** `namespace/name`. */
   readonly daemonSets: ReadonlySet<string>;
   readonly vms?: VmsKnown;
+  /** Pods of these namespaces that are on no node; missing where nobody has looked. */
+  readonly unscheduled?: NodeSnapshot['unscheduled'];
 };
 
 /** The snapshot that one request's drain would see, with nothing asked for yet. */
-export const snapshotOf = (request: MaintenanceRequest, { node, pods, budgets, daemonSets, vms }: DrainInputs): NodeSnapshot => ({
+export const snapshotOf = (
+  request: MaintenanceRequest,
+  { node, pods, budgets, daemonSets, vms, unscheduled }: DrainInputs,
+): NodeSnapshot => ({
   nodeName: request.nodeName,
   ...(node && { node }),
   requests: [request],
@@ -26,6 +31,7 @@ export const snapshotOf = (request: MaintenanceRequest, { node, pods, budgets, d
   budgets,
   daemonSets,
   ...(vms && { vms }),
+  ...(unscheduled && { unscheduled }),
   leases: new Map(),
   attachments: [],
   volumes: new Map(),

@@ -1,12 +1,23 @@
-import { type JsonObject, mergePatch } from '../json.ts';
+import { isObject, type JsonObject } from '../json.ts';
 import { type MaintenanceRequest, statusPathOf } from '../request/request.ts';
+import { statusChange } from '../status.ts';
 import type { Write } from './decision.ts';
 import type { Problem, Report } from './report.ts';
 
+/** Of a collection that has a say and that this user may not read. */
+export const notAllowedText = (collection: string): string =>
+  `Drydock may not read ${collection}, without which nothing is decided here, and leaves all as it is until it may: drydock check says which right it lacks`;
+
+/** What the condition NodeHeld says; undefined where there is none. */
+const saidHeld = ({ conditions }: JsonObject): boolean | undefined => {
+  const condition = Array.isArray(conditions) ? conditions.find(one => isObject(one) && one['type'] === 'NodeHeld') : undefined;
+  return isObject(condition) ? condition['status'] === 'True' : undefined;
+};
+
 /** Nothing can be said of the maintenance but why it does not go on: what has been said before stays. */
-const reportOf = ({ history }: MaintenanceRequest, problem: Problem): Report => ({
+const reportOf = ({ history, status }: MaintenanceRequest, problem: Problem): Report => ({
   state: history.state ?? 'Pending',
-  held: history.state !== undefined && history.state !== 'Pending' && history.state !== 'Announced',
+  held: saidHeld(status) ?? (history.state !== undefined && history.state !== 'Pending' && history.state !== 'Announced'),
   leaseErrors: history.leaseErrors,
   waiting: [],
   blockers: [],
@@ -29,14 +40,8 @@ export const statusPatch = (request: MaintenanceRequest, what: string, patch: Js
   announce: [],
 });
 
-/** The writes that tell what keeps these maintenances from being worked on at all, where nothing else is decided about them. A kind that throws at that as well is left out. */
-export const problemWrites = (requests: readonly MaintenanceRequest[], problem: Problem, now: Temporal.Instant): readonly Write[] =>
-  requests.flatMap(request => {
-    try {
-      const patch = mergePatch(request.status, request.adapter.status(reportOf(request, problem), request, now));
-      if (patch === undefined) return [];
-      return [statusPatch(request, problem.reason, patch)];
-    } catch {
-      return [];
-    }
-  });
+/** The write that tells what keeps a maintenance from being worked on at all, where nothing else is decided about it; undefined where that is told already. */
+export const problemWrite = (request: MaintenanceRequest, problem: Problem, now: Temporal.Instant): Write | undefined => {
+  const patch = statusChange(request.status, request.adapter.status(reportOf(request, problem), request, now));
+  return patch && statusPatch(request, problem.reason, patch);
+};

@@ -4,12 +4,14 @@ import type { Count, Tally } from '../drain/tally.ts';
 import type { Node } from '../hold/node.ts';
 import { byAge, hasFinalizer, type MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceFailure } from '../request/words.ts';
+import { isBefore, secondsAfter } from '../time.ts';
 import type { DesiredHostState } from '../vm/host.ts';
 import type { Tracked } from '../vm/tracking.ts';
 import type { VmStatus } from '../vm/vm-status.ts';
 import type { KubeEvent, Lookup, ObjectReference, Write } from './decision.ts';
+import { waitsForWork, workProblem } from './plan-work.ts';
 import type { Problem } from './report.ts';
-import type { NodeSnapshot } from './snapshot.ts';
+import type { NodeSnapshot, Restored } from './snapshot.ts';
 
 /** How the drain stands for one request. */
 export type DrainProgress = {
@@ -42,6 +44,8 @@ export type RequestProgress = {
   readonly atStake?: string;
   /** Its window has closed: the node stays held, and nothing is evicted for it. */
   readonly paused?: true;
+  /** It is deleted, and its node stays held until the work of its plan has ended. */
+  readonly lingers?: true;
   /** What it had begun counts no more: it begins anew another time. */
   readonly restarts?: true;
   /** When it will begin. */
@@ -50,6 +54,8 @@ export type RequestProgress = {
   readonly failure?: MaintenanceFailure;
   readonly problem?: Problem;
   readonly drain?: DrainProgress;
+  /** What is said of the operator's own pod, which is left on the node. */
+  readonly stays?: string;
 };
 
 /** The lease is its own, and it wants the node held. */
@@ -82,6 +88,10 @@ export type ReconcileContext = {
   /** The drain has been looked at: what is not evictable now is not wanted gone. */
   readonly isDrainJudged: boolean;
   readonly leaseMissedAt?: Temporal.Instant;
+  /** Missing where nobody has removed marks of late. */
+  readonly restored?: Restored;
+  /** uids of the pods that were there when the node was held; missing as long as that is not known. */
+  readonly residents?: ReadonlySet<string>;
   /** How the VMs of the node stand. */
   readonly vms?: Tracked;
   readonly recalled: ReadonlyMap<string, Temporal.Instant>;
@@ -96,7 +106,7 @@ type StepResult = { readonly done: boolean; readonly context: ReconcileContext }
 export type ReconcileStep = (context: ReconcileContext) => StepResult;
 
 /** A node that was missing is looked for anew each time; the other failures are facts of the past. */
-const firstProgress = (request: MaintenanceRequest): RequestProgress => {
+export const firstProgress = (request: MaintenanceRequest): RequestProgress => {
   const { failure, leaseErrors } = request.history;
   return {
     request,
@@ -108,14 +118,31 @@ const firstProgress = (request: MaintenanceRequest): RequestProgress => {
   };
 };
 
+/** Held as it was, and nothing more is evicted for it. */
+const lingering = (request: MaintenanceRequest): RequestProgress => ({
+  ...firstProgress(request),
+  paused: true,
+  lingers: true,
+  problem: workProblem(request),
+});
+
+/** Seconds after which nobody is told any more that marks were removed. */
+const restoredFor = 600;
+
+const restoredOfLate = ({ restored }: NodeSnapshot['notes'], now: Temporal.Instant): Pick<ReconcileContext, 'restored'> =>
+  restored !== undefined && isBefore(now, secondsAfter(restored.lastAt, restoredFor)) ? { restored } : {};
+
 /** The course before the first step. */
 export const startContext = (snapshot: NodeSnapshot, now: Temporal.Instant): ReconcileContext => {
   const requests = snapshot.requests.toSorted(byAge);
+  const waits = (request: MaintenanceRequest): boolean => waitsForWork(request, snapshot);
   return {
     snapshot,
     now,
-    progresses: requests.filter(({ deleting }) => !deleting).map(firstProgress),
-    leaving: requests.filter(request => request.deleting && hasFinalizer(request)),
+    progresses: requests
+      .filter(request => !request.deleting || waits(request))
+      .map(request => (waits(request) ? lingering(request) : firstProgress(request))),
+    leaving: requests.filter(request => request.deleting && hasFinalizer(request) && !waits(request)),
     writes: [],
     plan: { calls: [], blockerInfos: [], waitsFor: [], waitsForSlots: false, recreations: snapshot.notes.recreations },
     moments: [],
@@ -127,6 +154,8 @@ export const startContext = (snapshot: NodeSnapshot, now: Temporal.Instant): Rec
     recalled: new Map(),
     stillMoving: [],
     ...(snapshot.notes.vms && { vms: snapshot.notes.vms }),
+    ...(snapshot.notes.residents && snapshot.node?.holdRecord !== undefined && { residents: snapshot.notes.residents }),
+    ...restoredOfLate(snapshot.notes, now),
     ...(snapshot.notes.leaseMissedAt && { leaseMissedAt: snapshot.notes.leaseMissedAt }),
   };
 };

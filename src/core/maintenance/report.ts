@@ -14,6 +14,10 @@ export type Report = {
   readonly held: boolean;
   readonly failure?: MaintenanceFailure;
   readonly problem?: Problem;
+  /** Somebody removes the marks from the node, and they are put back: a sentence about it. */
+  readonly contested?: string;
+  /** The operator's own pod is left on the node: a sentence about it. */
+  readonly stays?: string;
   readonly leaseErrors: number;
   /** Missing as long as the pods are not known. `total` has also those that may stay. */
   readonly pods?: Count & { readonly total: number };
@@ -31,3 +35,10 @@ export type Report = {
   readonly drainedAt?: Temporal.Instant;
   readonly estimatedEnd?: Temporal.Instant;
 };
+
+/** The text, and with it that somebody removes the marks, where somebody does. */
+export const withContest = (text: string, { contested }: Pick<Report, 'contested'>): string =>
+  contested === undefined ? text : `${text}; ${contested}`;
+
+/** The text, and with it that the operator's own pod is left on the node, where it is. */
+export const withStay = (text: string, { stays }: Pick<Report, 'stays'>): string => (stays === undefined ? text : `${text}; ${stays}`);

@@ -17,6 +17,15 @@ import type { Tracked } from '../vm/tracking.ts';
 import type { VmsKnown } from '../vm/vm-pod.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import type { Problem } from './report.ts';
+import type { OperatorView } from './successor.ts';
+
+/** Marks that somebody has removed and that were put back: how often since then, when last, and by whom as far as that is known. */
+export type Restored = {
+  readonly count: number;
+  readonly since: Temporal.Instant;
+  readonly lastAt: Temporal.Instant;
+  readonly by?: string;
+};
 
 /** What is remembered of a node between two looks. All of it can be lost: it saves calls and smooths numbers, nothing more. */
 export type Notes = {
@@ -24,10 +33,12 @@ export type Notes = {
   readonly tallies: ReadonlyMap<string, Tally>;
   /** By `blockerId`. */
   readonly blockedSince: ReadonlyMap<string, Temporal.Instant>;
-  /** When a status was last written and what it came to, by the request's key. */
-  readonly reported: ReadonlyMap<string, { readonly at: Temporal.Instant; readonly gist: string }>;
+  /** When a status was last written, what it came to, and the ids of the blockers in it that need help, by the request's key. */
+  readonly reported: ReadonlyMap<string, { readonly at: Temporal.Instant; readonly gist: string; readonly stuck: ReadonlySet<string> }>;
   /** Pods that came although the node is held, by owner. */
   readonly recreations: ReadonlyMap<string, Recreations>;
+  /** uids of the pods that were there when the node was held. Missing before that is known, and when it is not held any more. */
+  readonly residents?: ReadonlySet<string>;
   /** It is about to be held, and counts as out of the quorum until that is seen. */
   readonly seat: boolean;
   /** uids of the requests that held the node at the last look: they have begun, whether or not their status could be stored. */
@@ -36,6 +47,8 @@ export type Notes = {
   readonly vms?: Tracked;
   /** uids of evacuations that have been called back, and when. */
   readonly recalled: ReadonlyMap<string, Temporal.Instant>;
+  /** Missing where nobody has removed marks of late. */
+  readonly restored?: Restored;
   /** When a lease that was ours was last found in other hands. */
   readonly leaseMissedAt?: Temporal.Instant;
 };
@@ -59,6 +72,13 @@ export type Quorum = {
   readonly etcdBudgets?: readonly Budget[];
 };
 
+/** The operator's own pod (`namespace/name`), and who could do its work; `nodes` is looked at for its own node only. */
+export type Self = OperatorView & {
+  readonly pod: string;
+  /** Another replica was to lead instead of this one, and none has begun to. */
+  readonly handedOver: boolean;
+};
+
 /** Everything known about one node at one moment. */
 export type NodeSnapshot = {
   readonly nodeName: string;
@@ -74,11 +94,14 @@ export type NodeSnapshot = {
   readonly budgets: readonly Budget[];
   /** By `namespace/name`. */
   readonly leases: ReadonlyMap<string, Lease>;
-  readonly attachments: readonly Attachment[];
+  /** Missing as long as they may not be read: then nobody knows. */
+  readonly attachments?: readonly Attachment[];
   /** Volume by claim (`namespace/name`), as far as it has been looked up; null: there is no such claim, or it is not bound. */
   readonly volumes: ReadonlyMap<string, string | null>;
   /** `namespace/name`; missing as long as they are not known. */
   readonly daemonSets?: ReadonlySet<string>;
+  /** Pods that are on no node, by namespace, as far as somebody has looked, and when; missing where nobody looks. */
+  readonly unscheduled?: ReadonlyMap<string, { readonly readAt: Temporal.Instant; readonly pods: readonly Pod[] }>;
   /** uids of DaemonSets that the API server has said are gone; missing where `daemonSets` is younger than the pods, and whole. */
   readonly goneDaemonSets?: ReadonlySet<string>;
   /** Missing where nobody asks for plans. */
@@ -108,8 +131,8 @@ export type NodeSnapshot = {
   readonly windowsProblem?: string;
   /** How long drains of this cluster have taken so far, in seconds: the longest known. */
   readonly drainSeconds?: number;
-  /** The operator's own pod (`namespace/name`): it goes last, and hands over the leadership first. */
-  readonly self?: string;
+  /** The operator's own pod: it goes last, hands over the leadership first, and stays where nobody could do its work any more. */
+  readonly self?: Self;
   /** For a node that the control plane's quorum may need; missing for all others. */
   readonly quorum?: Quorum;
   /** The last write for this node was refused, and none has succeeded since. */

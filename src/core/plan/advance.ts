@@ -1,6 +1,8 @@
+import { readTime } from '../time.ts';
+import { withoutNode } from './gone.ts';
 import type { InFlight, NodeState } from './in-flight.ts';
 import type { PlanSnapshot } from './snapshot.ts';
-import { end, type PlanIntent, type State, type Step, viewOfNode } from './states/common.ts';
+import { type PlanIntent, type State, type Step, viewOfNode } from './states/common.ts';
 import { holding, starting } from './states/hold.ts';
 import { soaking, verifying } from './states/proof.ts';
 import { releasing } from './states/release.ts';
@@ -16,15 +18,24 @@ const states: Readonly<Record<NodeState, State>> = {
   Releasing: releasing,
 };
 
-/** What one state of a node in flight comes to. Nothing but a verdict, or that the node is gone, ever frees its slot. */
+/** What one state of a node in flight comes to. Nothing but a verdict ever frees its slot. */
 export const stepOf = (snapshot: PlanSnapshot, one: InFlight, intent: PlanIntent, now: Temporal.Instant): Step => {
   const view = viewOfNode(snapshot, one, intent);
-  // A machine that is replaced takes its node with it: that is the work.
-  const mayBeGone = one.state === 'Releasing' || (one.state === 'Working' && one.work.kind === 'replace');
-  if (view.node === undefined && !mayBeGone) {
-    return end(one, now, 'Gone', `Node ${one.node} (${one.uid}) does not exist any more`);
-  }
-  return states[one.state](view, now);
+  const gone = view.node === undefined ? withoutNode(view, now) : undefined;
+  return gone ?? states[one.state](view, now);
+};
+
+/** Nobody knows what became of the last write about the node: it stays as it is, and what was said of it too, until that is known. */
+export const unansweredStep = ({ plan }: Pick<PlanSnapshot, 'plan'>, one: InFlight): Step => {
+  const stored = (plan.status['waiting'] ?? []) as readonly {
+    readonly word: string;
+    readonly who: string;
+    readonly node?: string;
+    readonly ends?: string;
+  }[];
+  const said = stored.find(({ node }) => node === one.node);
+  const ends = readTime(said?.ends);
+  return { one, ...(said && { waiting: { word: said.word, who: said.who, node: one.node, ...(ends && { ends }) } }) };
 };
 
 /**

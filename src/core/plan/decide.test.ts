@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { begun, decided, nodesOf, words } from '../testing/decided.ts';
 import { at } from '../testing/make.ts';
-import { makeInFlight, makePlanNode, makeReadyNode, makeVerdict } from '../testing/make-plan.ts';
+import { makeApproval, makeInFlight, makePlanNode, makeReadyNode, makeVerdict, soakedRun } from '../testing/make-plan.ts';
 import { makeWindow } from '../testing/make-window.ts';
 import type { Outage } from './ledger.ts';
 import type { Plan } from './plan.ts';
@@ -60,13 +60,16 @@ describe('the plan itself', () => {
 
   test('starts nothing as long as it is paused, aborted, deleted, wrong, or all plans are halted; what is in flight goes on', () => {
     const plan = { inFlight: [makeInFlight('n1')], concurrency: { maxInFlight: 2, perTopology: [], foreignCordon: 'Wait' } as const };
-    for (const [over, phase] of [
-      [{ paused: true }, 'Paused'],
-      [{ problem: 'spec.due.expression: no such variable' }, 'Pending'],
-    ] as const) {
+    for (const [over, phase] of [[{ problem: 'spec.due.expression: no such variable' }, 'Pending']] as const) {
       const { inFlight, writes, phase: got } = decided({}, { ...plan, ...over });
       assert.deepEqual([inFlight.length, writes.length, got], [1, 1, phase], JSON.stringify(over));
     }
+    const paused = decided({}, { ...plan, paused: true });
+    assert.deepEqual(
+      [paused.inFlight[0]?.state, paused.writes.length, paused.phase],
+      ['Starting', 0, 'Paused'],
+      'not even taken out of service',
+    );
     const halted = decided({ halted: 'power is low' }, plan);
     assert.deepEqual([halted.phase, halted.inFlight[0]?.outcome?.verdict, halted.writes.length], ['Halted', 'Requeued', 1]);
     // Nothing has been done to n1 yet: it is given up.
@@ -215,6 +218,16 @@ describe('limits', () => {
     assert.deepEqual(begun({ outages, nodes }, { inFlight, ...many(3, { maxUnavailable: 3 }) }), ['n2']);
   });
 
+  test('a node that stays held because the plan has failed on it is named with the way out', () => {
+    const outages = new Map([['n1', [{ cause: 'Plan', by: 'plan kernel' } as const]] as const]);
+    const verdicts = [makeVerdict('n1', { verdict: 'Failed', held: true })];
+    const { waiting } = decided({ outages, verdicts }, many(3, { maxUnavailable: 1 }));
+    assert.equal(
+      waiting.find(({ word }) => word === 'MaxUnavailable')?.who,
+      '1 of the selected nodes are out of service, and concurrency.maxUnavailable allows 1: node n1, on which it has failed (drydock plan retry kernel n1)',
+    );
+  });
+
   test('of a share and a number of nodes out of service the lower one binds, and is named', () => {
     const nodes = [...nodesOf(10), ...['n11', 'n12'].map(name => makePlanNode(makeReadyNode(name, { conditions: [] })))];
     const outages = out('n11', 'n12');
@@ -303,32 +316,36 @@ describe('stages', () => {
   test('one after the other: the canary, its quiet time, its approval, the rest', () => {
     assert.equal(decided({}, { stages }).inFlight[0]?.stage, 'canary');
     const done = makeVerdict('n1', { stage: 'canary', completedAt: at(-300) });
-    const soaking = decided({ verdicts: [done] }, { stages });
+    const unseen = decided({ verdicts: [done] }, { stages });
+    assert.deepEqual([words(unseen), unseen.again?.toString()], ['Running StageSoak', at(600).toString()], 'nobody has watched it so far');
+    const soaking = decided({ verdicts: [done] }, { stages, run: soakedRun('canary', 300) });
     assert.equal(words(soaking), 'Running StageSoak');
     assert.equal(soaking.again?.toString(), at(300).toString());
     const over = { verdicts: [{ ...done, completedAt: at(-600) }] };
-    assert.equal(words(decided(over, { stages })), 'AwaitingApproval Approval');
-    const approval = {
-      key: 'a',
-      uid: 'a',
-      resourceVersion: '1',
-      createdAt: at(-100),
-      plan: 'kernel',
-      run: '1',
-      revision: 'r1',
-      stage: 'canary',
-    };
-    assert.deepEqual(begun({ ...over, approvals: [approval] }, { stages }), ['n2']);
+    const run = soakedRun('canary', 600);
+    assert.equal(words(decided(over, { stages, run })), 'AwaitingApproval Approval');
+    const approval = makeApproval({ stage: 'canary' });
+    assert.deepEqual(begun({ ...over, approvals: [approval] }, { stages, run }), ['n2']);
     assert.deepEqual(
-      begun({ ...over, approvals: [{ ...approval, revision: 'r0' }] }, { stages }),
+      begun({ ...over, approvals: [{ ...approval, revision: 'r0' }] }, { stages, run }),
       [],
       'given to an earlier edit of the work',
     );
-    assert.deepEqual(begun({ ...over, approvals: [{ ...approval, run: '0' }] }, { stages }), []);
+    assert.deepEqual(begun({ ...over, approvals: [{ ...approval, run: '0' }] }, { stages, run }), []);
+    assert.deepEqual(
+      begun({ ...over, approvals: [{ ...approval, specHash: 'h0' }] }, { stages, run }),
+      [],
+      'the approver was shown another plan',
+    );
+    const { specHash: _none, ...unnamed } = approval;
+    const seen = decided({ ...over, approvals: [unnamed] }, { stages, run });
+    assert.deepEqual([seen.inFlight.map(({ node }) => node), seen.run?.agreed], [['n2'], new Map([['a', 'h1']])], 'as it was first seen');
+    const edited = { stages, specHash: 'h2', ...(seen.run && { run: { ...run, ...seen.run } }) };
+    assert.equal(words(decided({ ...over, approvals: [unnamed] }, edited)), 'AwaitingApproval Approval', 'an edit voids it');
   });
 
   test('a promotion ends the quiet time of one stage, or of all, and is the approval of them', () => {
-    const given = { key: 'a', uid: 'a', resourceVersion: '1', createdAt: at(-100), plan: 'kernel', run: '1', revision: 'r1' };
+    const given = makeApproval();
     const verdicts = [makeVerdict('n1', { stage: 'canary' })];
     for (const [more, word] of [
       [{ stage: 'canary' }, 'Running StageSoak'],
@@ -346,7 +363,8 @@ describe('stages', () => {
   test('a node stays in the stage that it was begun in, whatever comes before it in the order', () => {
     const done = makeVerdict('n1', { stage: 'canary', completedAt: at(-6000) });
     const nodes = [...nodesOf(3), makePlanNode(makeReadyNode('a0'))];
-    assert.equal(words(decided({ nodes, verdicts: [done] }, { stages })), 'AwaitingApproval Approval', 'a0 is no second canary');
+    const run = soakedRun('canary', 600);
+    assert.equal(words(decided({ nodes, verdicts: [done] }, { stages, run })), 'AwaitingApproval Approval', 'a0 is no second canary');
   });
 
   test('the control plane comes first, last, or not at all', () => {
@@ -359,7 +377,7 @@ describe('stages', () => {
 
   test('an approval of the whole run', () => {
     assert.equal(words(decided({}, { needsApproval: true })), 'AwaitingApproval Approval');
-    const approval = { key: 'a', uid: 'a', resourceVersion: '1', createdAt: at(-100), plan: 'kernel', run: '1', revision: 'r1' };
+    const approval = makeApproval();
     assert.deepEqual(begun({ approvals: [approval] }, { needsApproval: true }), ['n1']);
   });
 });

@@ -1,32 +1,35 @@
 import type { Write } from '../maintenance/decision.ts';
-import { deleteChildWrite } from '../maintenance/delete-child.ts';
 import { earliest, secondsAfter } from '../time.ts';
-import { advance } from './advance.ts';
-import { haltedBy } from './halt.ts';
+import { advance, unansweredStep } from './advance.ts';
+import { contestants, contestText } from './contest.ts';
 import type { InFlight } from './in-flight.ts';
 import { pauseEnd, pauseNow, pauseText } from './pause.ts';
 import { type Plan, planFinalizer, type Run } from './plan.ts';
 import { type Preparation, prepareAhead } from './pods/prepare.ts';
 import { hooksToStore, ofHalt, runHooks } from './pods/run-hooks.ts';
+import { revisionOfRun, unfinishedIn } from './records.ts';
 import { runRehearsal } from './rehearsal/run-rehearsal.ts';
 import { retriesNow } from './retries.ts';
 import type { PlanDecision, PlanSnapshot, StageCount, Waiting } from './snapshot.ts';
-import { runWith } from './start/approvals.ts';
+import { runWith, runWithAgreed } from './start/approvals.ts';
 import { forecastOf } from './start/forecast.ts';
+import { withSoak } from './start/soak.ts';
 import { isUsed } from './start/stages.ts';
 import { nextStart, type Start } from './start/start.ts';
 import type { PlanIntent, Step } from './states/common.ts';
+import { isEnding, type Stop, stopOf } from './stop.ts';
+import { type Strays, straysOf } from './strays.ts';
 import { isOver, type PlanView, viewOf } from './view.ts';
-import { announce, childNameOf, deleteRecordWrite, ownWrite } from './writes.ts';
+import { announce, deleteRecordWrite, ownWrite, recordWrite, targetOf } from './writes.ts';
 
 /** What is decided beside the nodes that are in flight. */
 type PlanState = Pick<PlanDecision, 'phase' | 'message'> & { readonly warning?: true; readonly start?: Start };
 
-/** Edits of the work, and another runID, begin a new run: verdicts of before say nothing about it. */
+/** Edits of the work, and another runID, begin a new run, also those that are taken back: verdicts of before say nothing about it. */
 const runOf = (plan: Plan, now: Temporal.Instant): Run => {
   const { run, runId, revision } = plan;
   if (run !== undefined && run.id === runId && run.revision === revision) return run;
-  return { id: runId, revision, startedAt: now };
+  return { id: runId, revision, startedAt: now, ...(run !== undefined && { number: (run.number ?? 1) + 1 }) };
 };
 
 const claim = (plan: Plan): Write | undefined => {
@@ -37,34 +40,41 @@ const claim = (plan: Plan): Write | undefined => {
 const isBusy = ({ inFlight, preparing, hookRuns, rehearsal }: Plan): boolean =>
   inFlight.length + preparing.length + hookRuns.length > 0 || rehearsal !== undefined;
 
-/** A deleted plan is gone when no node is in flight any more. */
-const letGo = ({ plan }: PlanSnapshot): Write | undefined => {
-  if (!plan.deleting || isBusy(plan) || !plan.finalizers.includes(planFinalizer)) return undefined;
+/** A deleted plan is gone when no node is in flight any more, and none waits to be given back. */
+const letGo = ({ plan }: PlanSnapshot, strays: Strays): Write | undefined => {
+  if (!plan.deleting || isBusy(plan) || strays.waiting.length > 0 || !plan.finalizers.includes(planFinalizer)) return undefined;
   const finalizers = plan.finalizers.filter(one => one !== planFinalizer);
   return ownWrite(plan, 'let go', finalizers, [announce(plan, 'Normal', 'PlanEnded', 'The plan is over')]);
 };
 
 const going = (inFlight: readonly InFlight[]): string => (inFlight.length === 0 ? '' : `; ${inFlight.length} in flight continue`);
 
-/** What forbids every start, whatever the nodes are like. */
-const stopped = (view: PlanView, now: Temporal.Instant): PlanState | undefined => {
-  const { plan } = view.snapshot;
-  const rest = going(plan.inFlight);
-  if (plan.deleting) return { phase: 'Deleting', message: `The plan is being deleted${rest}` };
-  if (plan.problem !== undefined) return { phase: 'Pending', message: plan.problem, warning: true };
-  if (plan.aborted) return { phase: 'Aborted', message: `Aborted${rest}` };
-  const halted = haltedBy(view);
-  if (halted !== undefined) return { phase: 'Halted', message: `Halted${rest}: ${halted}`, warning: true };
-  const pause = pauseNow(plan, now);
-  return pause && { phase: 'Paused', message: pauseText(pause, rest) };
+const stopTexts: Readonly<Record<Stop['kind'], (rest: string, stop: Stop, plan: Plan, now: Temporal.Instant) => string>> = {
+  Deleting: rest => `The plan is being deleted${rest}`,
+  Aborted: rest => `Aborted${rest}`,
+  Halted: (rest, { message }) => `Halted${rest}: ${message}`,
+  Paused: (rest, _stop, plan, now) => pauseText(pauseNow(plan, now) ?? {}, rest),
 };
 
-const progress = ({ counts, snapshot }: PlanView): string =>
-  `${snapshot.plan.undo === true ? 'Undone: ' : ''}${counts.done} done, ${counts.failed} failed, ${counts.due} due of ${counts.selected} nodes`;
+/** What forbids every start, whatever the nodes are like. */
+const stopped = ({ snapshot: { plan } }: PlanView, stop: Stop | undefined, now: Temporal.Instant): PlanState | undefined => {
+  if (plan.problem !== undefined && !plan.deleting) return { phase: 'Pending', message: plan.problem, warning: true };
+  if (stop === undefined) return undefined;
+  const message = stopTexts[stop.kind](going(plan.inFlight), stop, plan, now);
+  return { phase: stop.kind, message, ...(stop.kind === 'Halted' && { warning: true }) };
+};
 
-const stateOf = (view: PlanView, now: Temporal.Instant): PlanState => {
-  const stop = stopped(view, now);
-  if (stop !== undefined) return stop;
+const progress = ({ counts, dueAgain, snapshot }: PlanView): string => {
+  const { done, failed, due, selected } = counts;
+  const by = contestants(dueAgain, snapshot);
+  const next = `and have their turn in the next run: drydock plan rerun ${snapshot.plan.name}`;
+  const again = dueAgain.length === 0 ? '' : `; ${dueAgain.length} are due again${by}, ${next}`;
+  return `${snapshot.plan.undo === true ? 'Undone: ' : ''}${done} done, ${failed} failed, ${due} due of ${selected} nodes${again}`;
+};
+
+const stateOf = (view: PlanView, stop: Stop | undefined, now: Temporal.Instant): PlanState => {
+  const none = stopped(view, stop, now);
+  if (none !== undefined) return none;
   const start = nextStart(view, now);
   const { inFlight } = view.snapshot.plan;
   if (start.over && inFlight.length === 0) return { phase: 'Complete', message: progress(view), start };
@@ -73,40 +83,36 @@ const stateOf = (view: PlanView, now: Temporal.Instant): PlanState => {
   return { phase: 'Running', message: progress(view), start };
 };
 
-const stageCounts = ({ stages, verdicts, snapshot }: PlanView, current: string | undefined): readonly StageCount[] => {
+/** The stage that holds the plan up when its nodes are over: it soaks, or somebody is asked. */
+const heldUp = (waiting: readonly Waiting[]): StageCount['phase'] =>
+  waiting.some(({ word }) => word === 'StageSoak' || word === 'SoakBroken') ? 'Soaking' : 'AwaitingApproval';
+
+const stageCounts = ({ stages, verdicts, snapshot }: PlanView, start: Start | undefined): readonly StageCount[] => {
   const used = stages.filter(isUsed);
-  const at = used.findIndex(({ stage }) => stage.name === current);
+  const at = used.findIndex(({ stage }) => stage.name === start?.stage);
   return used.map(({ stage, nodes, past }, index) => {
-    const over = nodes.filter(({ node }) => isOver(verdicts.get(node.uid)) || snapshot.plan.skips.has(node.name)).length;
-    const phase = over === nodes.length ? (index === at ? 'Soaking' : 'Complete') : index === at ? 'Running' : 'Pending';
-    return { name: stage.name, selected: nodes.length + past.length, done: over + past.length, phase };
+    const left = nodes.filter(({ node }) => !isOver(verdicts.get(node.uid)) && !snapshot.plan.skips.has(node.name)).length;
+    const selected = new Set([...nodes.map(({ node }) => node.name), ...past.map(({ node }) => node)]).size;
+    const waits = start?.waiting ?? [];
+    const phase = left === 0 ? (index === at && waits.length > 0 ? heldUp(waits) : 'Complete') : index === at ? 'Running' : 'Pending';
+    return { name: stage.name, selected, done: selected - left, phase };
   });
 };
 
 /** Nodes that the plan gives up: of those that nothing was done to yet. */
 const isWithdrawn = ({ deleting, onDelete, aborted }: Plan): boolean => aborted || (deleting && onDelete === 'Release');
 
-/** Nothing begins any more, whatever happens. */
-const isEnding = ({ deleting, aborted }: Plan): boolean => deleting || aborted;
-
 /** Hooks of nodes that a deleted plan finishes run as ever; with the last of them all that is left is taken away. */
 const withdrawsHooks = (plan: Plan): boolean => isWithdrawn(plan) || (plan.deleting && plan.inFlight.length === 0);
 
-/** Maintenances of nodes that are gone, or have come back as others under their name: they would hold what the plan has not begun with. */
-const strayWrites = ({ plan, children, nodes }: PlanSnapshot): readonly Write[] => {
-  const used = new Set(plan.inFlight.map(({ uid }) => childNameOf(plan, uid)));
-  return [...children.values()].flatMap(child => {
-    if (child.plan !== plan.name || child.deleting || used.has(child.name)) return [];
-    const node = nodes.get(child.nodeName)?.node;
-    return node !== undefined && childNameOf(plan, node.uid) === child.name ? [] : [deleteChildWrite(child)];
-  });
-};
+/** The oldest of the records of runs that are over. */
+const outdatedWrites = ({ snapshot }: PlanView): readonly Write[] => snapshot.outdated.slice(0, 1).map(deleteRecordWrite);
 
-/** What is left of what is over. */
-const tidyWrites = (snapshot: PlanSnapshot): readonly Write[] => [
-  ...strayWrites(snapshot),
-  ...snapshot.outdated.slice(0, 1).map(deleteRecordWrite),
-];
+/** A node that did not stay well in the soak time of its stage was not done. */
+const soakWrites = ({ snapshot, soak }: PlanView): readonly Write[] => {
+  const { run } = snapshot.plan;
+  return soak?.failed === undefined || run === undefined ? [] : [recordWrite(snapshot, soak.failed, revisionOfRun(run))];
+};
 
 /** A plan that is stopped for a while keeps what it has got ready. */
 const preparationOf = (view: PlanView, start: Start | undefined, now: Temporal.Instant): Preparation => {
@@ -121,12 +127,16 @@ const forecastAgain = 300;
 /** The failures that are shown; all are recorded. */
 const mostFailures = 50;
 
+/** The run has begun, and is not over: a halt means something to it. One that nobody has agreed to, and one that is long over, have nothing to tell anybody. */
+const isUnderWayAtAll = ({ snapshot: { plan, slices }, open }: PlanView): boolean =>
+  plan.inFlight.length > 0 || (open.size > 0 && slices.some(({ verdicts }) => verdicts.length > 0));
+
 /** What goes on beside the nodes: those that are got ready, hooks, gates, rehearsals. Hooks of a halt run whatever else goes on. */
-const beside = (view: PlanView, { phase, start }: PlanState, steps: readonly Step[], now: Temporal.Instant) => {
+const beside = (view: PlanView, { phase, start }: PlanState, strays: Strays, steps: readonly Step[], now: Temporal.Instant) => {
   const { plan } = view.snapshot;
   const halted = phase === 'Halted';
   const preparation = preparationOf(view, start, now);
-  const onHalt = halted ? [runHooks(view.snapshot, { at: 'OnHalt', of: ofHalt }, now)] : [];
+  const onHalt = halted && isUnderWayAtAll(view) ? [runHooks(view.snapshot, { at: 'OnHalt', of: ofHalt }, now)] : [];
   const asked = [...(start?.hooks ?? []), ...steps.flatMap(step => step.hooks ?? []), ...onHalt];
   const rehearsal = runRehearsal(view, phase, now);
   const hooks = hooksToStore(view.snapshot, asked, { halted, withdrawn: withdrawsHooks(plan) });
@@ -140,41 +150,59 @@ const beside = (view: PlanView, { phase, start }: PlanState, steps: readonly Ste
       rehearsal: rehearsal.task,
       rehearsed: rehearsal.forecast,
     },
-    writes: [...tidyWrites(view.snapshot), ...preparation.writes, ...hooks.writes, ...rehearsal.writes],
+    writes: [...soakWrites(view), ...strays.writes, ...outdatedWrites(view), ...preparation.writes, ...hooks.writes, ...rehearsal.writes],
     again: earliest([preparation.again, rehearsal.again, ...onHalt.map(step => step.again)]),
   };
 };
 
-const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Temporal.Instant): PlanDecision => {
-  const state = stateOf(view, now);
+/** Each of them by itself: nobody waits for another's. */
+const alone = (write: Write): Write => ({ ...write, of: targetOf(write) });
+
+/** About the node, one after the other. */
+const ofNode = ({ one, writes = [] }: Step): readonly Write[] => writes.map(write => ({ ...write, of: one?.node ?? targetOf(write) }));
+
+const runWithSoak = ({ soak: _before, ...run }: Run, { soak }: PlanView): Run => ({ ...run, ...(soak && { soak: soak.soak }) });
+
+const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], stop: Stop | undefined, now: Temporal.Instant): PlanDecision => {
+  const state = stateOf(view, stop, now);
   const { phase, message, warning, start } = state;
   const begun = start?.one;
   const all = begun === undefined ? steps : [...steps, advance(view.snapshot, begun, { withdrawn: false }, now)];
-  const more = beside(view, state, all, now);
-  const waiting: readonly Waiting[] = [...(start?.waiting ?? []), ...all.flatMap(({ waiting }) => waiting ?? [])];
-  const own = claim(view.snapshot.plan) ?? letGo(view.snapshot);
+  const strays = straysOf(view);
+  const more = beside(view, state, strays, all, now);
+  const waiting: readonly Waiting[] = [...(start?.waiting ?? []), ...all.flatMap(({ waiting }) => waiting ?? []), ...strays.waiting];
+  const own = claim(view.snapshot.plan) ?? letGo(view.snapshot, strays);
   const forecast = forecastOf(view, now);
+  const contested = contestText(view.dueAgain, view.snapshot);
   const hasDeadline = forecast.deadline !== undefined && forecast.end !== undefined;
   const next = hasDeadline ? secondsAfter(now, forecastAgain) : undefined;
-  const again = earliest([start?.again, more.again, ...all.map(step => step.again), next]);
+  const again = earliest([start?.again, more.again, view.soak?.waiting?.ends, ...all.map(step => step.again), next]);
   return {
     phase,
     message,
     ...more.stored,
-    run: runWith(run, view.snapshot.plan, begun),
+    run: runWithSoak(runWithAgreed(runWith(run, view.snapshot.plan, begun), view.snapshot), view),
     inFlight: all.flatMap(({ one }) => one ?? []),
     waiting,
     upNext: start?.upNext ?? [],
     counts: view.counts,
+    ...(contested !== undefined && { contested }),
     forecast,
-    stages: stageCounts(view, start?.stage),
+    stages: stageCounts(view, start),
     failures: view.failures.slice(-mostFailures),
-    writes: [...more.writes, ...all.flatMap(step => step.writes ?? [])],
+    writes: [...more.writes.map(alone), ...all.flatMap(ofNode)],
     ...(warning && { warning }),
     ...(start?.stage !== undefined && { stage: start.stage }),
     ...(own && { own }),
     ...(again && { again }),
   };
+};
+
+/** What the records are to a run that begins: those of the last one tell what it has left unfinished, and nothing else. */
+const beforeRun = ({ slices, unfinished }: PlanSnapshot): Pick<PlanSnapshot, 'slices' | 'unfinished'> => {
+  const last = slices.flatMap(({ verdicts }) => verdicts);
+  const done = new Set(last.flatMap(({ uid, verdict }) => (verdict === 'Done' ? uid : [])));
+  return { slices: [], unfinished: new Set([...[...unfinished].filter(uid => !done.has(uid)), ...unfinishedIn(last)]) };
 };
 
 /**
@@ -186,12 +214,15 @@ export const decidePlan = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanD
   const isNew = run !== snapshot.plan.run;
   const { retries, next } = retriesNow(snapshot.plan, now);
   const plan = { ...snapshot.plan, retries };
-  const known = isNew ? { ...snapshot, slices: [], plan: { ...plan, run, passedOver: [] } } : { ...snapshot, plan };
-  const view = viewOf(known, now);
-  const intent: PlanIntent = { withdrawn: isWithdrawn(known.plan), halted: haltedBy(view) };
-  const steps = known.plan.inFlight.map(one => advance(known, one, intent, now));
+  const known = isNew ? { ...snapshot, ...beforeRun(snapshot), plan: { ...plan, run, passedOver: [] } } : { ...snapshot, plan };
+  const view = withSoak(viewOf(known, now), now);
+  const stop = stopOf(view, now);
+  const intent: PlanIntent = { withdrawn: isWithdrawn(known.plan), stop };
+  const steps = known.plan.inFlight.map(one =>
+    known.unanswered.has(one.node) ? unansweredStep(known, one) : advance(known, one, intent, now),
+  );
   // A slot that is free counts as free from the next look on, when that is stored.
-  const decision = decisionOf(view, run, steps, now);
+  const decision = decisionOf(view, run, steps, stop, now);
   const again = earliest([decision.again, next, pauseEnd(known.plan, now)]);
   return { ...decision, ...(again && { again }) };
 };

@@ -1,6 +1,6 @@
 import { resolveAmount } from './amount.ts';
 import { inOrder } from './start/ramp.ts';
-import { isUsed } from './start/stages.ts';
+import { isUsed, type StageNodes, verdictsIn } from './start/stages.ts';
 import type { PlanView } from './view.ts';
 
 /** How many of the last verdicts are failures. */
@@ -9,6 +9,10 @@ const inARow = (view: PlanView): number => {
   const last = words.findLastIndex(({ verdict }) => verdict === 'Done');
   return words.length - 1 - last;
 };
+
+/** One of its nodes was worked on in this run, whatever came of it. */
+const hasWorked = (stage: StageNodes, { verdicts }: PlanView): boolean =>
+  verdictsIn(stage, verdicts).some(({ verdict }) => verdict === 'Done' || verdict === 'Failed');
 
 const remedy = 'look at status.failures, then set them aside with drydock plan retry, or abort the plan';
 
@@ -27,10 +31,12 @@ export const haltedBy = (view: PlanView): string | undefined => {
   }
   const row = inARow(view);
   if (consecutive !== undefined && consecutive > 0 && row >= consecutive) return `${row} nodes in a row have failed: ${remedy}`;
-  const [first, ...more] = stages.filter(isUsed);
-  const early = failures.filter(({ stage }) => stage === first?.stage.name).length;
-  if (inFirstStage !== undefined && inFirstStage > 0 && more.length > 0 && early >= inFirstStage) {
-    return `${early} of stage ${first?.stage.name} have failed: ${remedy}`;
+  const used = stages.filter(isUsed);
+  // A stage whose nodes come later than that, and stand before it, was not the first.
+  const first = (used.find(stage => hasWorked(stage, view)) ?? used[0])?.stage.name;
+  const early = failures.filter(({ stage }) => stage === first).length;
+  if (inFirstStage !== undefined && inFirstStage > 0 && used.length > 1 && early >= inFirstStage) {
+    return `${early} of stage ${first} have failed: ${remedy}`;
   }
   return undefined;
 };

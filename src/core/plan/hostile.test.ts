@@ -114,13 +114,13 @@ describe('limits, where machines are replaced', () => {
 });
 
 test('as many nodes are in flight as the status holds, with the hooks of each', () => {
-  assert.equal(decided({ nodes: nodesOf(1) }, { concurrency: concurrency({ maxInFlight: 5000 }) }).counts.maxInFlight, 1000);
+  assert.equal(decided({ nodes: nodesOf(1) }, { concurrency: concurrency({ maxInFlight: 5000 }) }).counts.maxInFlight, 500);
   const hook = { podSpec: { containers: [] }, timeoutSeconds: 60, onFailure: 'Pause' } as const;
   const hooks = Array.from(
     { length: 8 },
     (_, index) => ({ ...hook, name: `h${index}`, at: index % 2 === 0 ? 'BeforeNode' : 'AfterNode' }) as const,
   );
-  assert.equal(decided({ nodes: nodesOf(1) }, { hooks, concurrency: concurrency({ maxInFlight: 5000 }) }).counts.maxInFlight, 125);
+  assert.equal(decided({ nodes: nodesOf(1) }, { hooks, concurrency: concurrency({ maxInFlight: 5000 }) }).counts.maxInFlight, 37);
 });
 
 describe('the record', () => {

@@ -1,5 +1,4 @@
-import { conditionOf, type Node } from '../hold/node.ts';
-import type { Machine } from '../machine/machine.ts';
+import { conditionOf, type Node, removalTaint, taintId, unreadyTaint } from '../hold/node.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { InFlight } from './in-flight.ts';
 
@@ -12,11 +11,17 @@ export type Outage = {
   readonly by: string;
 };
 
+/** How an outage names the plan that it is by. */
+export const outageBy = (plan: string): string => `plan ${plan}`;
+
+/** A Machine that is being deleted, and the Node that it is by its identity. */
+export type DeletedMachine = { readonly name: string; readonly nodeName: string };
+
 type Inputs = {
   readonly nodes: Iterable<Node>;
   readonly requests: Iterable<MaintenanceRequest>;
   readonly plans: Iterable<{ readonly name: string; readonly inFlight: readonly InFlight[] }>;
-  readonly machines: Iterable<Pick<Machine, 'name' | 'nodeName' | 'deleting'>>;
+  readonly machines: Iterable<DeletedMachine>;
 };
 
 /** It waits for its time, or has come to nothing: the node is in service. */
@@ -31,6 +36,10 @@ const ofNode = (node: Node, claimed: boolean): readonly Outage[] => {
   const ready = conditionOf(node, 'Ready');
   if (ready?.status !== 'True') found.push({ cause: 'NotReady', by: `Node ${node.name} is not Ready` });
   if (node.deleting) found.push({ cause: 'Deleting', by: `Node ${node.name} is being deleted` });
+  const [removal, unready] = [removalTaint(node), unreadyTaint(node)];
+  if (removal !== undefined) found.push({ cause: 'Deleting', by: `taint ${taintId(removal)} of ${node.name}, which is being removed` });
+  else if (unready !== undefined && ready?.status === 'True')
+    found.push({ cause: 'NotReady', by: `taint ${taintId(unready)} of ${node.name}, on which no pod can run` });
   if (node.unschedulable && !claimed) {
     const by =
       node.holdRecord === undefined ? `a cordon of ${node.name} that is not ours` : `a hold of ${node.name} that is being released`;
@@ -50,19 +59,18 @@ export const outagesOf = ({ nodes, requests, plans, machines }: Inputs): Readonl
     if (list === undefined) all.set(name, [outage]);
     else if (!list.some(({ by }) => by === outage.by)) list.push(outage);
   };
-  for (const { name, inFlight } of plans) for (const { node } of inFlight) add(node, { cause: 'Plan', by: `plan ${name}` });
+  for (const { name, inFlight } of plans) for (const { node } of inFlight) add(node, { cause: 'Plan', by: outageBy(name) });
   for (const request of requests) {
     if (isIdle(request)) continue;
     const outage: Outage =
       request.plan === undefined
         ? { cause: 'Maintenance', by: `${request.adapter.kind} ${request.name}` }
-        : { cause: 'Plan', by: `plan ${request.plan}` };
+        : { cause: 'Plan', by: outageBy(request.plan) };
     add(request.nodeName, outage);
   }
   for (const node of nodes) for (const outage of ofNode(node, all.has(node.name))) add(node.name, outage);
   // Whoever rolls machines out deletes the old ones: their nodes are drained and gone soon, and are still Ready.
-  for (const { name, nodeName, deleting } of machines)
-    if (deleting && nodeName !== undefined) add(nodeName, { cause: 'Deleting', by: `Machine ${name}, which is being deleted` });
+  for (const { name, nodeName } of machines) add(nodeName, { cause: 'Deleting', by: `Machine ${name}, which is being deleted` });
   return all;
 };
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Node } from '../hold/node.ts';
+import { isDrained } from '../maintenance/child.ts';
 import { makeReadyNode } from '../testing/make-plan.ts';
 import { PlanWorld } from '../testing/plan-world.ts';
 import { Dice, randomApproval, randomPlan, randomWindows, zoneLabel } from '../testing/random-plan.ts';
@@ -94,9 +95,10 @@ class Story {
     const had = new Set((last?.inFlight ?? []).map(({ uid }) => uid));
     const outages = this.#outages();
     world.lives = lives;
-    this.#begunWork(world.pass(name));
+    this.#begunWork(name, world.pass(name));
     const plan = world.plans.get(name);
-    const begun = (plan?.inFlight ?? []).filter(({ uid }) => !had.has(uid));
+    // A machine that has registered again is the one that was begun with.
+    const begun = (plan?.inFlight ?? []).filter(({ uid, heldAs = uid }) => !had.has(heldAs) && !had.has(uid));
     assert.ok(begun.length <= 1, 'at most one start a decision');
     const [one] = begun;
     if (last === undefined || plan === undefined || one === undefined) return;
@@ -105,13 +107,26 @@ class Story {
   }
 
   /** Work is begun on nodes that are held and empty, of the revision that they were begun with, and not while the plan is halted. */
-  #begunWork(decision: PlanDecision | undefined): void {
+  #begunWork(name: string, decision: PlanDecision | undefined): void {
+    const plan = this.world.plans.get(name);
+    // One that is deleted ends what it has begun, paused or not.
+    const isPaused = plan?.paused === true && !plan.deleting;
+    const isStopped = this.world.halted !== undefined || plan?.aborted === true || isPaused;
+    const rings = (plan?.hooks ?? []).filter(({ at }) => at === 'OnHalt').map(hook => `create the pod that runs hook ${hook.name}`);
+    const pods = (decision?.writes ?? []).filter(
+      ({ what, store }) => store === 'planPods' && what.startsWith('create') && !rings.includes(what),
+    );
+    const begins = isPaused ? pods.filter(({ what }) => what.includes(' hook ') || what.includes('gets the node ready')) : pods;
+    assert.ok(!isStopped || begins.length === 0, `${name} is stopped, and makes pods: ${begins.map(({ what }) => what).join(', ')}`);
     for (const { what, body } of decision?.writes ?? []) {
       if (what !== 'create the pod that works on the node') continue;
       const { nodeName } = (body as { readonly spec: { readonly nodeName: string } }).spec;
       const slot = decision?.inFlight.find(({ node }) => node === nodeName);
       assert.equal(slot?.revision, decision?.run?.revision, `other work than ${nodeName} was begun with`);
       assert.ok(this.world.nodes.get(nodeName)?.unschedulable, `${nodeName} is worked on and not held`);
+      const child = [...this.world.children.values()].find(one => one.plan === name && one.nodeName === nodeName);
+      const isBelieved = child !== undefined && !this.world.changedChildren.has(child.name) && isDrained(child);
+      assert.ok(isBelieved, `${nodeName} is worked on, and was drained as somebody else wanted`);
     }
   }
 
@@ -121,7 +136,8 @@ class Story {
     assert.ok(plan !== undefined && plan.inFlight.length <= (most ?? 0), 'maxInFlight');
     for (const [other, { out }] of before) {
       const after = this.#used(other);
-      if (after.out <= out) continue;
+      const isAtRest = other.inFlight.length === 0 && (other.paused || other.deleting || other.run === undefined);
+      if (after.out <= out || (isAtRest && other.name !== name)) continue;
       assert.ok(after.out <= after.limit, `${name} breaks the limit of ${other.name}: ${after.out} of ${after.limit}`);
     }
   }
@@ -172,9 +188,9 @@ class Story {
       if (node === undefined) continue;
       world.setNode(node.name, { unschedulable: true, holdRecord: '{}' });
       const failed = !calm && this.#dice.chance(0.03);
-      if (child.history.state === 'Drained' || child.history.state === 'Failed') continue;
+      if (isDrained(child) || child.history.state === 'Failed') continue;
       const state = failed ? 'Failed' : calm || this.#dice.chance(0.4) ? 'Drained' : 'Draining';
-      world.children.set(name, { ...child, history: { ...child.history, state } });
+      world.children.set(name, { ...child, history: { ...child.history, state }, status: { observedGeneration: child.generation } });
     }
   }
 
@@ -232,6 +248,8 @@ class Story {
       if (this.#dice.chance(0.7)) this.#addNode(node.name);
     }
     if (child !== undefined && this.#dice.chance(0.02)) world.children.set(child.name, { ...child, deleting: true });
+    if (child !== undefined && this.#dice.chance(0.05)) world.editChild(child.name, true);
+    if (this.#dice.chance(0.03)) world.halted = world.halted === undefined ? 'power is low' : undefined;
     if (this.#dice.chance(0.1)) world.gates.set('calm', this.#dice.pick(gateValues) ?? { value: 'True', message: '' });
     if (plan === undefined) return;
     if (this.#dice.chance(0.05)) world.edit(plan.name, { paused: !plan.paused });
@@ -259,6 +277,7 @@ class Story {
   end(): void {
     const { world } = this;
     world.gates.set('calm', { value: 'True', message: '' });
+    world.halted = undefined;
     for (const node of world.nodes.values()) {
       world.setNode(node.name, { conditions: ready, ...(node.holdRecord === undefined && { unschedulable: false }) });
     }
@@ -280,9 +299,12 @@ class Story {
     for (const plan of this.#plans()) {
       assert.equal(plan.inFlight.length, 0, `${plan.name}: in flight in the end: ${JSON.stringify(plan.inFlight)}`);
       assert.ok(!plan.deleting, `${plan.name} is gone in the end: ${JSON.stringify([plan.finalizers, plan.inFlight])}`);
-      const strays = [...world.children.values()].filter(
-        one => one.plan === plan.name && childNameOf(plan, world.nodes.get(one.nodeName)?.uid ?? '') !== one.name,
-      );
+      // A machine that has registered again stays held by the Maintenance of before when its work has failed.
+      const failed = new Set([...world.slices.values()].flatMap(({ verdicts }) => verdicts.flatMap(({ uid, held }) => (held ? uid : []))));
+      const strays = [...world.children.values()].filter(one => {
+        const uid = world.nodes.get(one.nodeName)?.uid ?? '';
+        return one.plan === plan.name && childNameOf(plan, uid) !== one.name && !failed.has(uid);
+      });
       assert.equal(strays.length, 0, `${strays[0]?.name} holds a node of another uid`);
       const decision = world.pass(plan.name);
       const isOver = decision?.phase === 'Complete' || decision?.phase === 'Halted';

@@ -102,15 +102,37 @@ export type Concurrency = {
   readonly ramp?: { readonly start: number; readonly factor: number };
 };
 
+/** A node that was done, and is not well or not done any more, in the soak time of its stage. */
+export type SoakLack = { readonly node: string; readonly uid: string; readonly since: Temporal.Instant };
+
+/** How far the soak time of a stage is. */
+export type StageSoak = {
+  readonly stage: string;
+  /** Since when all of its nodes have been well and done without a break. Missing: they are not. */
+  readonly since?: Temporal.Instant;
+  /** How many of its nodes are there, and what shows that one of them was not well between two looks. */
+  readonly mark?: string;
+  readonly lacking: readonly SoakLack[];
+};
+
+/** Entries of `lacking` that are kept. */
+export const mostLacking = 20;
+
 /** The run that the stored status speaks of. */
 export type Run = {
   /** spec.runID. */
   readonly id: string;
   /** Hash of what changes a node: another one begins a new run. */
   readonly revision: string;
+  /** The how manyth run of the plan it is, from the second on: A, B and A again are three, and nothing of the first says anything about the third. */
+  readonly number?: number;
   readonly startedAt: Temporal.Instant;
+  /** The soak time of the stage that is over, as long as nothing behind it has begun. */
+  readonly soak?: StageSoak;
   /** When the first node of each stage began, where approvals expire: verdicts of that are replaced when a node has another turn. */
   readonly begun?: ReadonlyMap<string, Temporal.Instant>;
+  /** By the uid of an approval that names no spec: the hash of the spec when it was first seen. */
+  readonly agreed?: ReadonlyMap<string, string>;
 };
 
 /** A node that limits keep while others of the plan begin: an entry of status.passedOver. */
@@ -186,6 +208,8 @@ export type Plan = {
   readonly runId: string;
   /** Hash of what changes a node, as the spec has it now. */
   readonly revision: string;
+  /** Hash of all that an approval agrees to, as the spec has it now. */
+  readonly specHash: string;
   readonly skips: ReadonlyMap<string, string>;
   /** By the node's name: failures that came before this time are set aside. `*` stands for every node. */
   readonly retries: ReadonlyMap<string, Temporal.Instant>;

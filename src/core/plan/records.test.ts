@@ -3,8 +3,10 @@ import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { makePlanSnapshot, makeVerdict } from '../testing/make-plan.ts';
 import { decidePlan } from './decide.ts';
+import { verdictWords } from './in-flight.ts';
 import { sortRecords } from './records.ts';
 import type { RecordSlice } from './snapshot.ts';
+import { recordWrite } from './writes.ts';
 
 const slice = (run: string, revision: string, number: number, seconds: number): RecordSlice => ({
   key: `${run}-${revision}-${number}`,
@@ -39,4 +41,18 @@ test('the records of this run in order, and those of all but the last three runs
     writes.map(({ method, path, body }) => ({ method, path, body })),
     [{ method: 'DELETE', path: '/apis/drydock.dev/v1alpha1/maintenanceplanrecords/1-a-0', body: { preconditions: { uid: 'uid-1-a-0' } } }],
   );
+});
+
+test('a name keeps its verdicts in one slice each, but for those of nodes that are gone and that nothing was done to', () => {
+  const to = (verdict: (typeof verdictWords)[number], uid: string): string => {
+    const snapshot = makePlanSnapshot({ verdicts: [makeVerdict('n1', { verdict, uid })] });
+    return recordWrite(snapshot, makeVerdict('n1', { uid: 'uid-now' }), 'r1').method;
+  };
+  assert.deepEqual(Object.fromEntries(verdictWords.map(word => [word, [to(word, 'uid-now'), to(word, 'uid-before')]])), {
+    Done: ['PATCH', 'POST'],
+    Failed: ['PATCH', 'POST'],
+    Requeued: ['PATCH', 'PATCH'],
+    Skipped: ['PATCH', 'PATCH'],
+    Gone: ['PATCH', 'PATCH'],
+  });
 });

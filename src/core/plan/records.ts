@@ -1,20 +1,44 @@
+import type { NodeVerdict } from './in-flight.ts';
+import type { Run } from './plan.ts';
 import type { RecordSlice } from './snapshot.ts';
 
 /** Runs whose records are kept beside the one that is under way. */
 const keptRuns = 3;
 
+/** What records and approvals call the revision of a run: no other run of the plan has it, whatever runID and work are taken up again. */
+export const revisionOfRun = ({ revision, number = 1 }: Pick<Run, 'revision' | 'number'>): string =>
+  number === 1 ? revision : `${revision}-${number}`;
+
 const lastOf = (slices: readonly RecordSlice[]): number =>
   Math.max(0, ...slices.flatMap(({ verdicts }) => verdicts.map(({ completedAt }) => completedAt.epochMilliseconds)));
 
-/** The records of a plan: those of this run, and those of runs so long ago that they are deleted. */
-export const sortRecords = (
-  all: readonly RecordSlice[],
-  run: { readonly id: string; readonly revision: string },
-): { readonly slices: readonly RecordSlice[]; readonly outdated: readonly RecordSlice[] } => {
+/** Whether anything was done to the node in that turn, beyond holding and draining it. */
+export const hadBegun = ({ step }: Pick<NodeVerdict, 'step'>): boolean => step !== 'Starting' && step !== 'Holding';
+
+/** By uid: nodes whose last verdict among these is a failure of the work. Nobody knows how far it has come on them. */
+export const unfinishedIn = (verdicts: readonly NodeVerdict[]): ReadonlySet<string> => {
+  const last = new Map<string, NodeVerdict>();
+  for (const one of verdicts) {
+    const before = last.get(one.uid);
+    const isDecided = one.verdict === 'Done' || (one.verdict === 'Failed' && hadBegun(one));
+    if (isDecided && (before === undefined || Temporal.Instant.compare(before.completedAt, one.completedAt) <= 0)) last.set(one.uid, one);
+  }
+  return new Set([...last.values()].flatMap(({ uid, verdict }) => (verdict === 'Failed' ? uid : [])));
+};
+
+type Sorted = {
+  readonly slices: readonly RecordSlice[];
+  readonly outdated: readonly RecordSlice[];
+  readonly unfinished: ReadonlySet<string>;
+};
+
+/** The records of a plan: those of this run, those of runs so long ago that they are deleted, and the nodes that the runs before have left unfinished. */
+export const sortRecords = (all: readonly RecordSlice[], run: Pick<Run, 'id' | 'revision' | 'number'>): Sorted => {
   const runs = Map.groupBy(all, slice => JSON.stringify([slice.run, slice.revision]));
-  const current = JSON.stringify([run.id, run.revision]);
+  const current = JSON.stringify([run.id, revisionOfRun(run)]);
   const slices = (runs.get(current) ?? []).toSorted((one, other) => one.slice - other.slice);
   runs.delete(current);
-  const outdated = [...runs.values()].toSorted((one, other) => lastOf(other) - lastOf(one)).slice(keptRuns);
-  return { slices, outdated: outdated.flat() };
+  const before = [...runs.values()];
+  const outdated = before.toSorted((one, other) => lastOf(other) - lastOf(one)).slice(keptRuns);
+  return { slices, outdated: outdated.flat(), unfinished: unfinishedIn(before.flat().flatMap(({ verdicts }) => verdicts)) };
 };

@@ -1,4 +1,5 @@
 import type { Node } from '../hold/node.ts';
+import type { JsonObject } from '../json.ts';
 import type { MachineRequest } from '../machine/request.ts';
 import type { Write } from '../maintenance/decision.ts';
 import type { Member } from '../quorum/quorum.ts';
@@ -7,7 +8,7 @@ import type { MaintenanceWindow } from '../window/window.ts';
 import type { GateHalt, GateState, GateValue } from './gates/gate.ts';
 import type { InFlight, NodeVerdict, Preparing } from './in-flight.ts';
 import type { Outage } from './ledger.ts';
-import type { Plan, PlanPhase } from './plan.ts';
+import type { Plan, PlanPhase, StageSoak } from './plan.ts';
 import type { HookRun } from './pods/hook.ts';
 import type { RehearsalTask, RehearsedForecast } from './rehearsal/rehearsal.ts';
 
@@ -36,8 +37,10 @@ export type PlanNode = {
   readonly finished: Said;
   /** spec.order.expression: a lower one comes first. */
   readonly rank: number;
-  /** Missing: none is known. */
+  /** By its identity (`machine/identity.ts`). Missing: none is proven to be the node's, or the plan does not ask. */
   readonly machine?: MachineLink;
+  /** Why there is none, where the plan asks. */
+  readonly noMachine?: string;
 };
 
 /** The pod that works on a node. */
@@ -50,13 +53,23 @@ export type WorkPod = {
   readonly nodeName: string;
   /** By its own word. */
   readonly plan: string;
+  /** uid of the MaintenancePlan that owns it. Missing: none does. */
+  readonly ownerUid?: string;
+  /** It is the image of a static pod: a kubelet made it, whatever it says. */
+  readonly isMirror: boolean;
   readonly deleting: boolean;
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
+  /** One of its containers runs, or has run: only that changes a node. */
+  readonly ran: boolean;
+  /** When the first of them began, by the clock of its node. Missing: nothing says so. */
+  readonly ranAt?: Temporal.Instant;
+  /** Its kubelet has ended it because its time was over. */
+  readonly exceeded?: true;
   /** It has failed because it was ended from outside, as by a node that shuts down: it says nothing of the work. */
   readonly killed: boolean;
   /** Of the first container that has failed. */
   readonly exitCode?: number;
-  /** Why it has failed: reason, exit code and the end of its log. */
+  /** Why it has failed: reason, exit code and the end of its log. Of one that has not ended: what its containers wait for, and which of them run on. */
   readonly message: string;
   /** What it has said at its end, where it has ended well. */
   readonly output?: string;
@@ -84,6 +97,8 @@ export type Approval = {
   readonly plan: string;
   readonly run: string;
   readonly revision: string;
+  /** Hash of the spec as the approver was shown it. Missing: as it was when the operator first saw the approval. */
+  readonly specHash?: string;
   /** The stage after which the plan may go on; missing for the beginning of the run. */
   readonly stage?: string;
   /** Stage: the quiet time after the stage is over too. Full: the same of the run and of all its stages. */
@@ -108,6 +123,8 @@ export type PlanSnapshot = {
   readonly outages: ReadonlyMap<string, readonly Outage[]>;
   /** The Maintenances of this plan, and others that have a name which it needs, by their name. */
   readonly children: ReadonlyMap<string, MaintenanceRequest>;
+  /** Of these Maintenances, by name, those that drain in another way than the plan has them: somebody has changed them. */
+  readonly changedChildren: ReadonlySet<string>;
   /** MachineMaintenances in the operator's namespace, by their name; none where the work is no replacement. */
   readonly replacements: ReadonlyMap<string, MachineRequest>;
   /** Pods in the namespace of the work, by their name. */
@@ -116,6 +133,10 @@ export type PlanSnapshot = {
   readonly slices: readonly RecordSlice[];
   /** Of runs so long ago that nobody asks for them. */
   readonly outdated: readonly RecordSlice[];
+  /** By uid: nodes on which the work of earlier runs has failed, and that no run has done since. */
+  readonly unfinished: ReadonlySet<string>;
+  /** By uid: nodes that this run was done with and that are not done any more, and the other plan that was done with them since. */
+  readonly doneSince: ReadonlyMap<string, string>;
   /** What each gate says, by its name. */
   readonly gates: ReadonlyMap<string, GateValue>;
   readonly approvals: readonly Approval[];
@@ -129,7 +150,17 @@ export type PlanSnapshot = {
   readonly ownNode?: string;
   /** Somebody has stopped all plans: why. */
   readonly halted?: string;
+  /** Since when this process has watched the nodes, by its own clock: what came before, nobody vouches for. Missing: always. */
+  readonly watchedSince?: Temporal.Instant | undefined;
   readonly settings: PlanSettings;
+  /** What the API server has refused last, by what the write is about (`Write.of`): for people alone. */
+  readonly refusals: ReadonlyMap<string, string>;
+  /** What writes are about that have no answer yet: nothing is decided about these nodes. */
+  readonly unanswered: ReadonlySet<string>;
+  /** Stands for the time that one process has seen without a break: another one says that there was a time that nobody has watched. */
+  readonly watch: string;
+  /** Random letters, others in each snapshot: names of pods have them, so that nobody can make such a pod first. */
+  readonly nonce: string;
 };
 
 export type PlanSettings = {
@@ -137,6 +168,10 @@ export type PlanSettings = {
   readonly workNamespace: string;
   /** That the operator runs, for what it does on nodes itself; missing where it runs in no pod. */
   readonly image?: string;
+  /** Fields of a PodSpec that say on which nodes the operator's own pods may run. Missing where it runs in no pod. */
+  readonly placement?: JsonObject;
+  /** Names of the Secrets that the operator's own image is pulled with; the namespace of the pods needs Secrets of these names. */
+  readonly pullSecrets?: readonly string[];
   /** Of the MachineMaintenances that replace nodes. */
   readonly machineNamespace: string;
 };
@@ -151,6 +186,16 @@ export type Waiting = {
   readonly node?: string;
   /** It ends at this time by itself, at the earliest. */
   readonly ends?: Temporal.Instant;
+};
+
+/** What is seen of the soak time of a stage at this moment. */
+export type SoakWatch = {
+  /** To be stored. */
+  readonly soak: StageSoak;
+  /** Missing: it is over, and all is well. */
+  readonly waiting?: Waiting;
+  /** The verdict of a node that was done, and is a failure now. */
+  readonly failed?: NodeVerdict;
 };
 
 /** Where a plan stands, and what is to be done for the next step. */
@@ -169,6 +214,8 @@ export type PlanDecision = {
   /** Names of the nodes that come next, in their order; not all of them. */
   readonly upNext: readonly string[];
   readonly counts: PlanCounts;
+  /** What other plans have to do with nodes that are due again. Missing: nothing. */
+  readonly contested?: string;
   readonly forecast: Forecast;
   readonly stages: readonly StageCount[];
   readonly failures: readonly NodeVerdict[];
@@ -197,6 +244,8 @@ export type Forecast = {
 export type PlanCounts = {
   readonly selected: number;
   readonly due: number;
+  /** Done in this run, and due anew: the next run takes them. */
+  readonly dueAgain: number;
   readonly blocked: number;
   readonly done: number;
   readonly failed: number;
@@ -210,5 +259,5 @@ export type StageCount = {
   readonly name: string;
   readonly selected: number;
   readonly done: number;
-  readonly phase: 'Pending' | 'Running' | 'Soaking' | 'Complete';
+  readonly phase: 'Pending' | 'Running' | 'Soaking' | 'AwaitingApproval' | 'Complete';
 };

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Node } from '../hold/node.ts';
+import type { JsonObject } from '../json.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import { at, makeRequest } from '../testing/make.ts';
-import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode } from '../testing/make-plan.ts';
+import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeWorkPod } from '../testing/make-plan.ts';
 import { advance, stepOf } from './advance.ts';
 import { decidePlan } from './decide.ts';
 import type { InFlight, NodeState } from './in-flight.ts';
@@ -11,7 +12,8 @@ import { begunWork, type Plan, type Work } from './plan.ts';
 import { rebootPodSpec } from './pods/reboot.ts';
 import type { PlanNode, PlanSnapshot, WorkPod } from './snapshot.ts';
 import type { Step } from './states/common.ts';
-import { childNameOf, podNameOf } from './writes.ts';
+import type { Stop } from './stop.ts';
+import { childNameOf, createPodWrite, podNameFor, workPurpose } from './writes.ts';
 
 /** Each state of a node in flight by itself: what leads out of it, and where to. */
 
@@ -35,7 +37,7 @@ type Given = {
   readonly pod?: Partial<WorkPod>;
   readonly others?: PlanSnapshot['others'];
   readonly withdrawn?: boolean;
-  readonly halted?: string;
+  readonly stop?: Stop;
   readonly image?: string;
 };
 
@@ -49,27 +51,21 @@ const given = ({
   pod,
   others = [],
   withdrawn = false,
-  halted,
+  stop,
   image,
 }: Given): Parameters<typeof advance> => {
   const full = makePlan({ work, rebooted: 'Required', ...plan });
-  const slot = makeInFlight('n1', { state, attempt: 1, bootIdBefore: 'n1-boot-1', work: begunWork(full.work), ...one });
-  const name = childNameOf(full, slot.uid);
+  const begun = makeInFlight('n1', { state, attempt: 1, bootIdBefore: 'n1-boot-1', work: begunWork(full.work), ...one });
+  const name = childNameOf(full, begun.uid);
   const request = makeRequest(name, {
     plan: 'kernel',
     history: { ...makeRequest('x').history, state: 'Drained' },
+    status: { observedGeneration: 1 },
     ...(child === 'none' ? {} : child),
   });
-  const podName = podNameOf(full, slot);
-  const common = {
-    key: `drydock-plans/${podName}`,
-    name: podName,
-    namespace: 'drydock-plans',
-    uid: 'pod-1',
-    resourceVersion: '1',
-    nodeName: 'n1',
-  };
-  const worker: WorkPod = { ...common, plan: 'kernel', deleting: false, phase: 'Running', killed: false, message: 'exit code 1', ...pod };
+  const podName = podNameFor(makePlanSnapshot({ plan: full }), workPurpose(full, begun));
+  const slot = pod === undefined && begun.podUid === undefined ? begun : { ...begun, pod: podName };
+  const worker = makeWorkPod(podName, 'n1', { uid: 'pod-1', message: 'exit code 1', ...pod });
   const snapshot = makePlanSnapshot({
     plan: full,
     nodes: [makePlanNode(makeReadyNode('n1', of), node)],
@@ -78,7 +74,7 @@ const given = ({
     others,
     settings: { workNamespace: 'drydock-plans', machineNamespace: 'drydock-system', ...(image !== undefined && { image }) },
   });
-  return [snapshot, slot, { withdrawn, halted }, now];
+  return [snapshot, slot, { withdrawn, stop }, now];
 };
 
 /** What the state itself comes to. */
@@ -130,10 +126,18 @@ describe('a node in flight', () => {
     assert.equal(step({ state: 'Holding' }).one?.bootIdBefore, 'n1-boot-1', 'noted before the work begins');
   });
 
-  test('shares its hold with another plan: one works after the other', () => {
-    const other = { name: 'firmware', selected: new Set(['n1']), inFlight: [makeInFlight('n1', { state: 'Rebooting' })] };
-    assert.equal(to({ state: 'Holding', others: [other] }), 'Holding, OtherPlanWorks');
-    assert.equal(to({ state: 'Holding', others: [{ ...other, inFlight: [makeInFlight('n1', { state: 'Soaking' })] }] }), 'Working');
+  test('shares its hold with another plan: one works, and proves that, after the other', () => {
+    const beside = (state: InFlight['state'], more: Partial<InFlight> = {}): string =>
+      to({
+        state: 'Holding',
+        others: [{ name: 'firmware', selected: new Set(['n1']), inFlight: [makeInFlight('n1', { state, ...more })] }],
+      });
+    for (const state of ['Working', 'Rebooting', 'Verifying', 'Soaking'] as const)
+      assert.equal(beside(state), 'Holding, OtherPlanWorks', `a boot while it is ${state} would be taken for its own`);
+    const outcome = { verdict: 'Done', step: 'Soaking', message: 'Done', held: false } as const;
+    assert.equal(beside('Releasing', { outcome, soakSince: at(-1) }), 'Holding, OtherPlanWorks', 'it is watched after its release');
+    assert.equal(beside('Releasing', { outcome }), 'Working');
+    assert.equal(beside('Holding'), 'Working', 'whoever is drained first is first');
   });
 
   test('whose drain is stuck is given back and comes again, so many times', () => {
@@ -148,11 +152,11 @@ describe('a node in flight', () => {
     assert.equal(to({ state: 'Working' }), 'Working, create the pod, Working');
     assert.equal(step({ state: 'Working', pod: {} }).one?.podUid, 'pod-1');
     assert.equal(to({ state: 'Working', pod: {}, one: { podUid: 'pod-1' } }), 'Working, Working');
-    assert.equal(to({ state: 'Working', pod: { plan: 'another' } }), 'Failed held');
+    assert.equal(to({ state: 'Working', pod: { ownerUid: 'another' } }), 'Failed', 'no pod of its own has run');
     const failed = step({ state: 'Working', pod: { phase: 'Failed' }, one: { podUid: 'pod-1' } });
     assert.deepEqual([failed.one?.state, failed.one?.attempt, failed.one?.podUid], ['Working', 2, undefined]);
     assert.equal(to({ state: 'Working', pod: { phase: 'Failed' }, one: { podUid: 'pod-1', attempt: 2 } }), 'Failed held');
-    assert.equal(to({ state: 'Working', one: { podUid: 'pod-1', attempt: 2 } }), 'Failed held', 'somebody has deleted it');
+    assert.equal(to({ state: 'Working', one: { podUid: 'pod-1', attempt: 2, ranAttempt: 2 } }), 'Failed held', 'somebody has deleted it');
     assert.equal(to({ state: 'Working', pod: {}, one: { podUid: 'pod-1', since: at(-100) } }), 'Failed held', 'its time is up');
     assert.equal(to({ state: 'Working', child: 'none' }), 'Failed', 'nothing holds it any more');
     assert.equal(to({ state: 'Working', child: 'none', pod: {}, one: { podUid: 'pod-1' } }), 'Working, HoldLost', 'work is not killed');
@@ -194,11 +198,30 @@ describe('a node in flight', () => {
     assert.equal(to({ state: 'Working', ...failed }), 'Failed held', 'one attempt');
   });
 
+  test('its pods are pulled with what the operator is pulled with, unless they say with what', () => {
+    const { settings, ...rest } = makePlanSnapshot();
+    const secretsOf = (podSpec: JsonObject, pullSecrets: readonly string[]): unknown => {
+      const place = { name: 'p', node: 'n1', what: 'works', deadlineSeconds: 60 };
+      const { body } = createPodWrite({ ...rest, settings: { ...settings, pullSecrets } }, { podSpec }, place);
+      return (body['spec'] as JsonObject)['imagePullSecrets'];
+    };
+    const own = { imagePullSecrets: [{ name: 'own' }] };
+    assert.deepEqual([secretsOf({}, ['registry']), secretsOf(own, ['registry'])], [[{ name: 'registry' }], own.imagePullSecrets]);
+    assert.equal(secretsOf({}, []), undefined);
+  });
+
   test('is done when it is Ready, has booted, and says so itself', () => {
     const booted = { ...held, bootId: 'next' };
     assert.equal(to({ state: 'Verifying', of: booted }), 'Soaking');
-    assert.equal(to({ state: 'Verifying', of: booted, node: { done: false } }), 'Failed held', 'back on the old version');
-    assert.equal(to({ state: 'Verifying' }), 'Failed held', 'it has not booted');
+    const late = { since: at(-600) };
+    assert.equal(
+      to({ state: 'Verifying', of: booted, node: { done: false } }),
+      'Verifying, Verifying',
+      'the first look is not the verdict',
+    );
+    assert.equal(to({ state: 'Verifying', of: booted, node: { done: false }, one: late }), 'Failed held', 'back on the old version');
+    assert.equal(to({ state: 'Verifying' }), 'Verifying, Verifying', 'whoever works on it may boot it later');
+    assert.equal(to({ state: 'Verifying', one: late }), 'Failed held', 'it has not booted');
     assert.equal(to({ state: 'Verifying', of: { ...booted, conditions: [] } }), 'Verifying, Verifying');
     assert.equal(to({ state: 'Verifying', of: { ...booted, conditions: [] }, one: { since: at(-600) } }), 'Failed held');
     assert.equal(to({ state: 'Verifying', of: booted, node: { done: { error: 'no such key' } } }), 'Verifying, Verifying');
@@ -213,14 +236,19 @@ describe('a node in flight', () => {
   test('has to stay well without a break: a break begins its quiet time anew', () => {
     const booted = { ...held, bootId: 'next' };
     const soaking = { state: 'Soaking', of: booted, plan: { soakSeconds: 30 } } as const;
-    assert.equal(to({ ...soaking, one: { soakSince: at(-29) } }), 'Soaking, Soaking');
-    assert.equal(to({ ...soaking, of: held, one: { soakSince: at(-30) } }), 'Soaking, SoakBroken');
-    assert.equal(to({ ...soaking, of: held, one: { soakSince: at(-30), rebooted: true } }), 'Done', 'that it has booted is proven');
-    assert.equal(to({ ...soaking, one: { soakSince: at(-30) } }), 'Done');
-    const broken = step({ ...soaking, of: { ...booted, conditions: [] }, one: { soakSince: at(-29) } });
+    const since = (seconds: number, of: Partial<Node> = booted): Partial<InFlight> => {
+      const { soakMark } = step({ ...soaking, of, one: { rebooted: true } }).one ?? {};
+      return { soakSince: at(seconds), ...(soakMark !== undefined && { soakMark }) };
+    };
+    assert.equal(to({ ...soaking, one: since(-29) }), 'Soaking, Soaking');
+    assert.equal(to({ ...soaking, of: held, one: since(-30, held) }), 'Soaking, SoakBroken');
+    assert.equal(to({ ...soaking, of: held, one: { ...since(-30, held), rebooted: true } }), 'Done', 'that it has booted is proven');
+    assert.equal(to({ ...soaking, one: since(-30) }), 'Done');
+    const broken = step({ ...soaking, of: { ...booted, conditions: [] }, one: since(-29) });
     assert.deepEqual([broken.one?.soakSince, broken.waiting?.word], [undefined, 'SoakBroken']);
     assert.equal(step(soaking).one?.soakSince?.toString(), now.toString());
-    assert.equal(to({ ...soaking, node: { done: false }, one: { soakSince: at(-30) } }), 'Failed held');
+    assert.equal(to({ ...soaking, node: { done: false }, one: since(-30) }), 'Soaking, SoakBroken', 'it may boot once more');
+    assert.equal(to({ ...soaking, node: { done: false }, one: { ...since(-30), soakBrokenAt: at(-600) } }), 'Failed held');
   });
 
   test('is released before its verdict is recorded, and its slot is free after that', () => {
@@ -241,21 +269,25 @@ describe('a node in flight', () => {
   test('is worked on only while it is held and empty, another time too', () => {
     assert.equal(to({ state: 'Working', one: { attempt: 2 }, of: { ...held, unschedulable: false } }), 'Working, HoldLost');
     assert.equal(to({ state: 'Working', one: { attempt: 2 }, child: { history: makeRequest('x').history } }), 'Working, HoldLost');
+    const late = { since: at(-100) };
     assert.equal(
-      to({ state: 'Working', one: { since: at(-100) }, of: { ...held, unschedulable: false } }),
-      'Failed held',
-      'its time is up',
+      to({ state: 'Working', one: late, of: { ...held, unschedulable: false } }),
+      'Failed',
+      'its time is up, and nothing is done',
     );
+    const worked = { ...late, attempt: 2, ranAttempt: 1 };
+    assert.equal(to({ state: 'Working', one: worked, of: { ...held, unschedulable: false } }), 'Failed held', 'its time is up');
   });
 
   test('is released when the plan is halted before its work began; work that has begun goes on', () => {
-    const halted = 'a canary has failed';
-    assert.equal(to({ state: 'Starting', child: 'none', halted }), 'Requeued');
-    assert.equal(to({ state: 'Starting', halted }), 'Requeued');
-    assert.equal(to({ state: 'Holding', halted, child: { history: makeRequest('x').history } }), 'Requeued', 'in the middle of its drain');
-    assert.equal(to({ state: 'Holding', halted }), 'Requeued');
-    assert.equal(to({ state: 'Working', halted }), 'Working, create the pod, Working');
-    assert.equal(to({ state: 'Verifying', halted, of: { ...held, bootId: 'next' } }), 'Soaking');
+    const stop: Stop = { kind: 'Halted', message: 'a canary has failed', halted: 'a canary has failed' };
+    assert.equal(to({ state: 'Starting', child: 'none', stop }), 'Requeued');
+    assert.equal(to({ state: 'Starting', stop }), 'Requeued');
+    assert.equal(to({ state: 'Holding', stop, child: { history: makeRequest('x').history } }), 'Requeued', 'in the middle of its drain');
+    assert.equal(to({ state: 'Holding', stop }), 'Requeued');
+    assert.equal(to({ state: 'Working', stop }), 'Requeued', 'its pod is not made yet');
+    assert.equal(to({ state: 'Working', one: { podUid: 'pod-1' }, pod: { phase: 'Running' }, stop }), 'Working, Working');
+    assert.equal(to({ state: 'Verifying', stop, of: { ...held, bootId: 'next' } }), 'Soaking');
   });
 
   test('that was begun with before an edit gets nothing of the other work: it is given back, or finishes its own', () => {
@@ -263,7 +295,7 @@ describe('a node in flight', () => {
     assert.equal(to({ state: 'Starting', child: 'none', one: old }), 'Skipped');
     assert.equal(to({ state: 'Holding', one: old }), 'Skipped');
     assert.equal(to({ state: 'Working', one: old }), 'Skipped', 'its pod was never made');
-    assert.equal(to({ state: 'Working', one: { ...old, attempt: 2 } }), 'Failed held', 'the first attempt has changed it');
+    assert.equal(to({ state: 'Working', one: { ...old, attempt: 2, ranAttempt: 1 } }), 'Failed held', 'the first attempt has changed it');
     assert.equal(to({ state: 'Working', one: { ...old, podUid: 'pod-1' }, pod: {} }), 'Working, Working');
     assert.equal(to({ state: 'Working', one: { ...old, podUid: 'pod-1' }, pod: { phase: 'Failed' } }), 'Failed held', 'no other attempt');
     const none = { work: { kind: 'none' } } as const;
@@ -294,9 +326,9 @@ describe('a plan that is deleted or aborted', () => {
     const ends = {
       Starting: 'Skipped',
       Holding: 'Skipped',
-      Working: 'Working',
+      Working: 'Skipped',
       Rebooting: 'Rebooting',
-      Verifying: 'Failed held',
+      Verifying: 'Verifying',
       Soaking: 'Soaking',
     };
     for (const [state, wanted] of Object.entries(ends)) {
@@ -308,6 +340,8 @@ describe('a plan that is deleted or aborted', () => {
       });
       assert.equal(got.split(', ')[0], wanted, state);
     }
+    const running = { state: 'Working', withdrawn: true, one: { podUid: 'pod-1' }, pod: { phase: 'Running' } } as const;
+    assert.equal(to(running), 'Working, Working', 'its pod is followed to its end');
   });
 });
 

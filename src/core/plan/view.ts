@@ -6,9 +6,10 @@ import { type InFlight, isRefused, mostHookRuns, mostSlots, type NodeVerdict } f
 import { unavailableOf } from './ledger.ts';
 import type { Plan } from './plan.ts';
 import { isRetried } from './retries.ts';
-import type { PlanCounts, PlanNode, PlanSnapshot } from './snapshot.ts';
+import type { PlanCounts, PlanNode, PlanSnapshot, SoakWatch } from './snapshot.ts';
 import { inOrder } from './start/ramp.ts';
 import { type StageNodes, stagesOf } from './start/stages.ts';
+import { turnsOf } from './turns.ts';
 
 /** What follows from a snapshot at once, computed once a pass. */
 export type PlanView = {
@@ -20,14 +21,20 @@ export type PlanView = {
   /** Of these, by uid, those that are still to be begun with in this run. */
   readonly open: ReadonlyMap<string, PlanNode>;
   readonly stages: readonly StageNodes[];
+  /** Names of the stages that have nodes in flight, or still to be begun with. */
+  readonly underWay: ReadonlySet<string>;
   readonly failures: readonly NodeVerdict[];
   readonly counts: PlanCounts;
+  /** Nodes that this run is over with, and that are due. */
+  readonly dueAgain: readonly PlanNode[];
   readonly gates: readonly AskedGate[];
   readonly gateHalt?: GateHalt;
+  /** Of the stage that soaks. Missing: none does. */
+  readonly soak?: SoakWatch;
 };
 
 /** What the rest is found by. */
-type Known = Pick<PlanView, 'selected' | 'verdicts'>;
+type Known = Pick<PlanView, 'selected' | 'verdicts'> & { readonly hasTurn: ReturnType<typeof turnsOf> };
 
 /** It does not count any more: somebody has said that the node has its turn again. */
 export const isSetAside = ({ node, verdict, completedAt }: NodeVerdict, plan: Pick<Plan, 'retries'>): boolean =>
@@ -64,35 +71,40 @@ export const isOver = (verdict: NodeVerdict | undefined): boolean => verdict !==
 const isCordoned = (name: string, outages: PlanSnapshot['outages']): boolean =>
   (outages.get(name) ?? []).some(({ cause }) => cause === 'ForeignCordon');
 
-const openOf = ({ plan, outages }: PlanSnapshot, { selected, verdicts }: Known): PlanView['open'] => {
-  const isOpen = ({ node, due }: PlanNode): boolean =>
-    due === true &&
-    !isOver(verdicts.get(node.uid)) &&
-    !plan.skips.has(node.name) &&
-    !plan.inFlight.some(({ uid }) => uid === node.uid) &&
-    !(plan.concurrency.foreignCordon === 'Skip' && isCordoned(node.name, outages));
+/** Somebody has said so, or the plan leaves out what others have cordoned. */
+const isLeftOut = ({ node }: PlanNode, { plan, outages }: PlanSnapshot): boolean =>
+  plan.skips.has(node.name) || (plan.concurrency.foreignCordon === 'Skip' && isCordoned(node.name, outages));
+
+const openOf = (snapshot: PlanSnapshot, known: Known): PlanView['open'] => {
+  const { selected, verdicts, hasTurn } = known;
+  const { plan } = snapshot;
+  const isOpen = (one: PlanNode): boolean =>
+    hasTurn(one) &&
+    !isOver(verdicts.get(one.node.uid)) &&
+    !isLeftOut(one, snapshot) &&
+    !plan.inFlight.some(({ node }) => node === one.node.name);
   return new Map([...selected.values()].filter(isOpen).map(one => [one.node.uid, one]));
 };
 
-/** It has nodes in flight, or still to be begun with. */
-export const isUnderWay = ({ stage, nodes }: StageNodes, { snapshot, open }: PlanView): boolean => {
-  const uids = new Set(nodes.map(({ node }) => node.uid));
+const underWayAmong = (stages: readonly StageNodes[], open: PlanView['open'], inFlight: readonly InFlight[]): ReadonlySet<string> => {
+  const flying = new Set(inFlight.map(({ uid }) => uid));
   // The machine of one in flight may be gone already, and its node with it.
-  return snapshot.plan.inFlight.some(one => one.stage === stage.name || uids.has(one.uid)) || nodes.some(({ node }) => open.has(node.uid));
+  const found = new Set(inFlight.map(({ stage }) => stage));
+  for (const { stage, nodes } of stages) if (nodes.some(({ node }) => flying.has(node.uid) || open.has(node.uid))) found.add(stage.name);
+  return found;
 };
 
 /** It takes part in this run: due, begun or over. */
-const takesPart = ({ node, due }: PlanNode, verdicts: ReadonlyMap<string, NodeVerdict>, inFlight: readonly InFlight[]): boolean =>
-  due === true || verdicts.has(node.uid) || inFlight.some(({ uid }) => uid === node.uid);
+const takesPart = (one: PlanNode, { verdicts, hasTurn }: Known, inFlight: readonly InFlight[]): boolean =>
+  hasTurn(one) || verdicts.has(one.node.uid) || inFlight.some(({ uid }) => uid === one.node.uid);
 
 /**
- * Of nodes whose machines were replaced: each has a successor, which has no part in the run, so that they still belong to it. Without them its first stage would never
- * end, and its percents would be of ever fewer nodes.
+ * Verdicts about nodes that take no part any more: deleted, replaced, come back as others, not selected. A node belongs to its stage and to its run all the same:
+ * without them a stage would be forgotten together with its last node, and percents would be of ever fewer nodes.
  */
-const replacedOf = ({ plan }: PlanSnapshot, { selected, verdicts }: Known): readonly NodeVerdict[] => {
-  if (plan.work.kind !== 'replace') return [];
-  const uids = new Set([...selected.values()].map(({ node }) => node.uid));
-  return [...verdicts.values()].filter(({ uid, verdict }) => verdict === 'Done' && !uids.has(uid));
+const pastOf = ({ verdicts }: Known, members: readonly PlanNode[]): readonly NodeVerdict[] => {
+  const uids = new Set(members.map(({ node }) => node.uid));
+  return [...verdicts.values()].filter(({ uid, verdict }) => (verdict === 'Done' || verdict === 'Failed') && !uids.has(uid));
 };
 
 /** What limits count: the nodes that the selector matches, also those that have no part in the run, such as the successors of replaced ones, and those in flight. */
@@ -108,22 +120,42 @@ const mostInFlight = ({ hooks }: Plan): number => {
   return each === 0 ? mostSlots : Math.min(mostSlots, Math.floor(mostHookRuns / 2 / each));
 };
 
-const countsOf = (snapshot: PlanSnapshot, { selected, verdicts }: Known, replaced: number): PlanCounts => {
+/** So many different names. */
+const names = (...lists: readonly (readonly string[])[]): number => new Set(lists.flat()).size;
+
+const dueAgainOf = (snapshot: PlanSnapshot, { selected, verdicts, hasTurn }: Known): readonly PlanNode[] => {
+  const flying = new Set(snapshot.plan.inFlight.map(({ node }) => node));
+  const isDueAgain = (one: PlanNode): boolean => {
+    const verdict = verdicts.get(one.node.uid)?.verdict;
+    const isPast = verdict === 'Done' || (verdict === undefined && !hasTurn(one));
+    return isPast && one.due === true && one.done !== true && !isLeftOut(one, snapshot) && !flying.has(one.node.name);
+  };
+  return [...selected.values()].filter(isDueAgain);
+};
+
+const countsOf = (snapshot: PlanSnapshot, known: Known, past: readonly NodeVerdict[], dueAgain: number): PlanCounts => {
   const { plan } = snapshot;
+  const { selected, verdicts, hasTurn } = known;
   const all = [...selected.values()];
-  const words = [...verdicts.values()].map(({ verdict }) => verdict);
-  const many = (word: NodeVerdict['verdict']): number => words.filter(one => one === word).length;
-  const open = all.filter(({ node }) => !isOver(verdicts.get(node.uid)) && !plan.skips.has(node.name));
-  const begun = new Set(plan.inFlight.map(({ uid }) => uid));
+  const words = [...verdicts.values()];
+  const done = words.flatMap(({ node, verdict }) => (verdict === 'Done' ? node : []));
+  const isUndecided = ({ node }: PlanNode): boolean => !isOver(verdicts.get(node.uid));
+  const open = all.filter(one => isUndecided(one) && !isLeftOut(one, snapshot));
+  const flying = new Set(plan.inFlight.map(({ node }) => node));
   const limited = limitedNodes(snapshot);
   const most = mostUnavailable(plan.concurrency, limited.size);
   return {
-    selected: selected.size + replaced,
-    due: open.filter(({ node, due }) => due === true && !begun.has(node.uid)).length,
+    selected: names(
+      [...selected.keys()],
+      past.map(({ node }) => node),
+    ),
+    due: open.filter(one => hasTurn(one) && !flying.has(one.node.name)).length,
+    dueAgain,
     blocked: open.filter(({ due }) => typeof due !== 'boolean').length + plan.preparing.filter(isRefused).length,
-    done: many('Done'),
-    failed: many('Failed'),
-    skipped: many('Skipped') + all.filter(({ node }) => plan.skips.has(node.name) && !verdicts.has(node.uid)).length,
+    done: names(done),
+    failed: words.filter(({ verdict }) => verdict === 'Failed').length,
+    skipped:
+      words.filter(({ verdict }) => verdict === 'Skipped').length + all.filter(one => isUndecided(one) && isLeftOut(one, snapshot)).length,
     maxInFlight: Math.min(resolveAmount(plan.concurrency.maxInFlight, limited.size) ?? 0, mostInFlight(plan)),
     ...(most !== undefined && { maxUnavailable: most }),
     unavailable: unavailableOf(limited, snapshot.outages).length,
@@ -132,19 +164,25 @@ const countsOf = (snapshot: PlanSnapshot, { selected, verdicts }: Known, replace
 
 export const viewOf = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanView => {
   const { plan } = snapshot;
-  const known: Known = { verdicts: verdictsOf(snapshot), selected: selectedOf(snapshot) };
-  const { verdicts, selected } = known;
-  const replaced = replacedOf(snapshot, known);
+  const verdicts = verdictsOf(snapshot);
+  const known: Known = { verdicts, selected: selectedOf(snapshot), hasTurn: turnsOf(snapshot, verdicts) };
   const gates = askGates(snapshot, now);
   const gateHalt = gateHaltOf(snapshot, gates, verdicts, now);
-  const members = [...selected.values()].filter(one => takesPart(one, verdicts, plan.inFlight));
+  const members = [...known.selected.values()].filter(one => takesPart(one, known, plan.inFlight));
+  const past = pastOf(known, members);
+  const dueAgain = dueAgainOf(snapshot, known);
+  const open = openOf(snapshot, known);
+  const stages = stagesOf(plan, members, verdicts, past);
   return {
     snapshot,
-    ...known,
-    open: openOf(snapshot, known),
-    stages: stagesOf(plan, members, [...verdicts.values(), ...plan.inFlight], replaced),
+    verdicts,
+    selected: known.selected,
+    open,
+    stages,
+    underWay: underWayAmong(stages, open, plan.inFlight),
     failures: inOrder([...verdicts.values()]).filter(({ verdict }) => verdict === 'Failed'),
-    counts: countsOf(snapshot, known, replaced.length),
+    counts: countsOf(snapshot, known, past, dueAgain.length),
+    dueAgain,
     gates,
     ...(gateHalt && { gateHalt }),
   };

@@ -1,9 +1,12 @@
 import { nameWith } from '../child-name.ts';
 import { isObject, type Json, type JsonObject } from '../json.ts';
+import { restoreChildWrite } from '../maintenance/child.ts';
 import type { KubeEvent, Write } from '../maintenance/decision.ts';
-import { maintenancesPath } from '../request/request.ts';
+import { type MaintenanceRequest, maintenancesPath } from '../request/request.ts';
+import { labelOf, short } from '../short-hash.ts';
+import { shortenedTo } from '../text.ts';
 import { timeText } from '../time.ts';
-import type { InFlight, NodeVerdict } from './in-flight.ts';
+import { type InFlight, longestVerdictMessage, type NodeVerdict } from './in-flight.ts';
 import { type Plan, type PodWork, planAnnotation, planApi, plansPath, type Run } from './plan.ts';
 import type { Approval, PlanSettings, PlanSnapshot, RecordSlice, WorkPod } from './snapshot.ts';
 
@@ -34,32 +37,62 @@ const nameOf = ({ name }: Pick<Plan, 'name'>, suffix: string): string => nameWit
  */
 export const childNameOf = (plan: Pick<Plan, 'name'>, nodeUid: string): string => nameOf(plan, short(`${plan.name}/${nodeUid}`));
 
-/** Of the pod that works on a node: another one for each time that the plan begins with the node, and for each attempt. */
-export const podNameOf = (plan: Pick<Plan, 'name' | 'uid'>, { uid, startedAt, attempt }: InFlight): string =>
-  nameOf(plan, `${short(`${plan.uid}/${uid}/${timeText(startedAt)}`)}-${attempt}`);
+/** Of the Maintenance that holds a node in flight: the one that it was begun with, whatever Node object its machine has registered as since. */
+export const holdNameOf = (plan: Pick<Plan, 'name'>, { uid, heldAs }: Pick<InFlight, 'uid' | 'heldAs'>): string =>
+  childNameOf(plan, heldAs ?? uid);
 
-type OfRun = Pick<Plan, 'name' | 'uid' | 'run'>;
+type OfRun = Pick<Plan, 'name' | 'uid'> & { readonly run?: Pick<Run, 'startedAt'> };
 
 const runTime = ({ run }: OfRun): string => (run === undefined ? '' : timeText(run.startedAt));
 
+/**
+ * What a pod is for: a hash, the same for as long as it is for the same, and the end of its name. Between them the name has random letters, which are stored before the
+ * pod is made, so that nobody can make a pod of that name first.
+ */
+export type PodPurpose = { readonly hash: string; readonly end: string };
+
+/** Of the pods that work on a node: another one for each time that the plan begins with the node, and for each attempt. */
+export const workPurpose = (
+  plan: Pick<Plan, 'uid'>,
+  { uid, startedAt, attempt }: Pick<InFlight, 'uid' | 'startedAt' | 'attempt'>,
+): PodPurpose => ({
+  hash: short(`${plan.uid}/${uid}/${timeText(startedAt)}`),
+  end: `${attempt}`,
+});
+
 /** Of the pod that gets a node ready: once a run, unless somebody has it tried again. */
-export const preparePodNameOf = (plan: OfRun, nodeUid: string): string =>
-  nameOf(plan, `${short(`${plan.uid}/${nodeUid}/${runTime(plan)}`)}-ready`);
+export const preparePurpose = (plan: OfRun, nodeUid: string): PodPurpose => ({
+  hash: short(`${plan.uid}/${nodeUid}/${runTime(plan)}`),
+  end: 'ready',
+});
 
 /** Of the pod of a hook, for what it is about. */
-export const hookPodNameOf = (plan: OfRun, what: string, attempt: number): string =>
-  nameOf(plan, `${short(`${plan.uid}/${runTime(plan)}/${what}`)}-hook-${attempt}`);
+export const hookPurpose = (plan: OfRun, what: string, attempt: number): PodPurpose => ({
+  hash: short(`${plan.uid}/${runTime(plan)}/${what}`),
+  end: `hook-${attempt}`,
+});
 
 /** Of the pod of a rehearsal, which begins at this time. */
-export const rehearsalPodNameOf = (plan: OfRun, specHash: string, since: Temporal.Instant, attempt: number): string =>
-  nameOf(plan, `${short(`${plan.uid}/${runTime(plan)}/${specHash}/${timeText(since)}`)}-rehearsal-${attempt}`);
+export const rehearsalPurpose = (plan: OfRun, specHash: string, since: Temporal.Instant, attempt: number): PodPurpose => ({
+  hash: short(`${plan.uid}/${runTime(plan)}/${specHash}/${timeText(since)}`),
+  end: `rehearsal-${attempt}`,
+});
 
-/** A few characters that stand for a text (FNV-1a, 64 bits, over its UTF-16 units). */
-export const short = (text: string): string => {
-  let hash = 0xcbf29ce484222325n;
-  for (let at = 0; at < text.length; at += 1) hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(at))) * 0x100000001b3n);
-  return hash.toString(16).padStart(16, '0');
-};
+type NamedPlan = { readonly plan: Pick<Plan, 'name'>; readonly nonce: string };
+
+/** The name of a pod for this purpose. */
+export const podNameFor = ({ plan, nonce }: NamedPlan, { hash, end }: PodPurpose): string => nameOf(plan, `${hash}-${nonce}-${end}`);
+
+/** Whether a name was made for this purpose. */
+export const isNamedFor = (podName: string, { hash, end }: PodPurpose): boolean =>
+  podName.includes(`-${hash}-`) && podName.endsWith(`-${end}`);
+
+/** The object that a write is about, by its path. */
+export const targetOf = ({ method, path, body: { metadata } }: Write): string =>
+  method === 'POST' && isObject(metadata) && typeof metadata['name'] === 'string' ? `${path}/${metadata['name']}` : path;
+
+/** Whether a pod of this name works on a node: it does not get it ready, is no hook, and rehearses nothing. */
+export const isWorkName = (podName: string): boolean => /-\d+$/.test(podName) && !/-(hook|rehearsal)-\d+$/.test(podName);
 
 /** The pod of the work stays on the node, and the drain does not wait for it. */
 const workPods = ({ workNamespace }: PlanSettings): JsonObject => ({
@@ -67,7 +100,8 @@ const workPods = ({ workNamespace }: PlanSettings): JsonObject => ({
   podSelector: { matchExpressions: [{ key: planAnnotation, operator: 'Exists' }] },
 });
 
-const drainOf = ({ drain }: Plan, settings: PlanSettings): JsonObject => {
+/** `spec.drain` of the Maintenances that the plan makes. */
+export const drainOf = ({ drain }: Pick<Plan, 'drain'>, settings: PlanSettings): JsonObject => {
   const given = drain['ignorePods'];
   const others = Array.isArray(given) ? (given as readonly Json[]) : [];
   return { ...drain, ignorePods: [...others, workPods(settings)] };
@@ -104,6 +138,9 @@ export const createChildWrite = ({ plan, settings }: PlanSnapshot, { node, uid }
 
 const podsPath = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
 
+/** The pod of this name, as what a write is about. */
+export const podTarget = ({ workNamespace }: PlanSettings, name: string): string => `${podsPath(workNamespace)}/${name}`;
+
 /** The end of a log says why it has failed, without a right to read logs. */
 const containersOf = (containers: Json | undefined, environment: Readonly<Record<string, string>>): readonly Json[] =>
   (Array.isArray(containers) ? (containers as readonly Json[]) : []).map(container =>
@@ -124,14 +161,35 @@ type PodPlace = {
   readonly environment?: Readonly<Record<string, string>>;
   /** What it does there, as a part of a sentence. */
   readonly what: string;
+  /** Seconds after which its kubelet ends it, whatever has become of the operator. */
+  readonly deadlineSeconds: number;
   readonly announces?: readonly KubeEvent[];
 };
 
-/** Creates the pod that works on the node: bound to it, past every taint, and never restarted. */
+/** What the author of the plan allows it, and no more than the plan waits for. */
+const deadlineOf = ({ activeDeadlineSeconds: own }: JsonObject, deadlineSeconds: number): number =>
+  typeof own === 'number' && own > 0 ? Math.min(own, deadlineSeconds) : deadlineSeconds;
+
+/** What somebody has changed of the drain of the plan's Maintenance is put back: the node is drained as the plan says, and as its author was allowed to say. */
+export const childDrainWrite = ({ plan, settings }: PlanSnapshot, child: MaintenanceRequest): Write =>
+  restoreChildWrite(child, drainOf(plan, settings), [
+    announce(plan, 'Warning', 'MaintenanceChanged', `Somebody has changed the drain of Maintenance ${child.name}; restored`),
+  ]);
+
+const ownerOf = ({ name, uid }: Pick<Plan, 'name' | 'uid'>): JsonObject => ({ apiVersion: planApi, kind: 'MaintenancePlan', name, uid });
+
+/** What the operator's image is pulled with; a kubelet passes over those that are not there. */
+const pulled = ({ pullSecrets = [] }: PlanSettings): JsonObject =>
+  pullSecrets.length === 0 ? {} : { imagePullSecrets: pullSecrets.map(name => ({ name })) };
+
+/**
+ * Creates the pod that works on the node: bound to it, past every taint, and never restarted. It is owned by the plan, and ended by its kubelet at the end of its time:
+ * it outlives neither.
+ */
 export const createPodWrite = (
   { plan, settings }: PlanSnapshot,
   { podSpec }: Pick<PodWork, 'podSpec'>,
-  { name, node, environment = {}, what, announces = [] }: PodPlace,
+  { name, node, environment = {}, what, deadlineSeconds, announces = [] }: PodPlace,
 ): Write => ({
   what: `create the pod that ${what}`,
   method: 'POST',
@@ -143,12 +201,15 @@ export const createPodWrite = (
       name,
       labels: { [planAnnotation]: labelOf(plan.name) },
       annotations: { [planAnnotation]: plan.name },
+      ownerReferences: [ownerOf(plan)],
     },
     spec: {
       ...(node !== undefined && { priorityClassName: 'system-node-critical' }),
+      ...pulled(settings),
       ...podSpec,
       ...(node !== undefined && { nodeName: node, tolerations: [{ operator: 'Exists' }] }),
       restartPolicy: 'Never',
+      activeDeadlineSeconds: deadlineOf(podSpec, deadlineSeconds),
       containers: containersOf(podSpec['containers'], environment),
     },
   },
@@ -156,14 +217,12 @@ export const createPodWrite = (
   announce: announces,
 });
 
-/** Labels have 63 characters at most. */
-export const labelOf = (name: string): string => (name.length <= 63 ? name : short(name));
-
-export const deletePodWrite = (pod: WorkPod): Write => ({
+/** Deletes a pod that the plan has made; `as seen`: not if anything has become of it since. */
+export const deletePodWrite = ({ name, namespace, uid, resourceVersion }: WorkPod, which: 'anyhow' | 'as seen' = 'anyhow'): Write => ({
   what: 'delete the pod that has worked on the node',
   method: 'DELETE',
-  path: `${podsPath(pod.namespace)}/${encodeURIComponent(pod.name)}`,
-  body: { preconditions: { uid: pod.uid } },
+  path: `${podsPath(namespace)}/${encodeURIComponent(name)}`,
+  body: { preconditions: { uid, ...(which === 'as seen' && { resourceVersion }) } },
   store: 'planPods',
   announce: [],
 });
@@ -171,7 +230,7 @@ export const deletePodWrite = (pod: WorkPod): Write => ({
 const verdictJson = ({ uid, node: _node, startedAt, completedAt, ...rest }: NodeVerdict): JsonObject => ({
   nodeUID: uid,
   ...rest,
-  message: rest.message.slice(0, 1024),
+  message: shortenedTo(rest.message, longestVerdictMessage),
   startTime: timeText(startedAt),
   completionTime: timeText(completedAt),
 });
@@ -179,9 +238,16 @@ const verdictJson = ({ uid, node: _node, startedAt, completedAt, ...rest }: Node
 const recordNameOf = (plan: Plan, revision: string, slice: number): string =>
   nameOf(plan, `${short(`${plan.uid}/${plan.runId}/${revision}`)}-${slice}`);
 
-/** Where a verdict is recorded: where the node has one, else in the first slice with room that has none of another node of its name. */
+/** It counts for nothing any more when its node is gone. */
+const isIdle = ({ verdict }: NodeVerdict): boolean => verdict === 'Gone' || verdict === 'Requeued' || verdict === 'Skipped';
+
+/**
+ * Where a verdict is recorded: where the node has one, or a node of its name before it that nothing was done to; else in the first slice with room that has none of another node
+ * of its name.
+ */
 const sliceFor = (slices: readonly RecordSlice[], { node, uid }: NodeVerdict): RecordSlice | undefined =>
   slices.find(({ verdicts }) => verdicts.some(one => one.uid === uid)) ??
+  slices.find(({ verdicts }) => verdicts.some(one => one.node === node && isIdle(one))) ??
   slices.find(({ verdicts }) => verdicts.length < sliceSize && !verdicts.some(one => one.node === node));
 
 /** Records a verdict. A node has one place in a run: the same again changes nothing. */
@@ -216,36 +282,40 @@ export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: NodeVerdict
       metadata: {
         name,
         labels: { [planAnnotation]: labelOf(plan.name) },
-        ownerReferences: [{ apiVersion: planApi, kind: 'MaintenancePlan', name: plan.name, uid: plan.uid }],
+        ownerReferences: [ownerOf(plan)],
       },
       spec: { planName: plan.name, planUID: plan.uid, runID: plan.run?.id ?? plan.runId, revision, slice: slices.length, verdicts },
     },
   };
 };
 
+/** A plan as far as an approval names it. */
+type ApprovedPlan = Pick<Plan, 'name' | 'uid' | 'specHash'>;
+
 /** Of the approval of a run, or of what follows one of its stages: whoever agrees twice has agreed once. */
 export const approvalNameOf = (
-  plan: Pick<Plan, 'name' | 'uid'>,
+  plan: ApprovedPlan,
   run: Pick<Run, 'id' | 'revision'>,
   { stage = '', promote }: Pick<Approval, 'stage' | 'promote'>,
-): string => nameOf(plan, short(`${plan.uid}/${run.id}/${run.revision}/${stage}${promote === undefined ? '' : `/${promote}`}`));
+): string =>
+  nameOf(plan, short(`${plan.uid}/${run.id}/${run.revision}/${plan.specHash}/${stage}${promote === undefined ? '' : `/${promote}`}`));
 
 /** A MaintenanceApproval. It goes with its plan. */
 export const approvalObject = (
-  plan: Pick<Plan, 'name' | 'uid'>,
+  plan: ApprovedPlan,
   run: Pick<Run, 'id' | 'revision'>,
   given: Pick<Approval, 'stage' | 'promote'>,
 ): JsonObject => {
-  const { name, uid } = plan;
+  const { name, specHash } = plan;
   return {
     apiVersion: planApi,
     kind: 'MaintenanceApproval',
     metadata: {
       name: approvalNameOf(plan, run, given),
       labels: { [planAnnotation]: labelOf(name) },
-      ownerReferences: [{ apiVersion: planApi, kind: 'MaintenancePlan', name, uid }],
+      ownerReferences: [ownerOf(plan)],
     },
-    spec: { planName: name, runID: run.id, revision: run.revision, ...given },
+    spec: { planName: name, runID: run.id, revision: run.revision, specHash, ...given },
   };
 };
 

@@ -119,3 +119,21 @@ test('people read pods in the order of their keys', () => {
   const [one, other] = [read({}), read({}, { name: 'b' })];
   assert.deepEqual([byKey(one, other), byKey(other, one), byKey(one, one)], [-1, 1, 0]);
 });
+
+test('an owner that is not marked as the controller is known, and makes no controller', () => {
+  const owner = { kind: 'Kafka', name: 'main', uid: 'k', apiVersion: 'x/v1' };
+  const pod = read({}, { ownerReferences: [owner] });
+  assert.deepEqual([pod.owner, pod.otherOwner], [undefined, 'Kafka main']);
+  const managed = read({}, { ownerReferences: [owner, { ...owner, name: 'set', controller: true }] });
+  assert.deepEqual([managed.owner?.name, managed.otherOwner], ['set', undefined]);
+});
+
+test('what the scheduler says is kept of a pod that is on no node because none takes it', () => {
+  const refused = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/3 nodes are available' };
+  const said = (condition: object, spec = {}) => read({ spec, status: { conditions: [condition] } }).unschedulable;
+  assert.equal(said(refused), '0/3 nodes are available');
+  assert.equal(said(refused, { nodeName: 'n1' }), undefined);
+  assert.equal(said({ ...refused, status: 'True' }), undefined);
+  assert.equal(said({ ...refused, reason: 'SchedulingGated' }), undefined);
+  assert.equal(said({ ...refused, message: 'x'.repeat(5000) })?.length, 1000);
+});

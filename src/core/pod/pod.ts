@@ -1,3 +1,4 @@
+import { shortened } from '../text.ts';
 import { instantAt, isBefore, readTime, secondsAfter } from '../time.ts';
 import type { Labels } from './selector.ts';
 
@@ -19,6 +20,10 @@ export type Pod = {
   readonly priority: number;
   /** The managing controller. */
   readonly owner?: { readonly kind: string; readonly name: string; readonly uid: string; readonly apiVersion: string };
+  /** An owner that does not say that it is the controller: kubectl drain counts such a pod as unmanaged. */
+  readonly otherOwner?: string;
+  /** It is on no node, and what the scheduler says of that. */
+  readonly unschedulable?: string;
   /** A static pod's image in the API: only its kubelet can stop it. */
   readonly mirror: boolean;
   /** Has an emptyDir volume, whose data goes with the pod. */
@@ -63,7 +68,15 @@ type RawPod = {
       readonly ephemeral?: unknown;
     }[];
   };
-  readonly status?: { readonly phase?: string; readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+  readonly status?: {
+    readonly phase?: string;
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason?: string;
+      readonly message?: string;
+    }[];
+  };
 };
 
 const claimsOf = ({ metadata, spec }: RawPod): readonly string[] =>
@@ -76,6 +89,22 @@ const claimsOf = ({ metadata, spec }: RawPod): readonly string[] =>
 const ownerOf = ({ metadata }: RawPod): Pod['owner'] => {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
   return owner && { kind: owner.kind, name: owner.name, uid: owner.uid, apiVersion: owner.apiVersion };
+};
+
+const otherOwnerOf = ({ metadata }: RawPod): string | undefined => {
+  const [first] = metadata.ownerReferences ?? [];
+  return first && shortened(`${first.kind} ${first.name}`, longestReason);
+};
+
+/** Characters that are kept of what others say of the pod. */
+const longestReason = 1000;
+
+const unschedulableOf = ({ spec, status }: RawPod): string | undefined => {
+  if (spec?.nodeName !== undefined && spec.nodeName !== '') return undefined;
+  const condition = status?.conditions?.find(({ type }) => type === 'PodScheduled');
+  return condition?.status === 'False' && condition.reason === 'Unschedulable'
+    ? shortened(condition.message ?? '', longestReason)
+    : undefined;
 };
 
 /** A pod that somebody deletes is on its way out, however far away its end is: a grace period may reach past the years that a time can be written in. */
@@ -93,6 +122,8 @@ export const readPod = (raw: unknown): Pod => {
   const namespace = metadata.namespace ?? 'default';
   const owner = ownerOf(pod);
   const deletionTimestamp = deletionOf(metadata);
+  const otherOwner = owner === undefined ? otherOwnerOf(pod) : undefined;
+  const unschedulable = unschedulableOf(pod);
   const readiness = status?.conditions?.find(({ type }) => type === 'Ready')?.status;
   return {
     key: `${namespace}/${metadata.name}`,
@@ -107,6 +138,8 @@ export const readPod = (raw: unknown): Pod => {
     ...(readiness === 'Unknown' && { readyUnknown: true }),
     priority: spec?.priority ?? 0,
     ...(owner && { owner }),
+    ...(otherOwner !== undefined && { otherOwner }),
+    ...(unschedulable !== undefined && { unschedulable }),
     mirror: metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined,
     localData: spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined && emptyDir !== null) ?? false,
     claims: claimsOf(pod),
@@ -118,6 +151,12 @@ export const readPod = (raw: unknown): Pod => {
     ...(hasResponders(pod) && { hasResponders: true }),
   };
 };
+
+/** Query of a list: pods that are on no node. */
+export const onNoNode = { fieldSelector: 'spec.nodeName=' } as const;
+
+/** The scheduler finds no node for it. */
+export const findsNoNode = ({ unschedulable }: Pod): boolean => unschedulable !== undefined;
 
 /** It ran to its end, well or badly. */
 export const isFinished = (pod: Pod): boolean => pod.phase === 'Succeeded' || pod.phase === 'Failed';
@@ -135,14 +174,13 @@ export const isGuarded = (pod: Pod): boolean => pod.phase !== 'Pending' && !isFi
 const rounding = 1;
 
 /**
- * The moment at which somebody asked for its deletion: the timestamp holds the end of the grace period, not its beginning. With a grace period of ages the API server's own
- * sum overflows (one of 9e12 seconds made a deletionTimestamp of 1963): whatever would be before the pod was made says nothing, and counts as not begun, so
- * that nobody stops waiting for it.
+ * The moment by which it is to be gone, its grace period over. With a grace period of ages the API server's own sum overflows (one of 9e12 seconds made a deletionTimestamp
+ * of 1963): where the deletion would have begun before the pod was made, the timestamp says nothing, and nobody stops waiting for the pod.
  */
-export const terminatingSince = (pod: Pod): Temporal.Instant | undefined => {
+export const goneBy = (pod: Pod): Temporal.Instant | undefined => {
   if (pod.deletionTimestamp === undefined) return undefined;
   const since = secondsAfter(pod.deletionTimestamp, -pod.deletionGraceSeconds);
-  return isBefore(since, secondsAfter(pod.createdAt, -rounding)) ? instantAt(Number.POSITIVE_INFINITY) : since;
+  return isBefore(since, secondsAfter(pod.createdAt, -rounding)) ? instantAt(Number.POSITIVE_INFINITY) : pod.deletionTimestamp;
 };
 
 /** Order for lists that people read. */

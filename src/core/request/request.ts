@@ -26,6 +26,8 @@ export type History = {
   readonly failure?: MaintenanceFailure;
   /** By `blockerId`, as far as the kind stores its blockers. */
   readonly blockedSince: ReadonlyMap<string, Temporal.Instant>;
+  /** Of all blockers, where the kind stores it: more than are in `blockedSince`, where the list was cut. */
+  readonly blockerCount?: number;
   /** As far as the kind stores them. */
   readonly vms?: Tracked;
 };
@@ -62,12 +64,16 @@ export type MaintenanceRequest = {
   readonly stage: MaintenanceStage;
   /** Missing for kinds that begin at once. */
   readonly start?: RequestedStart;
-  /** The machine maintenance (`namespace/name`) that it is part of, by its own word, and its drain as stored. Its node goes with the machine: that is no failure. */
-  readonly part?: { readonly of: string; readonly drain: JsonObject };
+  /** The machine maintenance (`namespace/name`) that it is part of, by its own word. Its node goes with the machine: that is no failure. */
+  readonly part?: { readonly of: string };
   /** The MaintenancePlan that it is part of, by its own word. */
   readonly plan?: string;
+  /** `spec.drain` as stored, of one that is part of something: its maker puts back what others change. */
+  readonly storedDrain?: JsonObject;
   /** It may cost the control plane its quorum: whoever made it has said so. */
   readonly mayLoseQuorum: boolean;
+  /** Its node is released although the work of a plan runs on it: whoever changed it has said so. */
+  readonly releasesDuringWork?: boolean;
   readonly policy: DrainPolicy;
   readonly history: History;
   /** The status as stored, to write only what differs. */

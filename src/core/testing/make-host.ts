@@ -49,6 +49,7 @@ export const makeHost = (over: Partial<HostSnapshot> = {}): HostSnapshot => ({
   reasons: new Map(),
   refusals: new Map(),
   asked: new Set(),
+  seenSince: new Map(),
   user: 'us',
   limits: defaultLimits,
   free: 32,

@@ -1,14 +1,14 @@
 import type { Node } from '../hold/node.ts';
 import type { InFlight, NodeVerdict } from '../plan/in-flight.ts';
-import { type Plan, planFinalizer } from '../plan/plan.ts';
-import type { PlanNode, PlanSnapshot } from '../plan/snapshot.ts';
+import { type Plan, planFinalizer, type Run } from '../plan/plan.ts';
+import type { Approval, PlanNode, PlanSnapshot, WorkPod } from '../plan/snapshot.ts';
 import { at, makeNode } from './make.ts';
 
 /** Small plans for tests: every node is due once, one after the other, and nothing is done on it but to drain it. */
 
 /** What the status says. */
 const stored = {
-  run: { id: '1', revision: 'r1', startedAt: at(-10) },
+  run: { id: '1', revision: 'r1', startedAt: at(-4000) },
   inFlight: [],
   passedOver: [],
   preparing: [],
@@ -16,6 +16,9 @@ const stored = {
   gateStates: new Map(),
   status: {},
 };
+
+/** A run in which this stage has soaked for so many seconds. */
+export const soakedRun = (stage: string, seconds: number): Run => ({ ...stored.run, soak: { stage, since: at(-seconds), lacking: [] } });
 
 export const makePlan = (over: Partial<Plan> = {}): Plan => ({
   key: 'kernel',
@@ -51,6 +54,7 @@ export const makePlan = (over: Partial<Plan> = {}): Plan => ({
   aborted: false,
   runId: '1',
   revision: 'r1',
+  specHash: 'h1',
   skips: new Map(),
   retries: new Map(),
   ...stored,
@@ -103,6 +107,38 @@ export const makeVerdict = (node: string, over: Partial<NodeVerdict> = {}): Node
   ...over,
 });
 
+/** Given to the plan as it is made here, of the beginning of its run. */
+export const makeApproval = (over: Partial<Approval> = {}): Approval => ({
+  key: 'a',
+  uid: 'a',
+  resourceVersion: '1',
+  createdAt: at(-100),
+  plan: 'kernel',
+  run: '1',
+  revision: 'r1',
+  specHash: 'h1',
+  ...over,
+});
+
+/** A pod that the plan has made, and that runs. */
+export const makeWorkPod = (name: string, nodeName: string, over: Partial<WorkPod> = {}): WorkPod => ({
+  key: `drydock-plans/${name}`,
+  name,
+  namespace: 'drydock-plans',
+  uid: `pod-${nodeName}`,
+  resourceVersion: '1',
+  nodeName,
+  plan: 'kernel',
+  ownerUid: 'uid-kernel',
+  isMirror: false,
+  deleting: false,
+  phase: 'Running',
+  ran: over.phase !== 'Pending',
+  killed: false,
+  message: '',
+  ...over,
+});
+
 type SnapshotFields = Partial<Omit<PlanSnapshot, 'nodes' | 'slices'>> & {
   readonly nodes?: readonly PlanNode[];
   readonly verdicts?: readonly NodeVerdict[];
@@ -113,15 +149,22 @@ export const makePlanSnapshot = ({ nodes = [], verdicts = [], ...over }: Snapsho
   nodes: new Map(nodes.map(one => [one.node.name, one])),
   outages: new Map(),
   children: new Map(),
+  changedChildren: new Set(),
   replacements: new Map(),
   pods: new Map(),
   slices: [{ key: 's', name: 's', uid: 's', resourceVersion: '1', planUid: 'uid-kernel', run: '1', revision: 'r1', slice: 0, verdicts }],
   outdated: [],
+  unfinished: new Set(),
+  doneSince: new Map(),
   gates: new Map(),
   approvals: [],
   others: [],
   members: [],
   windows: [],
   settings: { workNamespace: 'drydock-plans', machineNamespace: 'drydock-system' },
+  refusals: new Map(),
+  unanswered: new Set(),
+  watch: 'w1',
+  nonce: 'x7',
   ...over,
 });

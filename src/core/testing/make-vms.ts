@@ -1,5 +1,5 @@
 import type { Pod } from '../pod/pod.ts';
-import { defaultSettings, type KubeVirtSettings, type Vmi, type VmMigration } from '../vm/kubevirt.ts';
+import { defaultSettings, type KubeVirtSettings, type UnplacedTarget, type Vmi, type VmMigration } from '../vm/kubevirt.ts';
 import type { VmsKnown } from '../vm/vm-pod.ts';
 import { at, makePod } from './make.ts';
 
@@ -47,6 +47,15 @@ export const makeMigration = (vmi: Vmi, phase: string, over: Partial<VmMigration
   evacuates: 'n1',
   ...over,
 });
+
+/** The target pods of these migrations, which have no node; made at 0. */
+export const unplacedOf = (migrations: readonly VmMigration[], over: Partial<UnplacedTarget> = {}): ReadonlyMap<string, UnplacedTarget> =>
+  new Map(
+    migrations.map(({ uid, name }) => [
+      uid,
+      { key: `vms/${name}`, uid: `${uid}-pod`, resourceVersion: '1', migration: uid, createdAt: at(0), ...over },
+    ]),
+  );
 
 export const makeSettings = (over: Partial<KubeVirtSettings> = {}): KubeVirtSettings => ({ ...defaultSettings, ...over });
 

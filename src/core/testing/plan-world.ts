@@ -1,6 +1,7 @@
 import type { Node } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
 import type { Write } from '../maintenance/decision.ts';
+import { doneSince } from '../plan/contest.ts';
 import { decidePlan } from '../plan/decide.ts';
 import type { GateValue } from '../plan/gates/gate.ts';
 import type { InFlight, NodeVerdict } from '../plan/in-flight.ts';
@@ -8,6 +9,7 @@ import { outagesOf } from '../plan/ledger.ts';
 import { type Plan, planAnnotation } from '../plan/plan.ts';
 import { sortRecords } from '../plan/records.ts';
 import type { Approval, OtherPlan, PlanDecision, PlanNode, PlanSnapshot, RecordSlice, Said, WorkPod } from '../plan/snapshot.ts';
+import { isUnderWayNow } from '../plan/under-way.ts';
 import { viewOf } from '../plan/view.ts';
 import { membersOf } from '../quorum/quorum.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
@@ -28,15 +30,21 @@ const stored = (one: InFlight): InFlight => ({
   startedAt: whole(one.startedAt),
   since: whole(one.since),
   ...(one.soakSince && { soakSince: whole(one.soakSince) }),
+  ...(one.soakBrokenAt && { soakBrokenAt: whole(one.soakBrokenAt) }),
 });
 
-type Expressions = { readonly due?: (node: Node) => Said; readonly done?: (node: Node) => Said };
+type Expressions = {
+  readonly due?: (node: Node) => Said;
+  readonly done?: (node: Node) => Said;
+  readonly selects?: (node: Node) => boolean;
+};
 
 export class PlanWorld {
   readonly nodes = new Map<string, Node>();
   readonly plans = new Map<string, Plan>();
   readonly children = new Map<string, MaintenanceRequest>();
   readonly pods = new Map<string, WorkPod>();
+  readonly changedChildren = new Set<string>();
   readonly slices = new Map<string, RecordSlice>();
   readonly expressions = new Map<string, Expressions>();
   approvals: Approval[] = [];
@@ -45,8 +53,16 @@ export class PlanWorld {
   halted: string | undefined;
   ownNode: string | undefined;
   seconds = 0;
+  /** Another one with each process, and whenever nobody has watched for a while. */
+  watch = 'w1';
   /** Effects until the process is killed; Infinity: it is not. */
   lives = Number.POSITIVE_INFINITY;
+  /** A pod that is deleted ends when its kubelet has ended it: the test says when. One that has ended goes at once. */
+  hasKubelets = false;
+  /** Nodes on which somebody else has finished the work. */
+  readonly finished = new Set<string>();
+  /** What has been refused last, by node. */
+  readonly refusals = new Map<string, string>();
   #version = 100;
 
   get now(): Temporal.Instant {
@@ -54,34 +70,53 @@ export class PlanWorld {
   }
 
   snapshotOf(plan: Plan, others: Iterable<Plan> = this.plans.values()): PlanSnapshot {
-    const { due, done } = this.expressions.get(plan.name) ?? {};
-    const nodes = new Map<string, PlanNode>();
-    for (const node of this.nodes.values()) {
-      const isDue = due?.(node) ?? true;
-      const isDone = done?.(node) ?? (due === undefined ? true : isDue === false);
-      nodes.set(node.name, { node, createdAt: longAgo, selected: true, due: isDue, done: isDone, finished: false, rank: 0 });
-    }
     const run = plan.run ?? { id: plan.runId, revision: plan.revision };
+    const slicesOf = ({ uid }: Plan): readonly RecordSlice[] => [...this.slices.values()].filter(one => one.planUid === uid);
+    const nodes = this.#nodesOf(plan);
+    const records = sortRecords(slicesOf(plan), run);
+    const rivals = [...this.plans.values()].flatMap(one => (one.name === plan.name ? [] : { name: one.name, slices: slicesOf(one) }));
     return {
       plan,
       nodes,
       outages: outagesOf({ nodes: this.nodes.values(), requests: this.children.values(), plans: this.plans.values(), machines: [] }),
       children: this.children,
+      changedChildren: this.changedChildren,
       replacements: new Map(),
       pods: this.pods,
-      ...sortRecords(
-        [...this.slices.values()].filter(one => one.planUid === plan.uid),
-        run,
-      ),
+      ...records,
+      doneSince: doneSince(records.slices, nodes, rivals),
       gates: this.gates,
       approvals: this.approvals,
-      others: [...others].filter(({ name }) => name !== plan.name).map(other => this.#other(other)),
+      others: [...others].filter(other => other.name !== plan.name && isUnderWayNow(other, this.now)).map(other => this.#other(other)),
       members: membersOf([...this.nodes.values()]),
       windows: this.windows,
       settings: { workNamespace: 'drydock-plans', machineNamespace: 'drydock-system' },
+      refusals: this.refusals,
+      unanswered: new Set(),
+      watch: this.watch,
+      nonce: `x${(this.#version += 1)}`,
       ...(this.halted !== undefined && { halted: this.halted }),
       ...(this.ownNode !== undefined && { ownNode: this.ownNode }),
     };
+  }
+
+  #nodesOf(plan: Plan): PlanSnapshot['nodes'] {
+    const { due, done, selects = () => true } = this.expressions.get(plan.name) ?? {};
+    const nodes = new Map<string, PlanNode>();
+    for (const node of this.nodes.values()) {
+      const isDue = due?.(node) ?? true;
+      const isDone = done?.(node) ?? (due === undefined ? true : isDue === false);
+      nodes.set(node.name, {
+        node,
+        createdAt: longAgo,
+        selected: selects(node),
+        due: isDue,
+        done: isDone,
+        finished: this.finished.has(node.name),
+        rank: 0,
+      });
+    }
+    return nodes;
   }
 
   #other(plan: Plan): OtherPlan {
@@ -125,6 +160,15 @@ export class PlanWorld {
     if (plan !== undefined) this.plans.set(name, { ...plan, ...over, resourceVersion: String((this.#version += 1)) });
   }
 
+  /** Somebody has changed the drain of a Maintenance, or it is put back. What its status says is about the spec of before. */
+  editChild(name: string, isChanged: boolean): void {
+    const child = this.children.get(name);
+    if (child === undefined) return;
+    this.children.set(name, { ...child, generation: child.generation + 1 });
+    if (isChanged) this.changedChildren.add(name);
+    else this.changedChildren.delete(name);
+  }
+
   setNode(name: string, over: Partial<Node>): void {
     const node = this.nodes.get(name);
     if (node !== undefined) this.nodes.set(name, { ...node, ...over });
@@ -132,7 +176,9 @@ export class PlanWorld {
 
   setPod(name: string, over: Partial<WorkPod>): void {
     const pod = this.pods.get(name);
-    if (pod !== undefined) this.pods.set(name, { ...pod, ...over });
+    if (pod === undefined) return;
+    const ran = over.phase !== undefined && over.phase !== 'Pending' ? { ran: true } : {};
+    this.pods.set(name, { ...pod, ...ran, ...over, resourceVersion: String((this.#version += 1)) });
   }
 
   #effect(work: () => void): boolean {
@@ -155,10 +201,10 @@ export class PlanWorld {
   }
 
   #child({ method, path, body }: Write): void {
-    if (method === 'DELETE') {
-      const name = path.split('/').at(-1) ?? '';
-      const child = this.children.get(name);
-      if (child !== undefined) this.children.set(name, { ...child, deleting: true });
+    if (method === 'DELETE' || method === 'PATCH') {
+      const child = this.children.get(path.split('/').at(-1) ?? '');
+      if (child !== undefined && method === 'DELETE') this.children.set(child.name, { ...child, deleting: true });
+      else if (child !== undefined) this.#patchChild(child, body);
       return;
     }
     const { name, annotations } = body['metadata'] as { readonly name: string; readonly annotations: Readonly<Record<string, string>> };
@@ -172,11 +218,12 @@ export class PlanWorld {
   }
 
   #pod({ method, path, body }: Write): void {
-    if (method === 'DELETE') {
-      this.pods.delete(path.split('/').at(-1) ?? '');
-      return;
-    }
-    const { name, annotations } = body['metadata'] as { readonly name: string; readonly annotations: Readonly<Record<string, string>> };
+    if (method === 'DELETE') return this.#deletePod(path.split('/').at(-1) ?? '', body);
+    const { name, annotations, ownerReferences } = body['metadata'] as {
+      readonly name: string;
+      readonly annotations: Readonly<Record<string, string>>;
+      readonly ownerReferences: readonly { readonly uid: string }[];
+    };
     const { nodeName = '' } = body['spec'] as { readonly nodeName?: string };
     if (this.pods.has(name)) return;
     const uid = `uid-${name}-${(this.#version += 1)}`;
@@ -184,11 +231,29 @@ export class PlanWorld {
     this.pods.set(name, {
       ...common,
       plan: annotations[planAnnotation] ?? '',
+      ownerUid: ownerReferences[0]?.uid ?? '',
+      isMirror: false,
       deleting: false,
       phase: 'Pending',
+      ran: false,
       killed: false,
       message: '',
     });
+  }
+
+  /** Either how far it goes, or its drain, which is put back. */
+  #patchChild(child: MaintenanceRequest, body: JsonObject): void {
+    const { stage, drain } = body['spec'] as { readonly stage?: MaintenanceRequest['stage']; readonly drain?: unknown };
+    if (drain !== undefined || stage === undefined) return this.editChild(child.name, false);
+    this.children.set(child.name, { ...child, stage, generation: child.generation + 1 });
+  }
+
+  #deletePod(name: string, { preconditions }: JsonObject): void {
+    const pod = this.pods.get(name);
+    const { resourceVersion } = preconditions as { readonly resourceVersion?: string };
+    if (pod === undefined || (resourceVersion !== undefined && resourceVersion !== pod.resourceVersion)) return;
+    if (this.hasKubelets && pod.phase !== 'Succeeded' && pod.phase !== 'Failed') this.setPod(name, { deleting: true });
+    else this.pods.delete(name);
   }
 
   #record({ method, path, body }: Write): void {

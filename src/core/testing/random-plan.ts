@@ -1,5 +1,6 @@
 import type { Plan, Work } from '../plan/plan.ts';
 import { type Hook, hookPlaces } from '../plan/pods/hook.ts';
+import { revisionOfRun } from '../plan/records.ts';
 import type { Approval } from '../plan/snapshot.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import { at } from './make.ts';
@@ -134,7 +135,7 @@ export const randomWindows = (dice: Dice): readonly MaintenanceWindow[] =>
       );
 
 /** What somebody agrees to of the run that is under way. */
-export const randomApproval = (dice: Dice, { name, run }: Plan, now: Temporal.Instant): Approval => {
+export const randomApproval = (dice: Dice, { name, run, specHash }: Plan, now: Temporal.Instant): Approval => {
   const given = dice.pick<Pick<Approval, 'stage' | 'promote'>>([
     {},
     { stage: 'canary' },
@@ -142,5 +143,15 @@ export const randomApproval = (dice: Dice, { name, run }: Plan, now: Temporal.In
     { promote: 'Full' },
   ]);
   const uid = `${name}-${now.epochMilliseconds}`;
-  return { key: uid, uid, resourceVersion: '1', createdAt: now, plan: name, run: run?.id ?? '', revision: run?.revision ?? '', ...given };
+  return {
+    key: uid,
+    uid,
+    resourceVersion: '1',
+    createdAt: now,
+    plan: name,
+    run: run?.id ?? '',
+    revision: run === undefined ? '' : revisionOfRun(run),
+    specHash,
+    ...given,
+  };
 };

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import type { InFlight } from '../plan/in-flight.ts';
 import type { Plan } from '../plan/plan.ts';
-import { preparePodNameOf } from '../plan/writes.ts';
+import { revisionOfRun } from '../plan/records.ts';
+import { isNamedFor, preparePurpose } from '../plan/writes.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import type { PlanWorld } from './plan-world.ts';
 import { zoneLabel } from './random-plan.ts';
 
 /** What has to hold whenever a node is begun with, by a log of its own: nothing is asked of the code that decides. */
 
-type Logged = { readonly run: string; readonly work: string; readonly stage: string; readonly node: string; readonly seconds: number };
+type Logged = { readonly run: string; readonly stage: string; readonly node: string; readonly seconds: number };
 
 /** The beginning of the opening that is open at this moment. */
 const openingAt = ({ openings }: MaintenanceWindow, epochSeconds: number): readonly number[] =>
@@ -18,10 +19,8 @@ const openingAt = ({ openings }: MaintenanceWindow, epochSeconds: number): reado
     return from <= epochSeconds && epochSeconds < to ? from : [];
   });
 
-/** Who goes back to an earlier revision begins another run of it: what was in flight meanwhile is recorded nowhere. */
-const runOf = ({ uid, run }: Plan): string => `${uid}/${run?.id}/${run?.revision}/${run?.startedAt.epochMilliseconds}`;
-
-const workOf = ({ uid, run }: Plan): string => `${uid}/${run?.id}/${run?.revision}`;
+/** Who goes back to an earlier revision begins another run of it. */
+const runOf = ({ uid, run }: Plan): string => `${uid}/${run?.id}/${run && revisionOfRun(run)}`;
 
 export class StartLaws {
   readonly #log: Logged[] = [];
@@ -39,7 +38,7 @@ export class StartLaws {
     this.#approved(world, plan, stage);
     this.#starved(world, before, plan, node, outages);
     this.#paced(world, plan, seconds);
-    this.#log.push({ run: runOf(plan), work: workOf(plan), stage, node, seconds });
+    this.#log.push({ run: runOf(plan), stage, node, seconds });
     this.#inWindow(world, plan, node, seconds);
   }
 
@@ -58,31 +57,32 @@ export class StartLaws {
 
   /** Nothing begins without an approval that holds, or held when the first node began under it. */
   #approved(world: PlanWorld, plan: Plan, stage: string): void {
-    const { name, uid, run, needsApproval, stages, controlPlane, retries, approvalExpiresAfter = Number.POSITIVE_INFINITY } = plan;
+    const { name, uid, run, needsApproval, stages, controlPlane, approvalExpiresAfter = Number.POSITIVE_INFINITY } = plan;
     const verdicts = [...world.slices.values()]
-      .filter(one => one.planUid === uid && one.run === run?.id && one.revision === run.revision)
+      .filter(one => run !== undefined && one.planUid === uid && one.run === run.id && one.revision === revisionOfRun(run))
       .flatMap(one => one.verdicts);
     const isBehind = (one: string): boolean => one === 'rest' || (one === 'control-plane' && controlPlane === 'Last');
-    const isCanaryDone = verdicts.some(
-      one => one.stage === 'canary' && one.verdict !== 'Failed' && world.nodes.get(one.node)?.uid === one.uid && !retries.has(one.node),
-    );
+    const isCanaryDone = verdicts.some(one => one.stage === 'canary' && one.verdict === 'Done');
     const flying = plan.inFlight.filter(({ revision }) => revision === run?.revision);
     const isGiven = (asked: string | undefined): boolean => {
       const begun = [...verdicts, ...flying].filter(one => asked === undefined || isBehind(one.stage));
-      const logged = this.#log.filter(one => one.work === workOf(plan) && (asked === undefined || isBehind(one.stage)));
+      const logged = this.#log.filter(one => one.run === runOf(plan) && (asked === undefined || isBehind(one.stage)));
       const first = Math.min(...begun.map(({ startedAt }) => startedAt.epochMilliseconds), ...logged.map(({ seconds }) => seconds * 1000));
       return world.approvals.some(
         one =>
           one.plan === name &&
-          one.run === run?.id &&
-          one.revision === run.revision &&
+          run !== undefined &&
+          one.run === run.id &&
+          one.revision === revisionOfRun(run) &&
           (one.promote === 'Full' || one.stage === asked) &&
           first < one.createdAt.epochMilliseconds + approvalExpiresAfter * 1000,
       );
     };
     assert.ok(!needsApproval || isGiven(undefined), `${name} begins a run that nobody has agreed to`);
-    const isAsked = stages.some(({ approveAfter }) => approveAfter) && isBehind(stage) && isCanaryDone;
+    const isAsked = stages.some(({ approveAfter }) => approveAfter) && isBehind(stage);
     assert.ok(!isAsked || isGiven('canary'), `${name} goes on behind a stage, and nobody has agreed`);
+    const soaks = stages.some(({ soakSeconds }) => soakSeconds > 0) && isBehind(stage);
+    assert.ok(!soaks || isCanaryDone || isGiven('canary'), `${name} goes on behind a stage that has done nothing`);
   }
 
   /** Nobody begins before a node that has waited for too long, is well, and is still waiting. */
@@ -93,7 +93,7 @@ export class StartLaws {
     const still = new Set([begun, ...plan.passedOver.map(({ node }) => node)]);
     const isReady = (node: string): boolean =>
       before.prepare === undefined ||
-      before.preparing.some(one => one.node === node && one.state === 'Prepared' && one.pod === preparePodNameOf(before, one.uid));
+      before.preparing.some(one => one.node === node && one.state === 'Prepared' && isNamedFor(one.pod, preparePurpose(before, one.uid)));
     const starved = before.passedOver.filter(
       ({ node, since }) =>
         isReady(node) && still.has(node) && !outages.has(node) && world.now.epochMilliseconds - since.epochMilliseconds >= most * 1000,

@@ -1,6 +1,6 @@
 import type { Pod } from '../pod/pod.ts';
 import { secondsBetween } from '../time.ts';
-import { isOver, type KubeVirtSettings, type Vmi, type VmMigration } from './kubevirt.ts';
+import { isOver, type KubeVirtSettings, type UnplacedTarget, type Vmi, type VmMigration } from './kubevirt.ts';
 import { type MigrationSample, strategyOf, type VmsKnown } from './vm-pod.ts';
 
 /** All that is known of a cluster's VMs. */
@@ -8,6 +8,8 @@ export type ClusterVms = {
   readonly settings: KubeVirtSettings;
   readonly vmis: readonly Vmi[];
   readonly migrations: readonly VmMigration[];
+  /** Missing where that is not known. */
+  readonly unplaced?: readonly UnplacedTarget[];
 };
 
 /** What is under way in the whole cluster, and what it has taken so far. */
@@ -52,12 +54,13 @@ export const ownersOf = (pods: readonly Pod[]): ReadonlySet<string> =>
   new Set(pods.flatMap(({ owner }) => (owner?.kind === 'VirtualMachineInstance' ? [owner.uid] : [])));
 
 /** What concerns one node: `here` are its VMs, those of its pods, and those that it had; `migrations` are theirs. */
-export const knownFor = ({ settings, vmis: here, migrations }: ClusterVms, { asked, others, samples }: Traffic): VmsKnown => {
+export const knownFor = ({ settings, vmis: here, migrations, unplaced }: ClusterVms, { asked, others, samples }: Traffic): VmsKnown => {
   const uids = new Set(here.map(({ uid }) => uid));
   return {
     settings,
     vmis: here,
     migrations,
+    ...(unplaced && { unplaced: new Map(unplaced.map(target => [target.migration, target] as const)) }),
     askedElsewhere: asked.filter(({ uid }) => !uids.has(uid)).length,
     othersUnderWay: others,
     samples,

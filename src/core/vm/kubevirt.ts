@@ -1,4 +1,5 @@
 import type { Json } from '../json.ts';
+import { onNoNode } from '../pod/pod.ts';
 import { amount } from '../quantity.ts';
 import { readTime } from '../time.ts';
 
@@ -18,6 +19,8 @@ export type Vmi = {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly phase: string;
+  /** When it came into its phase, as far as that is known. */
+  readonly since?: Temporal.Instant;
   readonly deleting: boolean;
   /** Where it runs; the source while it is migrated. */
   readonly nodeName?: string;
@@ -59,6 +62,24 @@ export type VmMigration = {
   readonly failure?: string;
 };
 
+/** The pod that a VM is to be migrated to, as long as it has no node. */
+export type UnplacedTarget = {
+  /** `namespace/name`. */
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** uid of the migration. */
+  readonly migration: string;
+  readonly createdAt: Temporal.Instant;
+  /** Why the scheduler finds no node, in its words. */
+  readonly why?: string;
+};
+
+const migrationLabel = 'kubevirt.io/migrationJobUID';
+
+/** Pods of migrations that have no node: few at any time. */
+export const unplacedTargets = { ...onNoNode, labelSelector: migrationLabel } as const;
+
 /** What the cluster's administrator has set (KubeVirt CR, spec.configuration). */
 export type KubeVirtSettings = {
   readonly key: string;
@@ -90,7 +111,14 @@ type Meta = {
     readonly creationTimestamp?: string;
     readonly deletionTimestamp?: string;
     readonly annotations?: Readonly<Record<string, string>>;
+    readonly labels?: Readonly<Record<string, string>>;
   };
+};
+
+type PhaseTimes = readonly { readonly phase: string; readonly phaseTransitionTimestamp: string }[];
+
+type RawTarget = Meta & {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[] };
 };
 
 type RawVmi = Meta & {
@@ -105,6 +133,7 @@ type RawVmi = Meta & {
     readonly phase?: string;
     readonly nodeName?: string;
     readonly evacuationNodeName?: string;
+    readonly phaseTransitionTimestamps?: PhaseTimes;
     readonly memory?: { readonly guestCurrent?: Json };
     readonly conditions?: readonly {
       readonly type: string;
@@ -120,7 +149,7 @@ type RawMigration = Meta & {
   readonly spec?: { readonly vmiName?: string };
   readonly status?: {
     readonly phase?: string;
-    readonly phaseTransitionTimestamps?: readonly { readonly phase: string; readonly phaseTransitionTimestamp: string }[];
+    readonly phaseTransitionTimestamps?: PhaseTimes;
     readonly migrationState?: {
       readonly sourceNode?: string;
       readonly targetNode?: string;
@@ -152,6 +181,9 @@ const identity = ({ metadata }: Meta): Pick<Vmi, 'key' | 'namespace' | 'name' | 
 const given = <Name extends string>(name: Name, text: string | undefined): { readonly [N in Name]?: string } =>
   text === undefined || text === '' ? {} : ({ [name]: text } as { readonly [N in Name]?: string });
 
+const cameInto = (phase: string, times: PhaseTimes | undefined): Temporal.Instant | undefined =>
+  readTime(times?.find(one => one.phase === phase)?.phaseTransitionTimestamp);
+
 const memoryOf = ({ spec, status }: RawVmi): number =>
   amount(status?.memory?.guestCurrent ?? spec?.domain?.memory?.guest ?? spec?.domain?.resources?.requests?.memory);
 
@@ -162,9 +194,12 @@ export const readVmi = (raw: unknown): Vmi => {
   const condition = status?.conditions?.find(({ type }) => type === 'LiveMigratable');
   const askedAt = readTime(status?.conditions?.find(({ type }) => type === 'EvictionRequested')?.lastTransitionTime);
   const memory = memoryOf(vmi);
+  const phase = status?.phase === undefined || status.phase === '' ? 'Pending' : status.phase;
+  const since = cameInto(phase, status?.phaseTransitionTimestamps) ?? readTime(vmi.metadata.creationTimestamp);
   return {
     ...identity(vmi),
-    phase: status?.phase ?? 'Pending',
+    phase,
+    ...(since && { since }),
     ...given('nodeName', status?.nodeName),
     ...given('evacuatedFrom', status?.evacuationNodeName),
     ...(askedAt && { askedAt }),
@@ -179,9 +214,9 @@ export const readVmi = (raw: unknown): Vmi => {
 export const readMigration = (raw: unknown): VmMigration => {
   const migration = raw as RawMigration;
   const { metadata, spec, status } = migration;
-  const { migrationState: state, phaseTransitionTimestamps: times = [] } = status ?? {};
+  const { migrationState: state, phaseTransitionTimestamps: times } = status ?? {};
   const phase = status?.phase === undefined || status.phase === '' ? 'Pending' : status.phase;
-  const when = (name: string): Temporal.Instant | undefined => readTime(times.find(one => one.phase === name)?.phaseTransitionTimestamp);
+  const when = (name: string): Temporal.Instant | undefined => cameInto(name, times);
   const identified = identity(migration);
   const createdAt = readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0);
   const runningAt = readTime(state?.startTimestamp) ?? when('Running');
@@ -198,6 +233,22 @@ export const readMigration = (raw: unknown): VmMigration => {
     ...given('source', state?.sourceNode),
     ...given('target', state?.targetNode),
     ...given('failure', state?.failureReason),
+  };
+};
+
+/** Keeps of a migration's target pod what the type has. */
+export const readTarget = (raw: unknown): UnplacedTarget => {
+  const target = raw as RawTarget;
+  const { key, uid, resourceVersion } = identity(target);
+  const { labels, creationTimestamp } = target.metadata;
+  const condition = target.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False');
+  return {
+    key,
+    uid,
+    resourceVersion,
+    migration: labels?.[migrationLabel] ?? '',
+    createdAt: readTime(creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0),
+    ...given('why', condition?.message),
   };
 };
 
@@ -224,6 +275,10 @@ export const whyNotMigratable = ({ notMigratable }: Vmi): string => notMigratabl
 export const unsaid = 'KubeVirt does not say why';
 
 export const isOver = ({ phase }: VmMigration): boolean => phase === 'Succeeded' || phase === 'Failed';
+
+/** Its guest has not begun: nothing of it runs anywhere, and KubeVirt does not say yet whether it can be migrated. */
+export const isUnstarted = ({ phase }: Vmi): boolean =>
+  phase === 'Pending' || phase === 'Scheduling' || phase === 'Scheduled' || phase === 'WaitingForSync';
 
 /** It runs nowhere any more. */
 export const hasEnded = ({ phase }: Vmi): boolean => phase === 'Succeeded' || phase === 'Failed';

@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, makePod } from '../testing/make.ts';
-import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
+import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms, unplacedOf } from '../testing/make-vms.ts';
 import { unsaid, type Vmi, type VmMigration } from './kubevirt.ts';
 import { nothingTracked, track } from './tracking.ts';
 import { vmPodsOf } from './vm-pod.ts';
 import { hasGone, type VmState, type VmStatus } from './vm-status.ts';
 
 const standingOf = (vmi: Vmi, migrations: readonly VmMigration[] = [], seconds = 10): VmStatus | undefined => {
-  const known = makeVms({ settings: makeSettings({ parallelPerNode: 2, parallelPerCluster: 5 }), vmis: [vmi], migrations });
+  const known = makeVms({
+    settings: makeSettings({ parallelPerNode: 2, parallelPerCluster: 5 }),
+    vmis: [vmi],
+    migrations,
+    unplaced: unplacedOf(migrations, { why: '0/3 nodes are available' }),
+  });
   const pods = [launcherOf(vmi), makePod('web')];
   return track('n1', pods, vmPodsOf('n1', pods, known), known, nothingTracked, at(seconds)).vms.get(vmi.uid);
 };
@@ -18,6 +23,8 @@ const marked = makeVmi('a', { evacuatedFrom: 'n1' });
 const failed = makeMigration(marked, 'Failed', { name: 'first', uid: 'first', createdAt: at(-10) });
 const external = makeVmi('a', { strategy: 'External' });
 const forHelp = (remedy: string) => ({ state: 'Cannot', remedy });
+
+const startHelp = 'see why: kubectl -n vms describe vmi a; stop the VM, or let the policy do so (drain.virtualMachines.notMigratable)';
 
 const standings: readonly (readonly [string, Vmi, readonly VmMigration[], number, object])[] = [
   ['nobody has asked', makeVmi('a'), [], 10, { state: 'Waiting', message: 'waits for its turn' }],
@@ -68,12 +75,43 @@ const standings: readonly (readonly [string, Vmi, readonly VmMigration[], number
     { state: 'Migrating', message: 'VM a is being migrated to n2 (Running)', target: 'n2', since: at(7) },
   ],
   [
+    'it has not begun',
+    { ...undecided, phase: 'Scheduled', since: at(0) },
+    [],
+    61,
+    {
+      message: 'VM a has not started on the node (Scheduled), and KubeVirt lets no such VM be evicted',
+      ...forHelp(startHelp),
+    },
+  ],
+  [
+    'nobody finds out whether it can be migrated',
+    { ...undecided, since: at(0) },
+    [],
+    301,
+    {
+      message: 'KubeVirt has not determined for minutes whether VM a can be migrated, and lets no such VM be evicted',
+      ...forHelp(startHelp),
+    },
+  ],
+  [
+    'its target does not get ready',
+    marked,
+    [makeMigration(marked, 'Scheduled')],
+    961,
+    {
+      message: 'the pod that VM a is to be migrated to has not become ready for longer than KubeVirt waits (Scheduled)',
+      ...forHelp('see what keeps it: kubectl -n vms describe pod -l kubevirt.io/migrationJobUID=vmim-a; check virt-controller'),
+      since: at(0),
+    },
+  ],
+  [
     'its target finds no node',
     marked,
     [makeMigration(marked, 'Scheduling')],
     61,
     {
-      message: 'no node takes VM a: the pod that it is to be migrated to is not scheduled',
+      message: 'no node takes VM a: the pod that it is to be migrated to is not scheduled: 0/3 nodes are available',
       ...forHelp('see what it lacks: kubectl -n vms describe pod -l kubevirt.io/migrationJobUID=vmim-a'),
       since: at(0),
     },

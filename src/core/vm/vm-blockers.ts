@@ -1,6 +1,7 @@
 import type { BlockerInfo } from '../drain/blockers/blocker.ts';
 import type { Pod } from '../pod/pod.ts';
-import { type KubeVirtSettings, unsaid, type VmMigration, whyNotMigratable } from './kubevirt.ts';
+import { shortened } from '../text.ts';
+import { isUnstarted, type KubeVirtSettings, unsaid, type Vmi, type VmMigration, whyNotMigratable } from './kubevirt.ts';
 import { type MigrationProgress, migrationProgressOf, type VmPod } from './vm-pod.ts';
 
 /** Why a VM's pod has not gone yet, as a blocker. */
@@ -15,16 +16,31 @@ const phaseText = (migration: VmMigration | undefined): string => {
   return `is being migrated${to} (${migration?.phase ?? 'begun'})`;
 };
 
+const describeTarget = ({ namespace }: Vmi, migration: VmMigration | undefined): string =>
+  `kubectl -n ${namespace} describe pod -l kubevirt.io/migrationJobUID=${migration?.uid ?? ''}`;
+
 const onItsWay: Readonly<Record<Exclude<MigrationProgress, 'None'>, (vmPod: VmPod, settings: KubeVirtSettings) => Text>> = {
   Arriving: ({ vmi }) => ({ cause: 'Evacuating', message: `is where VM ${vmi.name} is being migrated to` }),
   Left: ({ vmi }) => ({ cause: 'Terminating', message: `VM ${vmi.name} has moved; the pod that it left is ending` }),
   Queued: ({ vmi }, settings) => ({ cause: 'MigrationQueued', message: `VM ${vmi.name} waits for its turn: ${limits(settings)}` }),
   Placing: ({ vmi, migration }) => ({ cause: 'Evacuating', message: `VM ${vmi.name} ${phaseText(migration)}` }),
   Moving: ({ vmi, migration }) => ({ cause: 'Evacuating', message: `VM ${vmi.name} ${phaseText(migration)}` }),
-  Lost: ({ vmi, migration }) => ({
+  Unready: ({ vmi }) => ({
+    cause: 'NotMigratable',
+    message: isUnstarted(vmi)
+      ? `VM ${vmi.name} has not started on the node (${vmi.phase}), and KubeVirt lets no such VM be evicted`
+      : `KubeVirt has not determined for minutes whether VM ${vmi.name} can be migrated, and lets no such VM be evicted`,
+    remedy: `see why: kubectl -n ${vmi.namespace} describe vmi ${vmi.name}; stop the VM, or let the policy do so (drain.virtualMachines.notMigratable)`,
+  }),
+  Lost: ({ vmi, migration, unplaced }) => ({
     cause: 'NoMigrationTarget',
-    message: `no node takes VM ${vmi.name}: the pod that it is to be migrated to is not scheduled`,
-    remedy: `see what it lacks: kubectl -n ${vmi.namespace} describe pod -l kubevirt.io/migrationJobUID=${migration?.uid ?? ''}`,
+    message: `no node takes VM ${vmi.name}: the pod that it is to be migrated to is not scheduled${unplaced?.why === undefined ? '' : `: ${shortened(unplaced.why)}`}`,
+    remedy: `see what it lacks: ${describeTarget(vmi, migration)}`,
+  }),
+  Overdue: ({ vmi, migration }) => ({
+    cause: 'NoMigrationTarget',
+    message: `the pod that VM ${vmi.name} is to be migrated to has not become ready for longer than KubeVirt waits (${migration?.phase ?? 'begun'})`,
+    remedy: `see what keeps it: ${describeTarget(vmi, migration)}; check virt-controller`,
   }),
   Failing: ({ vmi, failed }) => ({
     cause: 'MigrationFailed',

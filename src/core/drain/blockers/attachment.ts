@@ -1,3 +1,7 @@
+import { shortened } from '../../text.ts';
+import { isBefore, readTime, secondsAfter, timeText } from '../../time.ts';
+import type { BlockerInfo } from './blocker.ts';
+
 /** A VolumeAttachment: a volume that is, or is about to be, attached to a node. */
 export type Attachment = {
   readonly key: string;
@@ -6,22 +10,70 @@ export type Attachment = {
   readonly nodeName: string;
   /** Missing for inline volumes of migrated in-tree drivers. */
   readonly volume?: string;
+  /** The CSI driver that attaches and detaches it. */
+  readonly attacher?: string;
+  /** When the driver was asked to detach it. */
+  readonly detachAskedAt?: Temporal.Instant;
+  /** What the driver said when it could not. */
+  readonly detachError?: string;
 };
 
 type RawAttachment = {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string };
-  readonly spec: { readonly nodeName: string; readonly source?: { readonly persistentVolumeName?: string } };
+  readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string; readonly deletionTimestamp?: string };
+  readonly spec: { readonly nodeName: string; readonly attacher?: string; readonly source?: { readonly persistentVolumeName?: string } };
+  readonly status?: { readonly detachError?: { readonly message?: string } };
 };
 
 /** Keeps of a VolumeAttachment (storage.k8s.io/v1) what this type has. */
 export const readAttachment = (raw: unknown): Attachment => {
-  const { metadata, spec } = raw as RawAttachment;
+  const { metadata, spec, status } = raw as RawAttachment;
   const volume = spec.source?.persistentVolumeName;
+  const detachAskedAt = readTime(metadata.deletionTimestamp);
+  const detachError = status?.detachError && (status.detachError.message ?? 'it does not say why');
   return {
     key: metadata.name,
     uid: metadata.uid,
     resourceVersion: metadata.resourceVersion,
     nodeName: spec.nodeName,
     ...(volume !== undefined && { volume }),
+    ...(spec.attacher !== undefined && { attacher: spec.attacher }),
+    ...(detachAskedAt && { detachAskedAt }),
+    ...(detachError !== undefined && { detachError: shortened(detachError) }),
   };
+};
+
+/** Seconds that a detachment gets: kube-controller-manager waits as long before it detaches by force (maxWaitForUnmountDuration). */
+const detachedWithin = 360;
+
+/** When a detachment that is under way, or waited for since then, counts as one that does not happen. */
+export const detachOverdueAt = ({ detachAskedAt }: Attachment, since: Temporal.Instant): Temporal.Instant =>
+  secondsAfter(detachAskedAt ?? since, detachedWithin);
+
+/** Nobody can say whether a volume is still attached. */
+export const attachmentsUnknown: BlockerInfo = {
+  cause: 'AttachmentsUnknown',
+  message: 'whether a volume of a pod that left is still attached is not known: Drydock may not list volumeattachments',
+  remedy: 'give the operator that right: drydock check says which one it lacks',
+};
+
+/** What the volume of a pod that left waits for, seen as attached `since` then. */
+export const attachmentBlockerInfo = (attachment: Attachment, since: Temporal.Instant, now: Temporal.Instant): BlockerInfo => {
+  const { key, volume = key, attacher, detachAskedAt, detachError } = attachment;
+  const driver = attacher === undefined ? 'its driver' : `its driver ${shortened(attacher, 100)}`;
+  const isOverdue = !isBefore(now, detachOverdueAt(attachment, since));
+  const still = `volume ${volume} of a pod that left is still attached`;
+  const look = `kubectl describe volumeattachment ${key}`;
+  if (detachError !== undefined) {
+    const remedy = `ask the owner of ${driver.replace('its ', 'the ')}, whose controller has to detach it: ${look}`;
+    return { cause: 'DetachFailed', volume, message: `${still}; ${driver} cannot detach it: ${detachError}`, remedy };
+  }
+  if (detachAskedAt !== undefined) {
+    const message = `${still}; ${driver} was asked to detach it at ${timeText(detachAskedAt)}`;
+    if (!isOverdue) return { cause: 'VolumeAttached', volume, message };
+    const remedy = `check that the controller of ${driver.replace('its ', 'the ')} runs: ${look}`;
+    return { cause: 'DetachFailed', volume, message: `${message} and has not answered`, remedy };
+  }
+  if (!isOverdue) return { cause: 'VolumeAttached', volume, message: still };
+  const remedy = `check the kubelet of the node, which unmounts it, and the attach-detach controller (kube-controller-manager), which asks ${driver} to detach it: ${look}`;
+  return { cause: 'DetachFailed', volume, message: `${still}; ${driver} has not been asked to detach it`, remedy };
 };

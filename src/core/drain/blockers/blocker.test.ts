@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeBudget, makePod } from '../../testing/make.ts';
-import { budgetBlockerInfo, outcomeBlockerInfo, terminatingBlockerInfo } from './blocker.ts';
+import { outcomeBlockerInfo, terminatingBlockerInfo } from './blocker.ts';
+import { budgetBlockerInfo } from './budget-blocker.ts';
 
 const pod = makePod('a');
 
@@ -43,5 +44,34 @@ test('a pod that does not end is held by its finalizers, or by the kubelet where
   assert.deepEqual(stuck(['x/y', 'x/z']), [
     'is past its grace period and still there; finalizers: x/y, x/z',
     'check the controller that owns the finalizer',
+  ]);
+});
+
+test('a budget whose status cannot be used says why, and what computes it', () => {
+  const told = (over: Parameters<typeof makeBudget>[1], of = pod): readonly unknown[] => {
+    const { cause, message, remedy } = budgetBlockerInfo(of, makeBudget('web', over));
+    return [cause, message, remedy];
+  };
+  assert.deepEqual(told({ fresh: false }), [
+    'BudgetNotSynced',
+    'the status of budget web is not computed for its latest change',
+    'if this lasts for more than some seconds, check kube-controller-manager: its disruption controller computes it',
+  ]);
+  const syncFailure = 'found no controllers for pod "a"';
+  assert.deepEqual(told({ syncFailure }), [
+    'BudgetNotSynced',
+    `budget web could not be computed: ${syncFailure}`,
+    'ask its owner for minAvailable as a number, which needs no controller to be counted: kubectl -n shop describe pdb web',
+  ]);
+  const owner = { kind: 'Job', name: 'backup', uid: 'j', apiVersion: 'batch/v1' };
+  assert.deepEqual(told({ syncFailure: 'jobs.batch does not implement the scale subresource' }, makePod('a', { owner })), [
+    'BudgetNotSynced',
+    'budget web could not be computed: jobs.batch does not implement the scale subresource',
+    'wait for Job backup to end: the budget guards its work',
+  ]);
+  const disruptedPods = Array.from({ length: 2001 }, (_, index) => `pod-${index}`);
+  assert.deepEqual(told({ disruptedPods }).slice(0, 2), [
+    'BudgetNotSynced',
+    'budget web grants nothing until the disruption controller confirms its 2001 evictions under way',
   ]);
 });

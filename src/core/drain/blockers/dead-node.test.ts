@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, makeBudget, makeNode, makePod } from '../../testing/make.ts';
 import { timeText } from '../../time.ts';
-import { budgetBlockerInfo, terminatingBlockerInfo } from './blocker.ts';
+import { terminatingBlockerInfo } from './blocker.ts';
+import { budgetBlockerInfo } from './budget-blocker.ts';
 import { blamedOnNode, deadNodeOf } from './dead-node.ts';
 
 const ready = (status: string, over = {}) => ({
@@ -55,6 +56,7 @@ test('a budget that is short of the pods of the node names the node; one that ot
     [blamed.cause, blamed.budgets, blamed.remedy, blamed.message],
     ['NodeNotReady', ['shop/web'], remedy, `${why}, and so is the pod; budget web needs 2 healthy pods and has 1; 1 too few are healthy`],
   );
+  assert.equal(blamed.lasting, undefined, 'and stays so, however long it lasts');
   const info = budgetBlockerInfo(well, budget);
   assert.equal(blamedOnNode(info, well, deadNodeOf(silent)), info);
 });

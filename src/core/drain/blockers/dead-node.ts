@@ -57,5 +57,6 @@ export const blamedOnNode = (blockerInfo: BlockerInfo, pod: Pod, dead: DeadNode 
     return { ...rest, cause: 'NodeNotReady', message: `${dead.why}: ${wait}`, ...remedyFor(dead) };
   }
   if (!isMissedByBudget(blockerInfo, pod)) return blockerInfo;
-  return { ...blockerInfo, cause: 'NodeNotReady', message: `${dead.why}, and so is the pod; ${blockerInfo.message}`, ...remedyFor(dead) };
+  const { lasting: _lasting, ...rest } = blockerInfo;
+  return { ...rest, cause: 'NodeNotReady', message: `${dead.why}, and so is the pod; ${blockerInfo.message}`, ...remedyFor(dead) };
 };

@@ -1,4 +1,5 @@
 import type { Pod } from '../../pod/pod.ts';
+import { shortened } from '../../text.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
 import type { BlockerInfo } from './blocker.ts';
 
@@ -34,9 +35,15 @@ export const oneMore = (recreations: Recreations | undefined, now: Temporal.Inst
   return { count: forgotten ? 1 : recreations.count + 1, lastAt: now };
 };
 
+/** Controllers that put pods where they like, as DaemonSets do: what they put there may stay. */
+const staying = ({ namespace, owner }: Pod): string =>
+  owner === undefined
+    ? ''
+    : `, or let pods of ${owner.kind} stay on nodes in maintenance: drain.ignorePods: [{namespaces: [${namespace}], ownerKinds: [${shortened(owner.kind, 63)}]}]`;
+
 export const keepsComing = (pod: Pod, { count }: Recreations): BlockerInfo => ({
   cause: 'KeepsComing',
   pod: { namespace: pod.namespace, name: pod.name },
   message: `came after the node was held, like ${count} before it from the same owner; it is evicted more slowly each time`,
-  remedy: 'remove the toleration or the fixed nodeName from the pod template',
+  remedy: `remove the toleration or the fixed nodeName from the pod template${staying(pod)}`,
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeBudget, makePod } from '../../testing/make.ts';
-import { budgetsOf, costsNothing, countsNothing, neverAllows, readBudget } from './budget.ts';
+import { budgetsOf, costsNothing, countsNothing, grantedBy, neverAllows, readBudget } from './budget.ts';
 
 const metadata = { name: 'web', namespace: 'shop', uid: 'u', resourceVersion: '7', generation: 2 };
 
@@ -74,7 +74,11 @@ test('a pod that is not ready costs nothing where the policy of its budget says 
     [sick, { currentHealthy: 0, desiredHealthy: 0 }, false],
     [sick, { currentHealthy: 2, desiredHealthy: 3, unhealthyPodEvictionPolicy: 'AlwaysAllow' }, true],
     [sick, { currentHealthy: 9, desiredHealthy: 3, unhealthyPodEvictionPolicy: 'SomethingNew' }, false],
-    [sick, { currentHealthy: 9, desiredHealthy: 3, fresh: false }, false],
+    [sick, { currentHealthy: 9, desiredHealthy: 3, fresh: false }, true],
+    [sick, { currentHealthy: 2, desiredHealthy: 3, fresh: false }, false],
+    [sick, { currentHealthy: 9, desiredHealthy: 3, syncFailure: 'found no controllers' }, true],
+    [sick, { currentHealthy: 0, desiredHealthy: 0, fresh: false, unhealthyPodEvictionPolicy: 'AlwaysAllow' }, true],
+    [sick, { currentHealthy: 0, desiredHealthy: 0, syncFailure: 'no', unhealthyPodEvictionPolicy: 'AlwaysAllow' }, true],
     [makePod('a'), { currentHealthy: 9, desiredHealthy: 3, unhealthyPodEvictionPolicy: 'AlwaysAllow' }, false],
   ] as const;
   for (const [pod, over, wanted] of rows) assert.equal(costsNothing(pod, makeBudget('web', over)), wanted, JSON.stringify(over));
@@ -88,4 +92,17 @@ test('one that wants as many as there are never allows one to go; one that count
   assert.deepEqual(says({ expectedPods: 0, desiredHealthy: 0, disruptionsAllowed: 1 }), [false, false]);
   assert.deepEqual(says({ expectedPods: 3, desiredHealthy: 3, fresh: false }), [false, false]);
   assert.deepEqual(says({ expectedPods: 0, desiredHealthy: 0, disruptionsAllowed: 0, fresh: false }), [false, false]);
+});
+
+test('it grants what its status allows, as long as that is about its latest spec and not too many evictions are unconfirmed', () => {
+  const pods = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `pod-${index}`);
+  const rows = [
+    [{ disruptionsAllowed: 2 }, 2],
+    [{ disruptionsAllowed: 2, fresh: false }, 0],
+    [{ disruptionsAllowed: 2, syncFailure: 'an old one' }, 2],
+    [{ disruptionsAllowed: -1 }, 0],
+    [{ disruptionsAllowed: 2, disruptedPods: pods(2000) }, 2],
+    [{ disruptionsAllowed: 2, disruptedPods: pods(2001) }, 0],
+  ] as const;
+  for (const [over, wanted] of rows) assert.equal(grantedBy(makeBudget('web', over)), wanted, JSON.stringify(Object.keys(over)));
 });

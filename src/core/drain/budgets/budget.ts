@@ -1,5 +1,6 @@
 import type { Pod } from '../../pod/pod.ts';
 import { type LabelSelector, matches, readSelector } from '../../pod/selector.ts';
+import { shortened } from '../../text.ts';
 
 /** A PodDisruptionBudget, as far as it decides over evictions. */
 export type Budget = {
@@ -10,6 +11,8 @@ export type Budget = {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly selector?: LabelSelector;
+  /** Who keeps it: an operator that changes it when a disruption does no harm. */
+  readonly owner?: { readonly kind: string; readonly name: string };
   /** The status speaks of the current spec: observedGeneration has caught up. */
   readonly fresh: boolean;
   readonly disruptionsAllowed: number;
@@ -23,6 +26,9 @@ export type Budget = {
   readonly syncFailure?: string;
 };
 
+/** Characters of a kind or a name that are shown. */
+const longestName = 253;
+
 type RawBudget = {
   readonly metadata: {
     readonly namespace?: string;
@@ -30,6 +36,7 @@ type RawBudget = {
     readonly uid: string;
     readonly resourceVersion: string;
     readonly generation?: number;
+    readonly ownerReferences?: readonly { readonly kind: string; readonly name: string; readonly controller?: boolean }[];
   };
   readonly spec?: { readonly selector?: unknown; readonly unhealthyPodEvictionPolicy?: string };
   readonly status?: {
@@ -53,6 +60,12 @@ const syncFailureOf = (status: RawBudget['status']): string | undefined => {
   return condition && (condition.message ?? 'the disruption controller could not compute the budget');
 };
 
+/** Its controller, or else the first of its owners. */
+const ownerOf = ({ ownerReferences = [] }: RawBudget['metadata']): Pick<Budget, 'owner'> => {
+  const owner = ownerReferences.find(({ controller }) => controller === true) ?? ownerReferences[0];
+  return owner === undefined ? {} : { owner: { kind: shortened(owner.kind, longestName), name: shortened(owner.name, longestName) } };
+};
+
 /** Keeps of a PodDisruptionBudget (policy/v1) what this type has. */
 export const readBudget = (raw: unknown): Budget => {
   const { metadata, spec, status } = raw as RawBudget;
@@ -66,6 +79,7 @@ export const readBudget = (raw: unknown): Budget => {
     uid: metadata.uid,
     resourceVersion: metadata.resourceVersion,
     ...(selector && { selector }),
+    ...ownerOf(metadata),
     fresh: status?.observedGeneration !== undefined && status.observedGeneration >= (metadata.generation ?? 0),
     disruptionsAllowed: status?.disruptionsAllowed ?? 0,
     currentHealthy: status?.currentHealthy ?? 0,
@@ -82,16 +96,26 @@ export const budgetsOf = (pod: Pod, budgets: readonly Budget[]): readonly Budget
   budgets.filter(budget => budget.namespace === pod.namespace && matches(budget.selector, pod.labels));
 
 /**
- * The pod's eviction takes nothing from the budget: it is not Ready, and the budget's policy lets such pods go (API server, eviction.go:
- * AlwaysAllow always; IfHealthyBudget when enough others are healthy). A policy that is not known counts as the strict one.
+ * The pod's eviction takes nothing from the budget: it is not Ready, and the budget's policy lets such pods go (API server, eviction.go: AlwaysAllow
+ * always; IfHealthyBudget when enough others are healthy). As there, the status counts as it stands: neither of today nor computed without a failure. The
+ * API server enforces the pod's version then, so one that has become Ready meanwhile does not go. A policy that is not known counts as the strict one.
  */
 export const costsNothing = (pod: Pod, budget: Budget): boolean => {
-  if (pod.ready || !budget.fresh) return false;
+  if (pod.ready) return false;
   if (budget.unhealthyPodEvictionPolicy === 'AlwaysAllow') return true;
   return (
     budget.unhealthyPodEvictionPolicy === 'IfHealthyBudget' && budget.currentHealthy >= budget.desiredHealthy && budget.desiredHealthy > 0
   );
 };
+
+/** Of `disruptedPods`: the API server grants nothing above that (MaxDisruptedPodSize), until the disruption controller has confirmed some. */
+const mostDisrupted = 2000;
+
+/** Evictions that were granted and that the disruption controller has not confirmed are so many that the API server grants no more. */
+export const isUnconfirmed = ({ disruptedPods }: Pick<Budget, 'disruptedPods'>): boolean => disruptedPods.length > mostDisrupted;
+
+/** How many disruptions the API server grants as the status stands: none under one that is about an earlier spec. */
+export const grantedBy = (budget: Budget): number => (budget.fresh && !isUnconfirmed(budget) ? Math.max(0, budget.disruptionsAllowed) : 0);
 
 /** It counts no pods at all, and so allows none to go: maxUnavailable and percentages are taken of the controllers' scale. */
 export const countsNothing = ({ fresh, expectedPods, disruptionsAllowed }: Budget): boolean =>

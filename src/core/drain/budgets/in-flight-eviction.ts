@@ -1,5 +1,5 @@
 import { compareVersions } from '../../version.ts';
-import type { Budget } from './budget.ts';
+import { type Budget, grantedBy } from './budget.ts';
 
 /** A budget that a deletion does not ask. `healthy`: fewer pods than that are healthy once the budget's status has counted the deletion. */
 export type Overruled = { readonly budget: string; readonly healthy: number };
@@ -55,7 +55,5 @@ export const reservedOf = (budget: Budget, inFlight: readonly InFlightEviction[]
   inFlight.reduce((sum, inFlightEviction) => sum + Number(takesFrom(inFlightEviction, budget, now)), 0);
 
 /** How many pods may be asked for now without ever exceeding what the budget allows, whatever is on its way included, of all nodes. */
-export const freeOf = (budget: Budget, inFlight: readonly InFlightEviction[], now: Temporal.Instant): number => {
-  if (!budget.fresh || budget.syncFailure !== undefined) return 0;
-  return Math.max(0, budget.disruptionsAllowed - reservedOf(budget, inFlight, now));
-};
+export const freeOf = (budget: Budget, inFlight: readonly InFlightEviction[], now: Temporal.Instant): number =>
+  Math.max(0, grantedBy(budget) - reservedOf(budget, inFlight, now));

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { classify, type EvictionResponse } from './eviction-outcome.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { admissionRefusal } from '../../admission-refusal.ts';
+import { makePod } from '../../testing/make.ts';
+import { outcomeBlockerInfo } from '../blockers/blocker.ts';
+import { classify, type EvictionOutcome, type EvictionResponse } from './eviction-outcome.ts';
 
 /** Bodies as recorded from kube-apiserver 1.36 and from KubeVirt's webhook, shortened where nothing depends on it. */
 const failure = (code: number, over: object): EvictionResponse => ({
@@ -105,6 +110,11 @@ const cases: readonly (readonly [what: string, reply: EvictionResponse, kind: st
     'forbidden',
   ],
   [
+    '403 of a server that does not know its policies yet',
+    failure(403, { reason: 'Forbidden', details: { kind: 'pods' }, message: 'pods "p" is forbidden: not yet ready to handle request' }),
+    'throttled',
+  ],
+  [
     '500 of two budgets',
     failure(500, { message: 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.' }),
     'multipleBudgets',
@@ -112,7 +122,7 @@ const cases: readonly (readonly [what: string, reply: EvictionResponse, kind: st
   [
     '500 of a webhook that cannot be reached',
     failure(500, { reason: 'InternalError', message: 'Internal error occurred: failed calling webhook "x.y": connection refused' }),
-    'failed',
+    'webhookFailed',
   ],
   ['504', failure(504, { reason: 'Timeout', details: { retryAfterSeconds: 10 }, message: 'Timeout: request did not complete' }), 'failed'],
   ['503', { status: 503, headers: {}, body: 'apiserver is shutting down' }, 'throttled'],
@@ -121,6 +131,79 @@ const cases: readonly (readonly [what: string, reply: EvictionResponse, kind: st
 ];
 
 for (const [what, reply, kind] of cases) test(what, () => assert.equal(classify(reply).kind, kind));
+
+/** What kube-apiserver answered to an eviction, a deletion and a creation that admission refused, and how it is to be read (`test/conformance/refusals.test.ts`). */
+type Answer = {
+  readonly name: string;
+  readonly call: 'evict' | 'delete' | 'create';
+  readonly kind: EvictionOutcome['kind'];
+  readonly by: string;
+  readonly status: number;
+  readonly retryAfter?: string;
+  readonly body: { readonly message: string };
+};
+
+const answers = readFileSync(join(import.meta.dirname, 'testing', 'admission-answers.jsonl'), 'utf8')
+  .trim()
+  .split('\n')
+  .map(line => JSON.parse(line) as Answer);
+
+describe('answers of a real API server where policies and webhooks refuse', () => {
+  const replyOf = ({ status, retryAfter, body }: Answer): EvictionResponse => ({ status, headers: { 'retry-after': retryAfter }, body });
+
+  test('were recorded for every code and every call', () => {
+    for (const code of [400, 401, 403, 404, 409, 410, 413, 418, 422, 429, 500, 503, 504])
+      for (const call of ['evict', 'delete', 'create'])
+        assert.ok(
+          answers.some(one => one.status === code && one.call === call),
+          `${code} ${call}`,
+        );
+  });
+
+  for (const answer of answers) {
+    test(`${answer.call} ${answer.name} (${answer.status}): ${answer.kind} by ${answer.by}`, () => {
+      const outcome = classify(replyOf(answer));
+      assert.equal(outcome.kind, answer.kind);
+      assert.equal(admissionRefusal(answer.body.message)?.by, answer.by);
+      if (outcome.kind !== 'denied' && outcome.kind !== 'webhookFailed') return;
+      assert.ok((outcome.retryAfterSeconds ?? 0) <= 300);
+      const { cause, message, remedy } = outcomeBlockerInfo(makePod('p'), outcome.kind, outcome.message);
+      assert.equal(cause, outcome.kind === 'denied' ? 'AdmissionDenied' : 'EvictionFailed');
+      assert.doesNotMatch(remedy ?? '', /bug|API server|report|permission/);
+      if (outcome.kind === 'denied')
+        assert.match(message, /^(admission webhook "[^"]+"|ValidatingAdmissionPolicy 'frozen' with binding 'frozen') denied /);
+      else assert.match(message, /^webhook \S+ does not answer: \S/);
+    });
+  }
+
+  test('mean the same from servers of the next release, whose webhooks speak as policies do', () => {
+    const denied = 'admission webhook "x.y.z" denied the request: no';
+    for (const [code, message] of [
+      [403, `pods "p" is forbidden: ${denied}`],
+      [500, `Internal error occurred: ${denied}`],
+      [409, `evictionrequests.lifecycle.k8s.io "p" is forbidden: ${denied}`],
+    ] as const)
+      assert.deepEqual(classify(failure(code, { message })), { kind: 'denied', message: denied });
+  });
+
+  test('and of policies that change objects', () => {
+    const message = "policy 'p' with binding 'b' denied request: no";
+    assert.deepEqual(classify(failure(422, { message })), { kind: 'denied', message });
+    assert.equal(admissionRefusal(message)?.by, 'policy p (binding b)');
+    assert.equal(admissionRefusal('policy "p" denied request: failed to configure policy: x')?.by, 'policy p');
+    assert.equal(admissionRefusal("ValidatingAdmissionPolicy 'p' denied request: failed to configure policy: x")?.by, 'policy p');
+  });
+
+  test('nobody is blamed for words that are not at the beginning, and nobody speaks for another', () => {
+    for (const message of [
+      'the object says: admission webhook "x.y.z" denied the request: no',
+      'pods "a" not found: failed calling webhook "x.y.z": no',
+      'User "ValidatingAdmissionPolicy \'p\' denied request: " cannot create',
+      'pods "p" is forbidden: User "x" cannot create resource "pods/eviction" in API group ""',
+    ])
+      assert.equal(admissionRefusal(message), undefined, message);
+  });
+});
 
 test('what the server asks to wait is taken from the header or the body', () => {
   const header = classify({ status: 429, headers: { 'retry-after': '7' }, body: 'Too many requests' });

@@ -1,3 +1,4 @@
+import { type AdmissionRefusal, admissionRefusal } from '../../admission-refusal.ts';
 import { isObject } from '../../json.ts';
 
 /** What the API server said to an eviction or a deletion. */
@@ -28,7 +29,9 @@ export type EvictionOutcome =
   /** The pod is the target, or what is left over, of a migration. */
   | { readonly kind: 'migrationTarget'; readonly message: string }
   /** Another admission webhook or policy said no. */
-  | { readonly kind: 'denied'; readonly message: string }
+  | { readonly kind: 'denied'; readonly message: string; readonly retryAfterSeconds?: number }
+  /** An admission webhook that fails closed does not answer: nothing has happened. */
+  | { readonly kind: 'webhookFailed'; readonly message: string; readonly retryAfterSeconds?: number }
   /** The server is busy: the whole client slows down. */
   | { readonly kind: 'throttled'; readonly message: string; readonly retryAfterSeconds?: number }
   /** The namespace is being deleted, and its pods with it. */
@@ -67,30 +70,38 @@ const retryAfter = (reply: EvictionResponse, { details }: Status): { readonly re
   return Number.isFinite(seconds) && seconds > 0 ? { retryAfterSeconds: Math.min(seconds, 300) } : {};
 };
 
-const isWebhookDenial = (message: string): boolean => /^admission webhook ".*" denied the request/.test(message);
+/** KubeVirt's webhook on evictions (kubevirt v0.2x to v1.9, virt-operator components/webhooks.go): the texts of no other webhook mean that. */
+const interceptor = 'virt-launcher-eviction-interceptor.kubevirt.io';
 
-/** KubeVirt's virt-launcher-eviction-interceptor says everything with one code; its texts are the contract (kubevirt v1.9, pod-eviction-admitter). */
-const webhookOutcome = (message: string): EvictionOutcome => {
-  if (/Eviction triggered evacuation|Evacuation in progress/.test(message)) return { kind: 'evacuating', message };
-  if (/not live-migratable/.test(message)) return { kind: 'notMigratable', message };
-  if (/Eviction request for target Pod/.test(message)) return { kind: 'migrationTarget', message };
-  return { kind: 'denied', message };
+/** It says everything with one code; its texts are the contract (kubevirt v1.9, pod-eviction-admitter). */
+const interceptorOutcome = ({ said, message }: AdmissionRefusal): EvictionOutcome | undefined => {
+  if (/^(?:Evacuation in progress: )?Eviction triggered evacuation/.test(said)) return { kind: 'evacuating', message };
+  if (/not live-migratable/.test(said)) return { kind: 'notMigratable', message };
+  if (said.startsWith('Eviction request for target Pod')) return { kind: 'migrationTarget', message };
+  return undefined;
+};
+
+/** Whoever spoke may choose any code, cause and text: none of these says anything of the pod, its budget or the server. */
+const refusedBy = (refusal: AdmissionRefusal, wait: { readonly retryAfterSeconds?: number }): EvictionOutcome => {
+  const { kind, webhook, message } = refusal;
+  if (kind === 'broken') return { kind: 'webhookFailed', message, ...wait };
+  const moved = webhook === interceptor ? interceptorOutcome(refusal) : undefined;
+  return moved ?? { kind: 'denied', message, ...wait };
 };
 
 const tooMany = (reply: EvictionResponse, status: Status, message: string): EvictionOutcome => {
-  if (hasCause(status, 'DisruptionBudget')) {
-    return { kind: 'budget', message: causeText(status, 'DisruptionBudget') ?? message, ...retryAfter(reply, status) };
-  }
-  if (isWebhookDenial(message)) return webhookOutcome(message);
-  return { kind: 'throttled', message, ...retryAfter(reply, status) };
+  const wait = retryAfter(reply, status);
+  return hasCause(status, 'DisruptionBudget')
+    ? { kind: 'budget', message: causeText(status, 'DisruptionBudget') ?? message, ...wait }
+    : { kind: 'throttled', message, ...wait };
 };
 
 const forbidden = (status: Status, message: string): EvictionOutcome => {
   if (hasCause(status, 'NamespaceTerminating')) return { kind: 'namespaceTerminating', message };
   // Newer servers name the cause; older ones only blame the budget's kind (kubernetes#138003).
   if (hasCause(status, 'DisruptionBudget') || status.details?.kind === 'poddisruptionbudget') return { kind: 'budgetBehind', message };
-  if (isWebhookDenial(message)) return webhookOutcome(message);
-  if (message.startsWith('ValidatingAdmissionPolicy') || message.includes('denied request:')) return { kind: 'denied', message };
+  // A server that has just started does not know its policies and webhooks yet.
+  if (message.endsWith('is forbidden: not yet ready to handle request')) return { kind: 'throttled', message };
   return { kind: 'forbidden', message };
 };
 
@@ -100,19 +111,23 @@ const conflict = (status: Status, message: string): EvictionOutcome => {
   return { kind: 'conflict', message };
 };
 
-/** Sorts a reply by cause first, text second, code last (the table of the eviction API, kube-apiserver's eviction.go). */
+/**
+ * Sorts a reply by who spoke first, then by cause, text, and code last (the table of the eviction API, kube-apiserver's eviction.go): policies and
+ * webhooks answer with any code, 404 and 409 too.
+ */
 export const classify = (reply: EvictionResponse): EvictionOutcome => {
   const status: Status = isObject(reply.body) ? reply.body : {};
   const message = textOf(reply, status);
   const { status: code } = reply;
   if (code >= 200 && code < 300) return { kind: 'accepted' };
+  const refusal = admissionRefusal(message);
+  if (refusal !== undefined) return refusedBy(refusal, retryAfter(reply, status));
   // Anything else that is not found says nothing of the pod: a path that is not served, a proxy on the way.
   if (code === 404) return status.details?.kind === 'pods' ? { kind: 'gone' } : { kind: 'invalid', message };
   if (code === 409) return conflict(status, message);
   if (code === 429) return tooMany(reply, status, message);
   if (code === 401 || code === 403) return forbidden(status, message);
   if (/more than one PodDisruptionBudget/i.test(message)) return { kind: 'multipleBudgets', message };
-  if (isWebhookDenial(message)) return webhookOutcome(message);
   if (code === 503) return { kind: 'throttled', message, ...retryAfter(reply, status) };
   if (code >= 500) return { kind: 'failed', message, ...retryAfter(reply, status) };
   return { kind: 'invalid', message };

@@ -41,7 +41,9 @@ const decided = (
 ): string => {
   const { uid } = one.pod;
   const active =
-    responder === undefined ? [] : [[uid, { name: responder, ...(responder === evictor && { isDefault: true as const }) }] as const];
+    responder === undefined
+      ? []
+      : [[uid, { name: responder, createdAt: at(0), ...(responder === evictor && { isDefault: true as const }) }] as const];
   const planContext: PlanContext = {
     nodeName: 'n1',
     vmPods: new Map(),
@@ -118,10 +120,10 @@ describe('what a pod that names responders waits for', () => {
     ],
     [
       'a responder has its turn',
-      'EvictionResponder until -',
+      'EvictionResponder until 300',
       {},
       {},
-      { own: makeEvictionRequest({ isObserved: true }), responder: 'mover.example/m', seconds: 500 },
+      { own: makeEvictionRequest({ isObserved: true }), responder: 'mover.example/m', seconds: 200 },
     ],
     ['only the default responder is left', 'evict', {}, {}, { own: makeEvictionRequest({ isObserved: true }), responder: evictor }],
     [

@@ -9,7 +9,7 @@ const mover = 'mover.example/m';
 const evictor = 'imperative-eviction.k8s.io/evictor';
 
 const raw = (status: object, spec: object = { target: { pod: { name: 'a', uid: 'uid-shop-a' } } }): object => ({
-  metadata: { namespace: 'shop', name: 'a-1-x', uid: 'e', resourceVersion: '7' },
+  metadata: { namespace: 'shop', name: 'a-1-x', uid: 'e', resourceVersion: '7', creationTimestamp: timeText(at(0)) },
   spec,
   status,
 });
@@ -39,7 +39,7 @@ test('whose turn it is, with all that it has said', () => {
 });
 
 test('the default responder is known as such', () => {
-  assert.deepEqual(readLifecycleEviction(raw(active(evictor)))?.responder, { name: evictor, isDefault: true });
+  assert.deepEqual(readLifecycleEviction(raw(active(evictor)))?.responder, { name: evictor, createdAt: at(0), isDefault: true });
 });
 
 for (const [what, status] of [
@@ -71,14 +71,14 @@ test('texts of others are bounded, and what is no text is left out', () => {
   for (const message of ['', 7, null])
     assert.deepEqual(
       readLifecycleEviction(raw({ ...active(mover), responders: [{ name: mover, message, startTime: 'soon' }] }))?.responder,
-      { name: mover },
+      { name: mover, createdAt: at(0) },
     );
 });
 
 describe('the blocker', () => {
   const pod = makePod('a');
   const told = (responder: Partial<ActiveResponder>, seconds: number) =>
-    responderBlockerInfo(pod, { name: mover, ...responder }, at(seconds));
+    responderBlockerInfo(pod, { name: mover, createdAt: at(0), ...responder }, at(seconds));
 
   test('says since when, when it was last heard, its own words and when it expects to finish', () => {
     const info = told({ startTime: at(0), heartbeatTime: at(60), expectedCompletionTime: at(600), message: '40 %' }, 100);
@@ -87,15 +87,18 @@ describe('the blocker', () => {
       `responder ${mover} is evicting it (since ${timeText(at(0))}, last heard at ${timeText(at(60))}): 40 %; expected to finish at ${timeText(at(600))}`,
     );
     assert.deepEqual([info.cause, info.remedy, info.pod], ['EvictionResponder', undefined, { namespace: 'shop', name: 'a' }]);
-    assert.equal(told({}, 100_000).message, `responder ${mover} is evicting it`);
+    assert.equal(told({}, 100).message, `responder ${mover} is evicting it`);
   });
 
   test('one that is silent for five minutes needs help, and is passed over after twenty', () => {
     assert.equal(told({ startTime: at(0) }, 299).cause, 'EvictionResponder');
     const silent = told({ startTime: at(0) }, 300);
     assert.equal(silent.cause, 'EvictionResponderSilent');
-    assert.match(silent.message, new RegExp(`silent, Kubernetes passes it over at ${timeText(at(1200))}$`));
+    assert.match(silent.message, new RegExp(`silent, Kubernetes passes it over at ${timeText(at(1200))}, and so does Drydock$`));
     assert.match(silent.remedy ?? '', /^check the controller of responder mover\.example\/m; .*Delete overrules it$/);
+    assert.equal(told({}, 300).cause, 'EvictionResponderSilent', 'it has never said a word');
+    const future = { startTime: at(0), heartbeatTime: at(1_000_000) };
+    assert.equal(told(future, 300).cause, 'EvictionResponderSilent', 'a word of the future is no word');
     assert.equal(told({ startTime: at(0), heartbeatTime: at(100) }, 399).cause, 'EvictionResponder');
     assert.equal(told({ startTime: at(0), heartbeatTime: at(100) }, 400).cause, 'EvictionResponderSilent');
   });
@@ -121,7 +124,7 @@ describe('the plan', () => {
   });
 
   test('leaves the pod to its responder, looks again when that may be silent, and evicts the others', () => {
-    const planned = plan([candidate('a'), candidate('b')], around({ name: mover, startTime: at(0) }, 10));
+    const planned = plan([candidate('a'), candidate('b')], around({ name: mover, createdAt: at(0), startTime: at(0) }, 10));
     assert.deepEqual(
       planned.calls.map(({ pod, overrulesResponder }) => [pod.name, overrulesResponder]),
       [['b', undefined]],
@@ -131,13 +134,16 @@ describe('the plan', () => {
       ['EvictionResponder'],
     );
     assert.equal(planned.again && timeText(planned.again), timeText(at(300)));
-    assert.equal(plan([candidate('a')], around({ name: mover, startTime: at(0) }, 300)).again, undefined, 'its next word is an event');
-    assert.equal(plan([candidate('a')], around({ name: mover }, 0)).again, undefined);
+    const silent = { name: mover, createdAt: at(0) };
+    assert.deepEqual(plan([candidate('a')], around(silent, 300)).again, at(1200), 'when it is passed over');
+    assert.deepEqual(plan([candidate('a')], around(silent, 1199)).calls, []);
+    const [call] = plan([candidate('a')], around(silent, 1200)).calls;
+    assert.deepEqual([call?.pod.name, call?.overrulesResponder], ['a', mover], 'nobody keeps a pod for as long as an object stands');
   });
 
   test('a deletion by policy does not go past it either; a rung of the ladder does, and names it', () => {
-    assert.deepEqual(plan([candidate('a', { method: 'delete' })], around({ name: mover }, 0)).calls, []);
-    const [call] = plan([candidate('a', { method: 'delete', escalated: true })], around({ name: mover }, 0)).calls;
+    assert.deepEqual(plan([candidate('a', { method: 'delete' })], around({ name: mover, createdAt: at(0) }, 0)).calls, []);
+    const [call] = plan([candidate('a', { method: 'delete', escalated: true })], around({ name: mover, createdAt: at(0) }, 0)).calls;
     assert.deepEqual([call?.pod.name, call?.overrulesResponder], ['a', mover]);
   });
 
@@ -145,7 +151,7 @@ describe('the plan', () => {
     const { pod } = candidate('a');
     const going = candidate('a', { pod: { ...pod, deletionTimestamp: at(0) } });
     assert.deepEqual(
-      plan([going], around({ name: mover }, 0)).blockerInfos.map(({ cause }) => cause),
+      plan([going], around({ name: mover, createdAt: at(0) }, 0)).blockerInfos.map(({ cause }) => cause),
       ['Terminating'],
     );
   });

@@ -20,6 +20,8 @@ export type ActiveResponder = {
   /** It is the default responder: pods/eviction is all that it would call, and later than Drydock does. */
   readonly isDefault?: true;
   readonly message?: string;
+  /** When the Eviction was made, by the API server's clock: one that says nothing of itself is heard of then, and not after. */
+  readonly createdAt: Temporal.Instant;
   readonly startTime?: Temporal.Instant;
   readonly heartbeatTime?: Temporal.Instant;
   readonly expectedCompletionTime?: Temporal.Instant;
@@ -31,6 +33,8 @@ export type LifecycleEviction = {
   readonly key: string;
   readonly uid: string;
   readonly resourceVersion: string;
+  /** Of the Eviction, and so of its pod: it has no say over a pod elsewhere whose uid it names. */
+  readonly namespace: string;
   readonly podUid: string;
   /** Missing when it is nobody's turn (yet), or when all is over. */
   readonly responder?: ActiveResponder;
@@ -42,7 +46,7 @@ const objectsIn = (value: unknown): readonly JsonObject[] => (Array.isArray(valu
 export const isOver = (status: JsonObject): boolean =>
   objectsIn(status['conditions']).some(({ type, status }) => (type === 'TargetEvicted' || type === 'Failed') && status === 'True');
 
-const responderIn = (status: JsonObject): ActiveResponder | undefined => {
+const responderIn = (status: JsonObject, createdAt: Temporal.Instant): ActiveResponder | undefined => {
   if (isOver(status)) return undefined;
   const active = objectsIn(status['targetResponders']).find(({ state }) => state === 'Active')?.['name'];
   if (typeof active !== 'string') return undefined;
@@ -52,6 +56,7 @@ const responderIn = (status: JsonObject): ActiveResponder | undefined => {
   );
   return {
     name: shortened(active),
+    createdAt,
     ...(active === defaultResponder && { isDefault: true }),
     ...(typeof said['message'] === 'string' && said['message'] !== '' && { message: shortened(said['message']) }),
     ...(startTime && { startTime }),
@@ -63,15 +68,24 @@ const responderIn = (status: JsonObject): ActiveResponder | undefined => {
 /** Keeps of an Eviction what this type has; undefined for one whose target is no pod. */
 export const readLifecycleEviction = (raw: unknown): LifecycleEviction | undefined => {
   const { metadata, spec, status } = raw as {
-    readonly metadata: { readonly namespace?: string; readonly name: string; readonly uid: string; readonly resourceVersion: string };
+    readonly metadata: {
+      readonly namespace?: string;
+      readonly name: string;
+      readonly uid: string;
+      readonly resourceVersion: string;
+      readonly creationTimestamp?: string;
+    };
     readonly spec?: { readonly target?: { readonly pod?: { readonly uid?: unknown } } };
     readonly status?: unknown;
   };
   const podUid = spec?.target?.pod?.uid;
   if (typeof podUid !== 'string') return undefined;
-  const responder = responderIn(isObject(status) ? status : {});
+  const createdAt = readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0);
+  const responder = responderIn(isObject(status) ? status : {}, createdAt);
+  const { namespace = 'default' } = metadata;
   return {
-    key: `${metadata.namespace ?? 'default'}/${metadata.name}`,
+    key: `${namespace}/${metadata.name}`,
+    namespace,
     uid: metadata.uid,
     resourceVersion: metadata.resourceVersion,
     podUid,
@@ -85,13 +99,19 @@ const silentAfter = 300;
 /** Seconds without a word after which Kubernetes turns to the next responder. */
 const passedOverAfter = 1200;
 
-const heardAt = ({ heartbeatTime, startTime }: ActiveResponder): Temporal.Instant | undefined => heartbeatTime ?? startTime;
+/** Seconds that the clock of a responder may be ahead: what it says of a later time is not believed. */
+const clockTolerance = 300;
+
+const heardAt = ({ heartbeatTime, startTime, createdAt }: ActiveResponder, now: Temporal.Instant): Temporal.Instant =>
+  [heartbeatTime, startTime].find(time => time !== undefined && isBefore(time, secondsAfter(now, clockTolerance))) ?? createdAt;
 
 /** When the responder becomes silent, if nothing is heard of it until then. */
-export const silentAt = (responder: ActiveResponder): Temporal.Instant | undefined => {
-  const heard = heardAt(responder);
-  return heard && secondsAfter(heard, silentAfter);
-};
+export const silentAt = (responder: ActiveResponder, now: Temporal.Instant): Temporal.Instant =>
+  secondsAfter(heardAt(responder, now), silentAfter);
+
+/** When its pod is left to it no longer, as Kubernetes does: nobody keeps a pod for as long as an object stands. */
+export const passedOverAt = (responder: ActiveResponder, now: Temporal.Instant): Temporal.Instant =>
+  secondsAfter(heardAt(responder, now), passedOverAfter);
 
 const sinceText = ({ startTime, heartbeatTime }: ActiveResponder): string =>
   [startTime && `since ${timeText(startTime)}`, heartbeatTime && `last heard at ${timeText(heartbeatTime)}`].filter(Boolean).join(', ');
@@ -102,14 +122,11 @@ export const responderBlockerInfo = (pod: Pod, responder: ActiveResponder, now: 
   const since = sinceText(responder);
   const said = `${message === undefined ? '' : `: ${message}`}${expectedCompletionTime ? `; expected to finish at ${timeText(expectedCompletionTime)}` : ''}`;
   const text = `responder ${name} is evicting it${since === '' ? '' : ` (${since})`}${said}`;
-  const silent = silentAt(responder);
-  const heard = heardAt(responder);
-  if (silent === undefined || heard === undefined || isBefore(now, silent))
-    return { cause: 'EvictionResponder', pod: about(pod), message: shortened(text) };
+  if (isBefore(now, silentAt(responder, now))) return { cause: 'EvictionResponder', pod: about(pod), message: shortened(text) };
   return {
     cause: 'EvictionResponderSilent',
     pod: about(pod),
-    message: shortened(`${text}; silent, Kubernetes passes it over at ${timeText(secondsAfter(heard, passedOverAfter))}`),
+    message: shortened(`${text}; silent, Kubernetes passes it over at ${timeText(passedOverAt(responder, now))}, and so does Drydock`),
     remedy: `check the controller of responder ${name}; a rung of drain.ladder with action Delete overrules it`,
   };
 };

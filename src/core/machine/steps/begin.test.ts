@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Amount } from '../../plan/amount.ts';
 import { at, makeNode } from '../../testing/make.ts';
 import {
   isReady,
@@ -105,12 +106,52 @@ describe('when it begins', () => {
 });
 
 describe('whose turn it is', () => {
-  const other = { key: 'drydock-system/mm-m2', active: true, controlPlane: false, set: makeSet().key, undrained: new Set<string>() };
+  const other = {
+    key: 'drydock-system/mm-m2',
+    active: true,
+    responds: true,
+    controlPlane: false,
+    set: makeSet().key,
+    undrained: new Set<string>(),
+  };
   test('one that waits for its turn is looked at again when its deadline comes, as long as that is ahead', () => {
     const turn = (events: MachineRequestOverrides['events'] = [makeEvent()]) => says({ events }, { others: [other] });
-    assert.equal(turn([makeEvent({ deadline: at(hour) })]), `Scheduled Turn 0 ${hour}`);
+    assert.equal(turn([makeEvent({ deadline: at(hour) })]), `Scheduled Turn 0 ${hour - 1800}`);
+    assert.equal(turn([makeEvent({ deadline: at(60) })]), 'Scheduled Turn 0 60');
     assert.equal(turn([makeEvent({ deadline: at(-60) })]), 'Scheduled Turn 0');
     assert.equal(turn([timeless]), 'Scheduled Turn 0');
+  });
+
+  test('one signal on all nodes takes few of them, with Machines or without; what its cloud does by a deadline waits for no such turn', () => {
+    const nodeOnly = { nodeOnly: true, machineName: 'n1', nodeName: 'n1', strategy: 'Drain' } as const;
+    const elsewhere = (key: string, over: Partial<typeof other> = {}) => ({ ...other, key, set: 'another', ...over });
+    const seen = (nodes: Amount, out: number): MachineSnapshotOverrides => ({
+      limits: { perSet: 0, perZone: 0, nodes },
+      nodeCount: 20,
+      others: Array.from({ length: out }, (_, index) => elsewhere(`o${index}`)),
+    });
+    const turn = (nodes: Amount, out: number, request: MachineRequestOverrides = { ...nodeOnly, events: [timeless] }): string =>
+      says(request, { ...seen(nodes, out), ...(request.nodeOnly && { machine: undefined, replacement: undefined }) }).split(' ')[1] ?? '';
+    assert.deepEqual([turn(1, 0), turn(1, 1), turn(1, 19)], ['Begun', 'Turn', 'Turn']);
+    assert.deepEqual([turn('10%', 1), turn('10%', 2), turn('1%', 0), turn('1%', 1)], ['Begun', 'Turn', 'Begun', 'Turn']);
+    assert.equal(turn(0, 19), 'Begun', '0 is no limit');
+    assert.equal(turn(1, 1, { events: [timeless] }), 'Turn', 'one with a Machine too');
+    const asked = says(
+      { ...nodeOnly, events: [timeless] },
+      { ...seen(1, 0), machine: undefined, others: [elsewhere('o', { responds: false })] },
+    );
+    assert.match(asked, /Begun/, 'what somebody has asked for does not count');
+    assert.equal(turn(1, 1, { ...nodeOnly, events: [], independent: true }), 'Begun', 'nor does it wait');
+    assert.equal(
+      turn(1, 1, { ...nodeOnly, events: [makeEvent({ kind: 'reboot', deadline: at(1800) })] }),
+      'Begun',
+      'it goes in half an hour anyway',
+    );
+    const message = decided({ ...nodeOnly, events: [timeless] }, { ...seen(1, 1), machine: undefined }).message;
+    assert.equal(
+      message,
+      'Waiting for its turn: 1 of 20 nodes are out of service for announcements, which is the limit (--nodes-unavailable=1)',
+    );
   });
 
   test('a machine that its cloud has taken waits for nobody where it is replaced, with a machine more or without', () => {

@@ -1,4 +1,5 @@
 import { isReady } from '../../hold/node.ts';
+import { resolveAmount } from '../../plan/amount.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import {
   atEndOf,
@@ -13,10 +14,12 @@ import {
   startOf,
 } from '../../window/calendar.ts';
 import { appliesTo, windowsUnknown } from '../../window/window.ts';
+import { fateOf, takenBy } from '../aftermath.ts';
 import { deadlineOf, isPending } from '../event.ts';
+import { isResponse } from '../request.ts';
 import type { MachineDecision, MachineSnapshot, MachineStep } from '../snapshot.ts';
-import { urgentDeadline } from '../urgency.ts';
-import { anew, isOutgrown, strategyOf } from './strategy.ts';
+import { isUrgent } from '../urgency.ts';
+import { anew, ended, isOutgrown, strategyOf } from './strategy.ts';
 
 /** Everything that is asked before the work begins, and what the end of a window means for work that has begun. */
 
@@ -25,8 +28,6 @@ const guesses = { Drain: 900, Replace: 1800, ReplaceWithSurge: 1800, Notify: 0 }
 
 /** By then the machine has to be empty: what the request says, else the earliest of its events. */
 export const deadlineFor = ({ request }: MachineSnapshot): Temporal.Instant | undefined => request.deadline ?? deadlineOf(request.events);
-
-const isUrgent = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean => urgentDeadline(snapshot, now) !== undefined;
 
 const calendarFor = ({ request, node, windows }: MachineSnapshot): Calendar => {
   const eventKinds = request.events.filter(isPending).map(({ kind }) => kind);
@@ -94,10 +95,35 @@ const isTaken = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean => {
   const { strategy } = strategyOf(snapshot);
   const isReplaced = strategy === 'Replace' || strategy === 'ReplaceWithSurge';
   const isSilent = snapshot.node !== undefined && !isReady(snapshot.node);
-  return isReplaced && isSilent && deadline !== undefined && !isBefore(now, deadline);
+  return isReplaced && (isTakenAlready(snapshot, now) || (isSilent && deadline !== undefined && !isBefore(now, deadline)));
 };
 
-const inTheWay = (snapshot: MachineSnapshot, now: Temporal.Instant): string | undefined => {
+/** All of its events are over, and one of them has taken the machine. */
+const isTakenAlready = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean =>
+  ended(snapshot) === 'Completed' && fateOf(snapshot, now) === 'taken';
+
+/** The same by the word of somebody whose word counts: windows are for what would be missed. */
+const isLostAlready = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean =>
+  isTakenAlready(snapshot, now) && takenBy(snapshot).some(({ source }) => snapshot.urgentSources.has(source));
+
+/** When it is due: what the cloud does by its deadline takes the node away in any case, and waiting for a turn beyond this saves nobody anything. */
+const dueAt = (snapshot: MachineSnapshot, expectedSeconds: number): Temporal.Instant | undefined => {
+  const deadline = deadlineFor(snapshot);
+  return deadline && secondsAfter(deadline, -Math.max(snapshot.drainLeadSeconds, expectedSeconds));
+};
+
+/** Announcements about many nodes at once take few of them: a signal that is True on all nodes is more often wrong than not. */
+const beyondNodes = (snapshot: MachineSnapshot, expectedSeconds: number, now: Temporal.Instant): string | undefined => {
+  const { request, others, limits, nodeCount } = snapshot;
+  const most = resolveAmount(limits.nodes, nodeCount) ?? 1;
+  const due = dueAt(snapshot, expectedSeconds);
+  if (most === 0 || !isResponse(request) || (due !== undefined && !isBefore(now, due))) return undefined;
+  const out = others.filter(({ key, active, responds }) => active && responds && key !== request.key);
+  if (out.length < most) return undefined;
+  return `${out.length} of ${nodeCount} nodes are out of service for announcements, which is the limit (--nodes-unavailable=${limits.nodes})`;
+};
+
+const inTheWay = (snapshot: MachineSnapshot, expectedSeconds: number, now: Temporal.Instant): string | undefined => {
   const { request, others, limits, machine, replacement } = snapshot;
   const active = others.filter(({ key, active }) => active && key !== request.key);
   if (machine?.controlPlane === true) {
@@ -112,7 +138,7 @@ const inTheWay = (snapshot: MachineSnapshot, now: Temporal.Instant): string | un
   const ofZone = active.filter(({ zone }) => zone !== undefined && zone === machine?.zone);
   if (perZone > 0 && ofZone.length >= perZone)
     return `${ofZone.length} of zone ${machine?.zone ?? ''} are in maintenance, which is the limit`;
-  return undefined;
+  return beyondNodes(snapshot, expectedSeconds, now);
 };
 
 const beginning = (snapshot: MachineSnapshot, becauseOfDeadline: boolean): NonNullable<MachineDecision['begins']> => {
@@ -122,6 +148,7 @@ const beginning = (snapshot: MachineSnapshot, becauseOfDeadline: boolean): NonNu
     strategy: strategyOf(snapshot).strategy,
     becauseOfDeadline,
     ...(replacement && { set: replacement.set.key }),
+    ...(machine && { machineUid: machine.uid }),
     ...(nodeName !== undefined && { nodeName }),
     ...(node?.bootId !== undefined && { bootId: node.bootId }),
   };
@@ -166,23 +193,43 @@ export const approval: MachineStep = (snapshot, now) => {
   return { phase: 'AwaitingApproval', reason: 'Approval', message: `Waiting for approval${by}: ${how}`, warning: true };
 };
 
+/**
+ * Nothing is begun on a machine that is paused, whatever is announced: its controllers would not make another, and whoever has paused it does not expect it. Only a machine
+ * that goes within minutes is drained, which touches its node and not the machine.
+ */
+export const unpaused: MachineStep = (snapshot, now) => {
+  const { pause, request } = snapshot;
+  if (pause === undefined || request.history.startedAt !== undefined || isUrgent(snapshot, now)) return undefined;
+  return { phase: 'Scheduled', ...pause, warning: true };
+};
+
+/** When a turn that is waited for is looked at again, whatever happens: limits give way to a deadline. */
+const turnAgain = (snapshot: MachineSnapshot, expectedSeconds: number, now: Temporal.Instant): Pick<MachineDecision, 'again'> => {
+  const times = [dueAt(snapshot, expectedSeconds), deadlineFor(snapshot)];
+  const next = times.find(time => time !== undefined && isBefore(now, time));
+  return next === undefined ? {} : { again: next };
+};
+
+const turn = (wait: string): MachineDecision => ({ phase: 'Scheduled', reason: 'Turn', message: `Waiting for its turn: ${wait}` });
+
 /** Begins at the right time, and when it is its turn. The beginning is stored before anything else is done. */
 export const begin: MachineStep = (snapshot, now) => {
   if (snapshot.request.history.startedAt !== undefined) return undefined;
   const calendar = calendarFor(snapshot);
   if (isUrgent(snapshot, now)) return begun(snapshot, 'urgent', calendar);
+  const expectedSeconds = expectedFor(snapshot, calendar);
+  if (isLostAlready(snapshot, now)) {
+    const wait = inTheWay(snapshot, expectedSeconds, now);
+    return wait === undefined ? begun(snapshot, 'urgent', calendar) : turn(wait);
+  }
   const start = startFor(snapshot, calendar, now);
   if (start.kind === 'never') {
-    const message = neverText(calendar, start.longestSeconds, expectedFor(snapshot, calendar));
+    const message = neverText(calendar, start.longestSeconds, expectedSeconds);
     return { phase: 'Scheduled', reason: 'NoOpening', message, warning: true, again: secondsAfter(now, 86_400) };
   }
   if (isBefore(now, start.at)) return waitFor(snapshot, calendar, start, now);
-  const wait = inTheWay(snapshot, now);
-  if (wait !== undefined) {
-    const deadline = deadlineFor(snapshot);
-    const again = deadline !== undefined && isBefore(now, deadline) ? { again: deadline } : {};
-    return { phase: 'Scheduled', reason: 'Turn', message: `Waiting for its turn: ${wait}`, startsAt: start.at, ...again };
-  }
+  const wait = inTheWay(snapshot, expectedSeconds, now);
+  if (wait !== undefined) return { ...turn(wait), startsAt: start.at, ...turnAgain(snapshot, expectedSeconds, now) };
   const { windowsProblem } = snapshot;
   return windowsProblem === undefined ? begun(snapshot, start, calendar) : waitForWindows(windowsProblem, now);
 };
@@ -194,7 +241,7 @@ export const begin: MachineStep = (snapshot, now) => {
 export const outgrow: MachineStep = (snapshot, now) => {
   if (!isOutgrown(snapshot)) return undefined;
   const fresh = anew(snapshot);
-  const verdict = approval(fresh, now) ?? begin(fresh, now);
+  const verdict = unpaused(fresh, now) ?? approval(fresh, now) ?? begin(fresh, now);
   if (verdict?.asksForWindows) return verdict;
   if (verdict?.begins === undefined) return undefined;
   return { ...verdict, reason: 'NewEvent', message: `Continuing as ${verdict.begins.strategy}: another event has been announced` };
@@ -205,7 +252,7 @@ export const closing = (
   snapshot: MachineSnapshot,
   now: Temporal.Instant,
 ): { readonly atEnd: 'Pause' | 'GiveBack'; readonly opens?: Temporal.Instant } | undefined => {
-  if (snapshot.request.history.becauseOfDeadline || isUrgent(snapshot, now)) return undefined;
+  if (snapshot.request.history.becauseOfDeadline || isUrgent(snapshot, now) || isLostAlready(snapshot, now)) return undefined;
   const calendar = calendarFor(snapshot);
   const atEnd = atEndOf(calendar);
   if (atEnd === 'Continue' || openNow(calendar, now) !== undefined) return undefined;

@@ -38,6 +38,7 @@ describe('the node stays out through the cloud’s own work', () => {
   const other = (over: Partial<OtherMaintenance> = {}): OtherMaintenance => ({
     key: 'drydock-system/mm-m2',
     active: true,
+    responds: true,
     controlPlane: false,
     undrained: new Set(['e1']),
     ...over,

@@ -1,6 +1,7 @@
 import { conditionOf } from '../../hold/node.ts';
-import { isBefore, secondsAfter, timeText } from '../../time.ts';
-import { isPending, type MachineEvent } from '../event.ts';
+import { isBefore, timeText } from '../../time.ts';
+import { sparedAt, takesMachine } from '../aftermath.ts';
+import { type EventKind, isPending, type MachineEvent } from '../event.ts';
 import type { MachineDecision, MachineSnapshot, MachineStep } from '../snapshot.ts';
 import { drainedForWrite } from '../writes.ts';
 import { answered, strategyOf } from './strategy.ts';
@@ -32,15 +33,15 @@ const tellAgent = (
   return isTold ? [] : [drainedForWrite(notice, ids)];
 };
 
-/** Seconds that a node gets to be seen starting anew: clouds call a reboot completed before the kubelet is missed. */
-const settleSeconds = 60;
+const restarting: ReadonlySet<EventKind> = new Set(['reboot', 'redeploy']);
 
 /** When a node may be released although it has not been seen to start anew: not every completed reboot was one. */
-const settlesAt = ({ request, node }: MachineSnapshot, now: Temporal.Instant): Temporal.Instant => {
-  const { bootId, eventsOverAt = now } = request.history;
-  const restarts = request.events.some(({ kind, state }) => state === 'Completed' && (kind === 'reboot' || kind === 'redeploy'));
+const settlesAt = (snapshot: MachineSnapshot, now: Temporal.Instant): Temporal.Instant => {
+  const { request, node } = snapshot;
+  const { bootId } = request.history;
+  const restarts = request.events.some(event => event.state === 'Completed' && (restarting.has(event.kind) || takesMachine(event)));
   const isSame = bootId !== undefined && node?.bootId === bootId;
-  return restarts && isSame ? secondsAfter(eventsOverAt, settleSeconds) : now;
+  return restarts && isSame ? sparedAt(snapshot, now) : now;
 };
 
 /** The node stays out through the cloud's own work, until that is over and the node is fit again. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { at, makeNode } from '../../testing/make.ts';
 import {
+  isReady,
   type MachineRequestOverrides,
   type MachineSnapshotOverrides,
   makeChild,
@@ -11,7 +12,9 @@ import {
   makeMachineSnapshot,
   makeSet,
 } from '../../testing/make-machine.ts';
+import { makeWindow } from '../../testing/make-window.ts';
 import { decideMachine } from '../decide.ts';
+import { type EventKind, eventKinds, type MachineEvent } from '../event.ts';
 import { hookName, hookOwner } from '../machine.ts';
 
 const now = at(0);
@@ -53,12 +56,44 @@ describe('what is over', () => {
     assert.equal(decided({ request: over({}, { events }) }).restarts, true);
     assert.equal(says({ request: over({ handled: new Set() }, { events: [makeEvent({ state: 'Cancelled' })] }) }), 'Succeeded Succeeded');
   });
+
+  test('and for an occurrence that it has not dealt with, of whatever provider', () => {
+    const anew = (events: readonly ReturnType<typeof makeEvent>[], ...handled: readonly string[]) =>
+      decided({ request: over({ handled: new Set(handled) }, { events }) }).restarts === true;
+    const second = makeEvent({ occurrence: 2 });
+    assert.deepEqual([anew([makeEvent()], 'aws e1'), anew([makeEvent()], 'e1')], [false, false], 'statuses of before have the id alone');
+    assert.deepEqual([anew([second], 'aws e1'), anew([second], 'e1'), anew([second], 'aws e1 2')], [true, true, false]);
+    assert.deepEqual([anew([makeEvent({ provider: 'azure' })], 'aws e1'), anew([makeEvent({ occurrence: 3 })], 'aws e1 2')], [true, true]);
+  });
 });
 
 test('without a machine API nothing is concluded, but for requests about a node only', () => {
   assert.equal(brief({ machineApi: false }), 'Pending NoMachineApi true');
   assert.equal(brief({ machineApi: false, request: makeMachineRequest({ history: { phase: 'Draining' } }) }), 'Draining NoMachineApi true');
   assert.doesNotMatch(brief({ machineApi: false, request: makeMachineRequest({ nodeOnly: true }) }), /NoMachineApi/);
+});
+
+test('a machine that is not proven to be its node: nothing begins, goes on or is deleted, unless it is going or nothing is done anyway', () => {
+  const unidentified = 'Machine m/m1 has providerID a://1, and node n1 has b://2';
+  const under = { startedAt: at(-60), strategy: 'Replace', phase: 'Replacing' } as const;
+  assert.equal(brief({ unidentified }), 'Pending NodeNotIdentified true');
+  assert.match(decided({ unidentified }).message, /has providerID a:.*Correct spec.providerID or status.nodeRef/);
+  assert.equal(
+    brief({ unidentified, request: makeMachineRequest({ history: under }), child: makeChild('Drained') }),
+    'Replacing NodeNotIdentified true',
+  );
+  const going = makeMachine({ deleting: true });
+  assert.doesNotMatch(brief({ unidentified, machine: going, request: makeMachineRequest({ history: under }) }), /NodeNotIdentified/);
+  assert.doesNotMatch(brief({ unidentified, request: makeMachineRequest({ strategy: 'Notify' }) }), /NodeNotIdentified/);
+  assert.match(
+    decided({
+      unidentified,
+      machine: undefined,
+      replacement: undefined,
+      request: makeMachineRequest({ nodeOnly: true, strategy: 'Replace' }),
+    }).message,
+    /has no Machine that could be replaced \(Machine m\/m1 has providerID/,
+  );
 });
 
 test('what somebody has asked for by itself goes on when an event is over that was announced meanwhile', () => {
@@ -94,7 +129,7 @@ describe('what there is no point in', () => {
 
   test('an event that has ended: called off only when all of them were', () => {
     const ended = (...states: readonly ('Completed' | 'Cancelled')[]) =>
-      says({ request: makeMachineRequest({ events: states.map((state, n) => makeEvent({ id: `e${n}`, state })) }) });
+      says({ request: makeMachineRequest({ events: states.map((state, n) => makeEvent({ id: `e${n}`, kind: 'reboot', state })) }) });
     assert.equal(ended('Cancelled'), 'Cancelled EventCancelled');
     assert.equal(ended('Completed'), 'Cancelled EventCompleted');
     assert.equal(ended('Cancelled', 'Completed'), 'Cancelled EventCompleted');
@@ -102,7 +137,8 @@ describe('what there is no point in', () => {
   });
 
   test('who ended the event is said', () => {
-    const said = (state: 'Cancelled' | 'Completed') => decided({ request: makeMachineRequest({ events: [makeEvent({ state })] }) }).message;
+    const said = (state: 'Cancelled' | 'Completed') =>
+      decided({ request: makeMachineRequest({ events: [makeEvent({ kind: 'reboot', state })] }) }).message;
     assert.equal(said('Cancelled'), 'The cloud has cancelled its event');
     assert.equal(said('Completed'), 'The event was over before anything had to be done');
   });
@@ -120,7 +156,6 @@ describe('called off while it is under way', () => {
   test('what can be taken back is taken back, and then it is over', () => {
     assert.equal(off('Replace', 'Cancelled'), 'Releasing Ending');
     assert.equal(says({ request: begun('Replace', 'Cancelled') }), 'Cancelled EventCancelled');
-    assert.equal(says({ request: begun('Replace', 'Completed') }), 'Cancelled EventCompleted');
     assert.equal(says({ request: begun('Drain', 'Cancelled') }), 'Cancelled EventCancelled');
   });
 
@@ -141,6 +176,74 @@ describe('called off while it is under way', () => {
     assert.equal(says({ request: begun('Drain', 'Cancelled', { history: { drainedAt: at(-30) } }), ...silent }), 'Drained NodeNotFit');
     assert.equal(says({ request: begun('Drain', 'Completed'), ...silent }), 'Drained NodeNotFit');
     assert.equal(says({ request: begun('Drain', 'Cancelled'), ...silent }), 'Releasing Ending', 'it was never empty');
+  });
+});
+
+describe('over has two meanings', () => {
+  const left: Readonly<Record<EventKind, 'passed' | 'taken'>> = {
+    reboot: 'passed',
+    redeploy: 'passed',
+    freeze: 'passed',
+    maintenance: 'passed',
+    rebalance: 'passed',
+    stop: 'taken',
+    retirement: 'taken',
+    termination: 'taken',
+    preemption: 'taken',
+  };
+  const node = (status: string) => makeNode({ conditions: [{ ...isReady, status }] });
+  const windows = [makeWindow({ openings: [{ cron: '0 3 1 1 *', seconds: 4 * 3600 }] })];
+  const events = (kind: EventKind, over: Partial<MachineEvent> = {}) => [makeEvent({ kind, state: 'Completed', ...over })];
+  const request = (kind: EventKind, over: MachineRequestOverrides = {}) => makeMachineRequest({ events: events(kind), ...over });
+
+  for (const kind of eventKinds)
+    test(`${kind}: ${left[kind] === 'taken' ? 'the harm is done, and the machine is replaced at once' : 'the danger has passed'}`, () => {
+      const taken = left[kind] === 'taken';
+      for (const status of ['Unknown', 'False']) {
+        const dead = { node: node(status), windows };
+        const { begins, phase, reason } = decided({ request: request(kind), ...dead });
+        if (!taken) {
+          assert.deepEqual([phase, begins], ['Cancelled', undefined]);
+          continue;
+        }
+        assert.deepEqual([reason, begins?.strategy, begins?.becauseOfDeadline], ['Begun', 'Replace', true], 'outside of its window');
+        const under = { history: { phase: 'Draining', strategy: 'Replace', startedAt: at(-60) } } as const;
+        const going = decided({ request: request(kind, under), child: makeChild('Draining'), ...dead });
+        const isLost = status === 'Unknown' || kind === 'preemption' || kind === 'termination';
+        assert.equal(going.own?.what, isLost ? 'record that the machine is to be deleted' : undefined, status);
+        assert.equal(
+          says({ request: request(kind, { needsApproval: true }), ...dead }),
+          'AwaitingApproval Approval',
+          'a person decides still',
+        );
+        assert.equal(says({ request: request(kind, { strategy: 'Notify' }), ...dead }), 'Cancelled EventCompleted');
+        assert.equal(says({ request: request(kind, { nodeOnly: true }), machine: undefined, ...dead }), 'Cancelled EventCompleted');
+        const sent = events(kind, { source: 'sender' });
+        assert.equal(says({ request: makeMachineRequest({ events: sent }), ...dead }), 'Scheduled MaintenanceWindow', 'by anybody else');
+        const before = { history: { handled: new Set(['aws e1']) } };
+        assert.equal(says({ request: request(kind, before), ...dead }), 'Cancelled EventCompleted', 'of an earlier life');
+      }
+    });
+
+  test('a node that is Ready is looked at for a minute: it may not be missed yet', () => {
+    const ready = (eventsOverAt?: Temporal.Instant, over: MachineRequestOverrides = {}) =>
+      brief({
+        request: request('stop', { ...over, history: { ...over.history, ...(eventsOverAt && { eventsOverAt }) } }),
+        child: over.history && makeChild('Draining'),
+      });
+    const begun = { history: { phase: 'Draining', strategy: 'Replace', startedAt: at(-90) } } as const;
+    assert.deepEqual([ready(), ready(at(-59))], [`Pending Settling ${at(60).toString()}`, `Pending Settling ${at(1).toString()}`]);
+    assert.equal(ready(at(-60)), 'Cancelled EventCompleted', 'somebody has started it again');
+    assert.equal(ready(at(-59), begun), `Draining Settling ${at(1).toString()}`);
+    assert.equal(ready(at(-60), begun), 'Releasing Ending');
+  });
+
+  test('one that was called off is called off, whatever its node is like', () => {
+    for (const kind of eventKinds)
+      assert.equal(
+        says({ request: makeMachineRequest({ events: events(kind, { state: 'Cancelled' }) }), node: node('Unknown') }),
+        'Cancelled EventCancelled',
+      );
   });
 });
 

@@ -1,7 +1,8 @@
-import { isBefore, secondsAfter } from '../../time.ts';
-import { isPending } from '../event.ts';
-import { isOver, type MachineRequest } from '../request.ts';
-import type { MachineDecision, MachineStep } from '../snapshot.ts';
+import { isBefore, secondsAfter, timeText } from '../../time.ts';
+import { fateOf, isHandled, sparedAt } from '../aftermath.ts';
+import { type EventState, isPending } from '../event.ts';
+import { isOver, type MachineRequest, nodeNameOf } from '../request.ts';
+import type { MachineDecision, MachineSnapshot, MachineStep } from '../snapshot.ts';
 import { announce, deleteRequestWrite, machineMaintenanceFinalizer, ownWrite, reasonOf } from '../writes.ts';
 import { ended, isOutgrown, strategyOf } from './strategy.ts';
 import { withdraw } from './withdraw.ts';
@@ -39,8 +40,19 @@ export const readable: MachineStep = ({ request, machineApi }) => {
   return { phase: request.history.phase ?? 'Pending', reason: 'NoMachineApi', message, warning: true };
 };
 
-const isNew = (request: MachineRequest): boolean =>
-  request.events.some(event => isPending(event) && !request.history.handled.has(event.id));
+/**
+ * Nothing is done to a machine whose node is another's, by a name alone: Machines of other clusters name nodes that are called like ours. One that is going already is
+ * gone in any case, and its name may be its successor's.
+ */
+export const identified: MachineStep = snapshot => {
+  const { request, machine, unidentified } = snapshot;
+  if (unidentified === undefined || machine === undefined || machine.deleting) return undefined;
+  if (strategyOf(snapshot).strategy === 'Notify') return undefined;
+  const message = `Nothing proves which node the machine is: ${unidentified}. Correct spec.providerID or status.nodeRef of the Machine`;
+  return { phase: request.history.phase ?? 'Pending', reason: 'NodeNotIdentified', message, warning: true };
+};
+
+const isNew = ({ events, history }: MachineRequest): boolean => events.some(event => isPending(event) && !isHandled(history, event));
 
 const newEvent: MachineDecision = { phase: 'Pending', reason: 'NewEvent', message: 'Another event has been announced', restarts: true };
 
@@ -60,8 +72,28 @@ export const over: MachineStep = ({ request, machine }, now) => {
   return { ...kept, own: deleteRequestWrite(request, 'clean up') };
 };
 
+const isReplaced = (snapshot: MachineSnapshot): boolean => {
+  const { strategy } = strategyOf(snapshot);
+  return strategy === 'Replace' || strategy === 'ReplaceWithSurge';
+};
+
+/**
+ * An end that is none: the cloud has taken the machine, which is replaced all the same, or it is not yet known whether it has. Undefined where the events have simply
+ * ended.
+ */
+const harmDone = (snapshot: MachineSnapshot, state: EventState, now: Temporal.Instant): 'goes on' | MachineDecision | undefined => {
+  const { request, machine, node } = snapshot;
+  if (state !== 'Completed' || machine === undefined || !isReplaced(snapshot)) return undefined;
+  const fate = fateOf(snapshot, now);
+  if (fate === 'taken') return 'goes on';
+  if (fate !== 'settling') return undefined;
+  const again = sparedAt(snapshot, now);
+  const message = `The cloud reports that it has taken the machine, and node ${node?.name} is still Ready: whether it stays so is looked at until ${timeText(again)}`;
+  return { phase: request.history.phase ?? 'Pending', reason: 'Settling', message, again };
+};
+
 /** The event has ended before anything was begun for it, or the machine is gone: there is nothing to do any more. */
-export const pointless: MachineStep = snapshot => {
+export const pointless: MachineStep = (snapshot, now) => {
   const { request, machine, node } = snapshot;
   if (request.history.startedAt !== undefined) return undefined;
   if (machine === undefined && !request.nodeOnly) {
@@ -75,6 +107,8 @@ export const pointless: MachineStep = snapshot => {
   }
   const state = ended(snapshot);
   if (state === undefined) return undefined;
+  const harm = harmDone(snapshot, state, now);
+  if (harm !== undefined) return harm === 'goes on' ? undefined : harm;
   const message = state === 'Cancelled' ? 'The cloud has cancelled its event' : 'The event was over before anything had to be done';
   return { phase: 'Cancelled', reason: state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted', message };
 };
@@ -87,6 +121,15 @@ export const notify: MachineStep = snapshot => {
   return { phase: 'Notified', reason: 'EventPending', message: 'Announced; strategy Notify takes no action' };
 };
 
+/** A machine that is only to be drained, and has no node, has nothing to drain: one may join at any time before the event. */
+export const joined: MachineStep = snapshot => {
+  const { request, machine, node } = snapshot;
+  if (request.history.startedAt !== undefined || machine === undefined || node !== undefined) return undefined;
+  if (strategyOf(snapshot).strategy !== 'Drain' || nodeNameOf(request, machine) !== undefined) return undefined;
+  const message = `No node has the providerID of Machine ${machine.name}, and its status names none: there is nothing to drain until one joins`;
+  return { phase: 'Scheduled', reason: 'NoNode', message };
+};
+
 /** The event was cancelled while the work was under way: what can still be taken back is taken back. */
 export const calledOff: MachineStep = (snapshot, now) => {
   const { request, machine } = snapshot;
@@ -97,6 +140,8 @@ export const calledOff: MachineStep = (snapshot, now) => {
   const drained = request.history.drainedAt !== undefined;
   // A node that the cloud is done with has to be fit before it is released: that is asked later.
   if (state === undefined || (strategy === 'Drain' ? state === 'Completed' || drained : committed)) return undefined;
+  const harm = harmDone(snapshot, state, now);
+  if (harm !== undefined) return harm === 'goes on' ? undefined : harm;
   const reason = state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted';
   const over = { phase: 'Cancelled', reason, message: 'The event is over; everything has been released' } as const;
   return withdraw(snapshot) ?? next(snapshot, now) ?? over;

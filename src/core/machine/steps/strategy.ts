@@ -5,10 +5,11 @@ import type { MachineSnapshot, MachineStep } from '../snapshot.ts';
 /** Which strategy it is, whether it can be followed, and which events it answers. */
 
 /** Why the machine cannot be replaced in this way; undefined when it can. */
-const obstacle = ({ request, machine, replacement }: MachineSnapshot, strategy: MachineStrategy): string | undefined => {
+const obstacle = ({ request, machine, replacement, unidentified }: MachineSnapshot, strategy: MachineStrategy): string | undefined => {
   if (strategy === 'Drain' || strategy === 'Notify') return undefined;
   if (machine === undefined) {
-    return request.nodeOnly ? `node ${request.nodeName ?? request.machineName} has no Machine that could be replaced` : undefined;
+    const why = unidentified === undefined ? '' : ` (${unidentified})`;
+    return request.nodeOnly ? `node ${request.nodeName ?? request.machineName} has no Machine that could be replaced${why}` : undefined;
   }
   const what = `Machine ${machine.namespace}/${machine.name}`;
   if (machine.controlPlane && replacement?.set.controlPlane !== true) {

@@ -1,5 +1,5 @@
+import { deleteChildWrite } from '../../maintenance/child.ts';
 import type { Write } from '../../maintenance/decision.ts';
-import { deleteChildWrite } from '../../maintenance/delete-child.ts';
 import { hookName, type Machine, type MachineSet } from '../machine.ts';
 import type { MachineRequest } from '../request.ts';
 import type { MachineDecision, MachineSnapshot } from '../snapshot.ts';

@@ -15,9 +15,9 @@ import {
 import { makeWindow } from '../../testing/make-window.ts';
 import type { MaintenanceWindow } from '../../window/window.ts';
 import { decideMachine } from '../decide.ts';
-import type { MachineEvent } from '../event.ts';
+import { type EventKind, eventKinds, type MachineEvent } from '../event.ts';
 import { hookName, hookOwner } from '../machine.ts';
-import type { MachineStrategy } from '../request.ts';
+import type { MachineRequest, MachineStrategy } from '../request.ts';
 
 const now = at(0);
 
@@ -105,12 +105,35 @@ describe('a machine that is lost is not drained: the cloud has taken it, and its
     assert.equal(isLost([taken()], { node: makeNode() }), true);
   });
   test('one event that takes it is enough, and nothing else does', () => {
-    assert.equal(isLost([makeEvent({ kind: 'retirement', deadline: at(-31) })]), false);
-    assert.equal(isLost([taken(), makeEvent({ id: 'e2', kind: 'retirement' })]), true);
+    assert.equal(isLost([taken(), makeEvent({ id: 'e2', kind: 'reboot' })]), true);
     const { deadline: _, ...timeless } = taken();
     assert.equal(isLost([timeless]), false, 'nobody knows when');
     assert.equal(isLost([timeless], {}, { deadline: at(-31) }), true, 'the request says when');
   });
+  const takes: Readonly<Record<EventKind, boolean>> = {
+    reboot: false,
+    redeploy: false,
+    freeze: false,
+    maintenance: false,
+    rebalance: false,
+    stop: true,
+    retirement: true,
+    termination: true,
+    preemption: true,
+  };
+  for (const kind of eventKinds)
+    test(`${kind}: ${takes[kind] ? 'lost' : 'not lost'} when it is over, and past its deadline, by the word of somebody whose word counts`, () => {
+      for (const event of [taken({ kind }), taken({ kind, state: 'Active' }), taken({ kind, state: 'Completed' })]) {
+        const next = (request: MachineRequest, node = silent): string => does({ request, node, child: makeChild('Draining') });
+        const speaks = makeNode({ conditions: [{ ...isReady, status: 'False' }] });
+        const atOnce = kind === 'preemption' || kind === 'termination';
+        assert.equal(next(begun('Replace', { events: [event] }), speaks).startsWith('Replacing'), atOnce, 'its kubelet speaks still');
+        assert.equal(next(begun('Replace', { events: [event] })).startsWith('Replacing'), takes[kind], event.state);
+        assert.doesNotMatch(next(begun('Drain', { events: [event] })), /^Replacing/, 'a node that is only drained is not lost');
+        const sent = next(begun('Replace', { events: [{ ...event, source: 'sender' }] }));
+        if (takes[kind]) assert.match(sent, /^Draining Drain/, `${event.state}, by anybody else`);
+      }
+    });
 });
 
 describe('the node is emptied', () => {
@@ -131,13 +154,20 @@ describe('the node is emptied', () => {
     const asks = decided(seen);
     assert.deepEqual(
       [asks.reason, asks.unseenNode, asks.writes, asks.own, asks.again?.toString()],
-      ['NodeUnknown', 'n1', undefined, undefined, at(1).toString()],
+      ['NodeUnknown', { name: 'n1' }, undefined, undefined, at(1).toString()],
     );
     assert.match(asks.message, /^Nothing is known yet about node n1 of Machine m1/);
     const { nodeName: _, ...nodeless } = makeMachine();
     for (const named of [{ nodeName: 'n2' }, { history: { nodeName: 'n2' } }])
-      assert.equal(decided({ ...seen, machine: nodeless, request: begun('Replace', named) }).unseenNode, 'n2', JSON.stringify(named));
+      assert.deepEqual(
+        decided({ ...seen, machine: nodeless, request: begun('Replace', named) }).unseenNode,
+        { name: 'n2' },
+        JSON.stringify(named),
+      );
+    const provided = { ...nodeless, providerId: 'aws:///a/i-1' };
+    assert.deepEqual(decided({ ...seen, machine: provided }).unseenNode, { providerId: 'aws:///a/i-1' }, 'one that has not named its node');
     const known: readonly MachineSnapshotOverrides[] = [
+      { machine: provided, nodeIsGone: true },
       { nodeIsGone: true },
       { machine: nodeless },
       { machine: makeMachine({ deleting: true }) },
@@ -145,7 +175,7 @@ describe('the node is emptied', () => {
     ];
     for (const more of known) assert.match(decided({ ...seen, ...more }).phase, /^(Replacing|Succeeded)$/, JSON.stringify(more));
     const late = decided({ ...seen, request: begun('Replace', { events: [makeEvent({ kind: 'preemption', deadline: at(-31) })] }) });
-    assert.equal(late.phase, 'Replacing', 'its cloud has taken it');
+    assert.equal(late.reason, 'NodeUnknown', 'also where its cloud has taken it');
   });
 
   test('what its Maintenance says is said; one that was paused goes on', () => {
@@ -321,4 +351,41 @@ test('a node that outlives its machine is emptied and released once: it is not t
     'Draining Drain: create the maintenance of the node',
     'one that is only drained is',
   );
+});
+
+describe('a machine that the operator itself runs on', () => {
+  const drained = makeChild('Drained', {
+    status: { observedGeneration: 1, message: 'The node is drained and held; pod drydock/one stays' },
+  });
+  const seen = { child: drained, replacement: replacement(2), operatorPod: 'drydock/one' };
+
+  test('is not deleted before another node runs it, and says why', () => {
+    for (const strategy of ['Replace', 'ReplaceWithSurge'] as const) {
+      const decision = decided({
+        ...seen,
+        request: begun(strategy, { deletionIssued: true }),
+        machine: makeMachine({ deleting: true, preDrainHooks: [hook] }),
+        replacement: replacement(3),
+      });
+      assert.deepEqual(
+        [decision.phase, decision.reason, decision.writes, decision.warning],
+        ['Draining', 'OperatorStays', undefined, true],
+      );
+      assert.match(
+        decision.message,
+        /^Pod drydock\/one of the operator runs on node n1: machine m1 is kept until .*; pod drydock\/one stays$/,
+      );
+    }
+    assert.equal(does({ ...seen, request: begun('Replace') }), 'Draining OperatorStays: ');
+  });
+
+  test('goes once it does, and where it goes already; a node that is only drained is no such machine', () => {
+    const { operatorPod: _, ...free } = seen;
+    assert.match(does({ ...free, request: begun('Replace') }), /^Replacing/);
+    assert.match(
+      does({ ...seen, request: begun('Replace', { deletionIssued: true }), machine: makeMachine({ deleting: true }) }),
+      /^Replacing/,
+    );
+    assert.doesNotMatch(does({ ...seen, request: begun('Drain') }), /OperatorStays/);
+  });
 });

@@ -1,11 +1,14 @@
-import { isReady } from '../../hold/node.ts';
+import { conditionOf, isReady } from '../../hold/node.ts';
+import { isDrained, stageWrite } from '../../maintenance/child.ts';
 import { fewOf } from '../../text.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
+import { takenBy, takesMachine } from '../aftermath.ts';
+import { isPending, type MachineEvent } from '../event.ts';
 import { hookName, type Machine } from '../machine.ts';
-import { type MachineRequest, nodeNameOf } from '../request.ts';
+import { type MachinePhase, type MachineRequest, nodeNameOf, takesAtOnce } from '../request.ts';
 import type { MachineDecision, MachineSnapshot, MachineStep, ReplacementSet, UnreadyMachine } from '../snapshot.ts';
-import { isTakenAway } from '../urgency.ts';
-import { childDrainWrite, createChildWrite, deleteMachineWrite, flagWrite, hookWrite, scaleWrite, stageWrite } from '../writes.ts';
+import { isUrgent } from '../urgency.ts';
+import { childDrainWrite, createChildWrite, deleteMachineWrite, flagWrite, hookWrite, scaleWrite } from '../writes.ts';
 import { closesAt, closing, deadlineFor } from './begin.ts';
 import { ended, strategyOf } from './strategy.ts';
 import { countBack, markOf, withdraw } from './withdraw.ts';
@@ -91,19 +94,36 @@ const surgeByHook = (snapshot: MachineSnapshot, replacement: ReplacementSet): Ma
   return surging(`Waiting for the replacement: ${readyText(replacement, request)}`);
 };
 
+/** What is under way waits before it touches a machine that has been paused meanwhile. */
+const pausedAt = (phase: MachinePhase, { pause, machine }: MachineSnapshot): MachineDecision | undefined =>
+  pause === undefined || machine === undefined ? undefined : { phase, ...pause, warning: true };
+
 /** One machine more before the node is emptied. */
-export const surge: MachineStep = snapshot => {
+export const surge: MachineStep = (snapshot, now) => {
   const { machine, replacement } = snapshot;
   if (strategyOf(snapshot).strategy !== 'ReplaceWithSurge' || machine === undefined || replacement === undefined) return undefined;
+  // Its pods have to leave within minutes, with or without another machine.
+  if (snapshot.pause !== undefined) return isUrgent(snapshot, now) ? undefined : pausedAt('Surging', snapshot);
   return machine.api === 'capi' ? surgeByScale(snapshot, replacement) : surgeByHook(snapshot, replacement);
 };
 
 /** Seconds past its deadline after which a machine that its cloud wanted back and whose node is silent counts as lost. */
 const lostAfter = 30;
 
+/**
+ * The cloud has taken the machine, by the word of somebody whose word counts, and its node is silent: nobody ends its pods, so that a drain would wait for ever.
+ * That a node is not known says nothing of it.
+ */
 const isLost = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean => {
-  const deadline = deadlineFor(snapshot);
-  return isTakenAway(snapshot) && deadline !== undefined && !hasReadyNode(snapshot) && isBefore(secondsAfter(deadline, lostAfter), now);
+  const { node, request, urgentSources } = snapshot;
+  if (node === undefined || isReady(node)) return false;
+  // A stop or a retirement needs no right to be declared: there the kubelet has to be silent too, and the cluster ends the pods of such a node itself, after five minutes.
+  const isSilent = conditionOf(node, 'Ready')?.status !== 'False';
+  const counts = (event: MachineEvent): boolean => urgentSources.has(event.source) && (isSilent || takesAtOnce(event));
+  if (ended(snapshot) !== undefined) return takenBy(snapshot).some(counts);
+  const taking = request.events.filter(event => isPending(event) && takesMachine(event) && counts(event));
+  const deadline = taking.length === 0 ? undefined : deadlineFor(snapshot);
+  return deadline !== undefined && isBefore(secondsAfter(deadline, lostAfter), now);
 };
 
 const childText = (snapshot: MachineSnapshot): string => {
@@ -128,11 +148,7 @@ const paused = (snapshot: MachineSnapshot, now: Temporal.Instant): MachineDecisi
 };
 
 /** Its own Maintenance says so, of the drain that it is told. */
-const isDrained = ({ child, childChanged }: MachineSnapshot): boolean =>
-  child?.history.state === 'Drained' &&
-  child.stage === 'Drain' &&
-  !childChanged &&
-  Number(child.status['observedGeneration'] ?? 0) >= child.generation;
+const isEmptied = ({ child, childChanged }: MachineSnapshot): boolean => child !== undefined && !childChanged && isDrained(child);
 
 /** What another Maintenance says of another node, or for somebody else, moves nothing on here. */
 const stranger = ({ stranger: other, request }: MachineSnapshot): MachineDecision | undefined =>
@@ -146,21 +162,28 @@ const stranger = ({ stranger: other, request }: MachineSnapshot): MachineDecisio
 /** Seconds until a node is looked for again. */
 const lookAgainAfter = 1;
 
-/** The watch of the nodes may be later than that of the machines: a node that the machine names is there until the API server has said otherwise. */
+/**
+ * The watch of the nodes may be later than that of the machines: a node that the machine names, or that would have its providerID, is there until the API server has
+ * said otherwise.
+ */
 const unseen = ({ request, machine, nodeIsGone }: MachineSnapshot, now: Temporal.Instant): MachineDecision | undefined => {
   if (machine === undefined || machine.deleting || nodeIsGone) return undefined;
-  const nodeName = nodeNameOf(request, machine);
-  if (nodeName === undefined) return undefined;
-  const message = `Nothing is known yet about node ${nodeName} of Machine ${machine.name}: the API server is asked for it`;
-  return { phase: 'Draining', reason: 'NodeUnknown', message, unseenNode: nodeName, again: secondsAfter(now, lookAgainAfter) };
+  const name = nodeNameOf(request, machine);
+  const { providerId } = machine;
+  if (name === undefined && providerId === undefined) return undefined;
+  const what = name === undefined ? `a node with the providerID of Machine ${machine.name}` : `node ${name} of Machine ${machine.name}`;
+  const message = `Nothing is known yet about ${what}: the API server is asked for it`;
+  const unseenNode = name === undefined ? { providerId: providerId ?? '' } : { name };
+  return { phase: 'Draining', reason: 'NodeUnknown', message, unseenNode, again: secondsAfter(now, lookAgainAfter) };
 };
 
 /** The node is held and emptied, by a Maintenance of its own: its budgets, its quorum and its blockers are the same as everywhere. */
 export const drain: MachineStep = (snapshot, now) => {
   const { request, machine, child, node } = snapshot;
   const nodeName = nodeNameOf(request, machine);
+  if (isLost(snapshot, now)) return undefined;
   // A machine that never became a node, or whose node is gone, has nothing to drain.
-  if (nodeName === undefined || isLost(snapshot, now)) return undefined;
+  if (nodeName === undefined) return unseen(snapshot, now);
   const isReplaced = strategyOf(snapshot).strategy !== 'Drain';
   // A node may outlive the machine that was replaced: once emptied and released, it is not taken again.
   if (isReplaced && machine === undefined && child === undefined && request.history.drainedAt !== undefined) return undefined;
@@ -169,7 +192,7 @@ export const drain: MachineStep = (snapshot, now) => {
   if (node === undefined) return unseen(snapshot, now);
   const alien = stranger(snapshot);
   if (alien !== undefined) return alien;
-  if (isDrained(snapshot)) return undefined;
+  if (isEmptied(snapshot)) return undefined;
   const stop = paused(snapshot, now);
   if (stop !== undefined) return stop;
   const again = closesAt(snapshot, now);
@@ -222,11 +245,22 @@ const goneText = ({ machine }: MachineSnapshot): string => {
   return `Waiting until Machine ${machine?.name ?? ''} is gone${machine?.said === undefined ? '' : `: ${machine.said.slice(0, 500)}`}${hooks}`;
 };
 
+/** The operator leaves a node as soon as another one can do its work: a machine that it runs on is the last that may run it. */
+const keptByOperator = (snapshot: MachineSnapshot): MachineDecision | undefined => {
+  const { machine, node, operatorPod } = snapshot;
+  const isGoing = machine === undefined || (machine.deleting && !isHooked(machine));
+  if (operatorPod === undefined || isGoing) return undefined;
+  const message = `Pod ${operatorPod} of the operator runs on node ${node?.name ?? ''}: machine ${machine.name} is kept until another node runs it. ${childText(snapshot)}`;
+  return { phase: 'Draining', reason: 'OperatorStays', message, warning: true };
+};
+
 /** The machine goes, and the strategy is done when as many are there and Ready as there should be. */
 export const replace: MachineStep = snapshot => {
   const { request, machine, replacement } = snapshot;
   const { strategy } = strategyOf(snapshot);
   if (strategy !== 'Replace' && strategy !== 'ReplaceWithSurge') return undefined;
+  const wait = pausedAt('Replacing', snapshot) ?? keptByOperator(snapshot);
+  if (wait !== undefined) return wait;
   const byScale = strategy === 'ReplaceWithSurge' && (machine ?? replacement?.set)?.api === 'capi';
   const going = (byScale ? letGoByScale(snapshot) : undefined) ?? letGoByDeletion(snapshot);
   if (going !== undefined) return going;

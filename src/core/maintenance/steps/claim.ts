@@ -2,7 +2,8 @@ import { claimAnnotation, hasFinalizer, type MaintenanceRequest, pathOf } from '
 import type { Write } from '../decision.ts';
 import { announcement, type ReconcileStep } from '../reconcile-context.ts';
 
-const isClaimed = (request: MaintenanceRequest): boolean =>
+/** Nothing is done for it before. */
+export const isClaimed = (request: MaintenanceRequest): boolean =>
   request.claim !== 'none' && (hasFinalizer(request) || request.adapter.finalizer === undefined);
 
 /**

@@ -18,7 +18,7 @@ type Case = {
   readonly context?: Partial<ReconcileContext>;
 };
 
-const mover: ActiveResponder = { name: 'mover.example/m' };
+const mover: ActiveResponder = { name: 'mover.example/m', createdAt: at(0) };
 
 const tidied = ({ own = [request()], known, responder, snapshot, context }: Case = {}) =>
   tidyEvictionRequests({

@@ -4,7 +4,7 @@ import type { InFlightEviction } from '../../drain/budgets/in-flight-eviction.ts
 import type { KindAdapter } from '../../request/request.ts';
 import { at, heldNode, makeNode, makeRequest, makeSnapshot } from '../../testing/make.ts';
 import { decide } from '../decide.ts';
-import type { NodeSnapshot } from '../snapshot.ts';
+import { type NodeSnapshot, noNotes } from '../snapshot.ts';
 
 const { adapter: plain } = makeRequest('one');
 const look = (over: Partial<NodeSnapshot> = {}) => {
@@ -93,4 +93,29 @@ test('a quorum that is lost with the node is told once, when it is held for the 
     adapter: { ...plain, lease: () => ({ namespace: 'x', name: 'y', holder: 'us', released: 'deleted' }) },
   });
   assert.deepEqual(said({ requests: [makeRequest('one'), elsewhere] }), ['QuorumAtRisk'], 'the other waits for its lease');
+});
+
+describe('marks that somebody removes are put back, and who it was is said as far as that is known', () => {
+  const bare = { ...heldNode, unschedulable: false };
+  const removed = (node: NodeSnapshot['node'], restored?: NonNullable<NodeSnapshot['notes']['restored']>) => {
+    const notes = { ...noNotes, ...(restored && { restored }) };
+    const { writes, notes: after } = decide(makeSnapshot({ notes, ...(node && { node }) }), at(100));
+    return { said: writes.flatMap(({ announce }) => announce).map(({ message }) => message)[0], after: after.restored };
+  };
+  test('one that wrote to the spec just now, and no other', () => {
+    assert.match(
+      removed({ ...bare, specWriter: { name: 'autoscaler', at: at(99) } }).said ?? '',
+      /\(autoscaler wrote to it last\); restored/,
+    );
+    for (const node of [bare, { ...bare, specWriter: { name: 'cloud', at: at(0) } }])
+      assert.doesNotMatch(removed(node).said ?? '', /wrote to it last/);
+  });
+  test('how often is counted for ten minutes after the last time', () => {
+    const first = removed({ ...bare, specWriter: { name: 'autoscaler', at: at(99) } }).after;
+    assert.deepEqual(first, { count: 1, since: at(100), lastAt: at(100), by: 'autoscaler' });
+    const earlier = { count: 4, since: at(-50), lastAt: at(90), by: 'autoscaler' };
+    assert.deepEqual(removed(bare, earlier).after, { count: 5, since: at(-50), lastAt: at(100), by: 'autoscaler' });
+    assert.deepEqual(removed(heldNode, earlier).after, earlier, 'and stays while nothing is removed');
+    assert.equal(removed(heldNode, { ...earlier, lastAt: at(-500) }).after, undefined);
+  });
 });

@@ -2,7 +2,7 @@ import { beforeOfPredecessor, forgetChange, type HoldChange, holdChange, unite }
 import { type HoldRecord, holdersIn, isOutdated, nothingBefore, readBefore } from '../../hold/hold-record.ts';
 import type { Node } from '../../hold/node.ts';
 import { type KindAdapter, type MaintenanceRequest, marksOf } from '../../request/request.ts';
-import { secondsAfter } from '../../time.ts';
+import { secondsAfter, secondsBetween } from '../../time.ts';
 import type { KubeEvent, Write } from '../decision.ts';
 import { markedByPredecessor } from '../held.ts';
 import { announcement, nodeSubject, type ReconcileContext, type ReconcileStep } from '../reconcile-context.ts';
@@ -29,15 +29,28 @@ const missingHolders = (node: Node, { adapters, missingKinds }: NodeSnapshot): r
 
 const component = 'drydock';
 
-const lostText = (lost: readonly string[]): string =>
-  `${lost.join(', ')} was removed while the node is in maintenance; restored. Delete the maintenance to release the node`;
+/** Seconds within which a write to the node's spec is taken for the one that has removed marks: they are put back at once. */
+const justNow = 30;
 
-const announcements = (node: Node, change: HoldChange, requests: readonly MaintenanceRequest[], given: boolean): readonly KubeEvent[] => {
+/** Who has removed them, as far as managedFields tell; they do not tell of one who sets nothing. */
+const removerOf = ({ specWriter }: Node, now: Temporal.Instant): string | undefined =>
+  specWriter !== undefined && Math.abs(secondsBetween(specWriter.at, now)) <= justNow ? specWriter.name : undefined;
+
+const lostText = (lost: readonly string[], by: string | undefined): string =>
+  `${lost.join(', ')} was removed while the node is in maintenance${by === undefined ? '' : ` (${by} wrote to it last)`}; restored. Delete the maintenance to release the node`;
+
+const announcements = (
+  node: Node,
+  change: HoldChange,
+  requests: readonly MaintenanceRequest[],
+  given: boolean,
+  now: Temporal.Instant,
+): readonly KubeEvent[] => {
   const about = nodeSubject(node);
   const [request] = requests;
   const texts: KubeEvent[] = [];
   if (change.lost.length > 0) {
-    texts.push({ type: 'Warning', reason: 'HoldRestored', message: lostText(change.lost), component, about });
+    texts.push({ type: 'Warning', reason: 'HoldRestored', message: lostText(change.lost, removerOf(node, now)), component, about });
   }
   if (!given || request === undefined) return texts;
   if (change.uncordons) texts.push(announcement(request, 'Normal', request.adapter.events.uncordoned, about));
@@ -54,15 +67,26 @@ const stakes = ({ progresses }: ReconcileContext): readonly KubeEvent[] =>
     holds && atStake !== undefined ? [announcement(request, 'Warning', { reason: 'QuorumAtRisk', message: atStake })] : [],
   );
 
-const holdWrite = (node: Node, change: HoldChange, requests: readonly MaintenanceRequest[], given: boolean): Write => ({
+const holdWrite = (
+  node: Node,
+  change: HoldChange,
+  requests: readonly MaintenanceRequest[],
+  given: boolean,
+  now: Temporal.Instant,
+): Write => ({
   what: given ? 'release the node' : change.lost.length > 0 ? 'restore the hold' : 'hold the node',
   method: 'PATCH',
   style: 'merge',
   path: `/api/v1/nodes/${encodeURIComponent(node.name)}`,
   body: change.patch,
   store: 'nodes',
-  announce: announcements(node, change, requests, given),
+  announce: announcements(node, change, requests, given, now),
 });
+
+const restoredAgain = ({ restored, now }: ReconcileContext, node: Node): NonNullable<ReconcileContext['restored']> => {
+  const by = removerOf(node, now) ?? restored?.by;
+  return { count: (restored?.count ?? 0) + 1, since: restored?.since ?? now, lastAt: now, ...(by !== undefined && { by }) };
+};
 
 /** Evictions that have been sent cannot be called back: the node is not released before they are answered. */
 const underWay = ({ snapshot }: ReconcileContext): boolean =>
@@ -105,7 +129,8 @@ export const hold: ReconcileStep = context => {
   if (given && underWay(context)) {
     return { done: false, context: { ...context, moments: [...context.moments, secondsAfter(context.now, answerWithin)] } };
   }
-  const write = holdWrite(node, change, given ? requestsOf(context) : holders, given);
+  const write = holdWrite(node, change, given ? requestsOf(context) : holders, given, context.now);
   const warned = { ...write, announce: [...stakes(context), ...write.announce] };
-  return { done: false, context: { ...context, writes: [...context.writes, warned] } };
+  const restored = change.lost.length === 0 ? undefined : restoredAgain(context, node);
+  return { done: false, context: { ...context, ...(restored && { restored }), writes: [...context.writes, warned] } };
 };

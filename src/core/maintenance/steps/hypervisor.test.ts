@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { seedPolicy } from '../../request/policy.ts';
 import { noHistory } from '../../request/request.ts';
 import { at, makeRequest, makeSnapshot } from '../../testing/make.ts';
 import { makeContext, makeDrain, makeProgress } from '../../testing/make-context.ts';
@@ -135,4 +136,16 @@ describe('step by step', () => {
     }
     assert.equal(desired(), undefined);
   });
+});
+
+test('the time limit of a drain bounds a hypervisor that does not empty', () => {
+  const policy = { ...seedPolicy, ladder: [{ afterSeconds: 60, action: 'Fail' }] as const };
+  const request = makeRequest('one', { policy, history: { ...noHistory, state: 'Draining', drainStartedAt: at(0) } });
+  const phase = (now: number): unknown => {
+    const host = { vms: [server('a')], empty: false };
+    const { writes } = decide(makeSnapshot({ requests: [request], host }), at(now));
+    return writes.find(({ reportOf }) => reportOf !== undefined)?.body['status'];
+  };
+  assert.partialDeepStrictEqual(phase(60), { phase: 'Failed', problem: 'the drain was not complete in time; the node stays held' });
+  assert.notEqual((phase(59) as { phase?: string } | undefined)?.phase, 'Failed');
 });

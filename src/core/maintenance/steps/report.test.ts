@@ -63,6 +63,123 @@ describe('the state', () => {
     test(`${what}: ${wanted}`, () => assert.equal(report(progress, request).state, wanted));
 });
 
+describe('a node is said to be held when it was seen to carry all marks, whatever is wanted', () => {
+  const trouble = { reason: 'WriteRefused', message: 'cannot write: no' };
+  const [first, second] = heldNode.taints;
+  const taints = [first, second].filter(taint => taint !== undefined);
+  const rows: readonly (readonly [what: string, node: NodeSnapshot['node'], held: boolean])[] = [
+    ['all of them', heldNode, true],
+    ['all of them, whoever has put them there', makeNode({ unschedulable: true, taints }), true],
+    ['nothing, the first write was refused', makeNode(), false],
+    ['the record alone', makeNode({ holdRecord: heldNode.holdRecord ?? '' }), false],
+    ['no cordon', { ...heldNode, unschedulable: false }, false],
+    ['one taint less', { ...heldNode, taints: taints.slice(1) }, false],
+    ['the other taint less', { ...heldNode, taints: taints.slice(0, 1) }, false],
+  ];
+  for (const [what, node, held] of rows)
+    for (const state of [undefined, 'Pending', 'Draining'] as const)
+      test(`${what}, ${state ?? 'new'}: ${held ? 'held' : 'not held'}`, () => {
+        const over = { trouble, ...(node && { node }) };
+        const seen = report({}, state === undefined ? {} : history({ state }), over);
+        assert.deepEqual([seen.held, seen.state], [held, held ? 'Draining' : (state ?? 'Pending')]);
+        assert.equal(report({ holds: false }, {}, over).held, false, 'and nothing is wanted');
+      });
+
+  test('a refused write is announced, once', () => {
+    const told = (status: MaintenanceRequest['status']) =>
+      reported({}, { status }, { trouble, node: makeNode() })[0]?.write?.announce.map(({ type, reason, message }) => [
+        type,
+        reason,
+        message,
+      ]);
+    assert.deepEqual(told({}), [['Warning', 'WriteRefused', 'cannot write: no']]);
+    assert.deepEqual(told({ phase: 'Other', conditions: [{ type: 'NodeHeld', message: 'cannot write: no' }] }), []);
+    assert.deepEqual(told({ conditions: [{ type: 'NodeHeld', message: 'cannot write: another' }] })?.length, 1);
+  });
+});
+
+describe('of blockers that need help somebody is told once', () => {
+  const denied = (name: string): DrainProgress['blockerInfos'][number] => ({
+    cause: 'AdmissionDenied',
+    pod: { namespace: 'shop', name },
+    message: 'no',
+  });
+  const drain = (...names: readonly string[]): Partial<RequestProgress> => ({ drain: { ...half, blockerInfos: names.map(denied) } });
+  const naming = { adapter: { ...makeRequest('one').adapter, namesBlockers: true as const } };
+  const id = (name: string): string => `AdmissionDenied shop/${name} `;
+  const events = (
+    names: readonly string[],
+    told: { readonly last?: readonly string[]; readonly stored?: readonly string[]; readonly count?: number },
+  ) => {
+    const reportedNow = told.last && new Map([['plains.test//one', { at: at(0), gist: '', stuck: new Set(told.last.map(id)) }]]);
+    const blockedSince = new Map((told.stored ?? []).map(name => [id(name), at(0)]));
+    const count = told.count ?? told.stored?.length;
+    const past = history({ state: 'Draining', blockedSince, ...(count !== undefined && { blockerCount: count }) });
+    const notes = { ...noNotes, ...(reportedNow && { reported: reportedNow }) };
+    return reported(drain(...names), { ...naming, ...past }, { notes })[0]?.write?.announce.map(({ reason }) => reason);
+  };
+  test('those that are new, by the last report', () => {
+    assert.deepEqual(events(['a'], {}), ['DrainBlocked']);
+    assert.deepEqual(events(['a'], { last: ['a'] }), []);
+    assert.deepEqual(events(['a', 'b'], { last: ['a'] }), ['DrainBlocked']);
+    assert.deepEqual(events(['a', 'b'], { last: ['a', 'b'], stored: ['a'], count: 2 }), [], 'the stored list was cut');
+  });
+  test('after a restart, by what is stored, and where that was cut by its causes', () => {
+    assert.deepEqual(events(['a'], { stored: ['a'] }), []);
+    assert.deepEqual(events(['a', 'b'], { stored: ['a'] }), ['DrainBlocked']);
+    assert.deepEqual(events(['a', 'b'], { stored: ['a'], count: 2 }), []);
+  });
+});
+
+test('that marks are removed is news: the first time, from somebody else, and when it is twice as often', () => {
+  const draining = history({ state: 'Draining' });
+  const restored = (count: number, by?: string) => ({ count, since: at(0), lastAt: at(99), ...(by !== undefined && { by }) });
+  const waits = (before: ReturnType<typeof restored> | undefined, now: ReturnType<typeof restored>): number | undefined => {
+    const first = { ...contextOf({}, draining), ...(before && { restored: before }) };
+    const gist = notesAfter(first, reports(first, true)).reported.get('plains.test//one')?.gist ?? '';
+    const last = new Map([['plains.test//one', { at: at(94), gist, stuck: new Set<string>() }]]);
+    const [found] = reported({}, draining, { notes: { ...noNotes, reported: last, restored: now } });
+    return found?.write === undefined && found?.again ? secondsBetween(at(0), found.again) : undefined;
+  };
+  assert.equal(waits(undefined, restored(1)), undefined, 'written now');
+  assert.equal(waits(restored(1), restored(2)), undefined);
+  assert.equal(waits(restored(2), restored(2, 'x')), undefined);
+  assert.equal(waits(restored(4, 'x'), restored(7, 'x')), 154, 'a minute after the last one');
+});
+
+test('what passes by itself in most cases has another cause once it has lasted, since the same moment, and that is looked out for', () => {
+  const lasting = { cause: 'TooFewHealthy', afterSeconds: 120 } as const;
+  const info = { cause: 'DisruptionBudget', pod: { namespace: 'shop', name: 'a' }, message: '', lasting } as const;
+  const seen = (since: number, cause: 'DisruptionBudget' | 'TooFewHealthy' = 'DisruptionBudget') => {
+    const notes = { ...noNotes, blockedSince: new Map([[`${cause} shop/a `, at(since)]]) };
+    const [found] = reported({ drain: { ...half, blockerInfos: [info] } }, history({ state: 'Draining' }), { notes });
+    const [blocker] = found?.report.blockers ?? [];
+    assert.ok(blocker !== undefined && !('lasting' in blocker), 'it is no part of what is stored');
+    return [blocker.cause, secondsBetween(at(0), blocker.since), found?.again && secondsBetween(at(0), found.again)];
+  };
+  assert.deepEqual(seen(-19), ['DisruptionBudget', -19, 101]);
+  assert.deepEqual(seen(-20), ['TooFewHealthy', -20, undefined]);
+  assert.deepEqual(seen(-500, 'TooFewHealthy'), ['TooFewHealthy', -500, undefined]);
+});
+
+test('blockers come so that each cause is among the first', () => {
+  const info = (cause: 'AdmissionDenied' | 'Forbidden' | 'DisruptionBudget', name: string) => ({
+    cause,
+    pod: { namespace: 'shop', name },
+    message: '',
+  });
+  const blockerInfos = [
+    ...['a', 'b', 'c'].map(name => info('AdmissionDenied', name)),
+    info('Forbidden', 'd'),
+    info('DisruptionBudget', 'e'),
+  ];
+  const { blockers } = report({ drain: { ...half, blockerInfos } });
+  assert.deepEqual(
+    blockers.map(({ pod }) => pod?.name),
+    ['a', 'd', 'e', 'b', 'c'],
+  );
+});
+
 describe('times', () => {
   const times = (...args: Parameters<typeof contextOf>) => {
     const { drainStartedAt, drainedAt, estimatedEnd } = report(...args);
@@ -213,7 +330,9 @@ describe('when a status is written', () => {
   ) => {
     const first = contextOf({ drain: half }, request);
     const gistNow = notesAfter(first, reports(first, true)).reported.get('plains.test//one')?.gist;
-    const last = new Map([['plains.test//one', { at: at(100 - secondsAgo), gist: gist === 'same' ? String(gistNow) : 'other' }]]);
+    const last = new Map([
+      ['plains.test//one', { at: at(100 - secondsAgo), gist: gist === 'same' ? String(gistNow) : 'other', stuck: new Set<string>() }],
+    ]);
     const [found] = reported({ drain: half, ...progress }, request, { notes: { ...noNotes, reported: last } });
     return [found?.write !== undefined, found?.again && secondsBetween(at(0), found.again)];
   };
@@ -253,7 +372,7 @@ describe('the notes for the next look', () => {
   const notes = (context: ReconcileContext) => notesAfter(context, reports(context, true));
   test('are of the requests that are still there', () => {
     const tally = { base: 1, seen: new Set<string>() };
-    const last = { at: at(99), gist: '' };
+    const last = { at: at(99), gist: '', stuck: new Set<string>() };
     const before = {
       ...noNotes,
       tallies: new Map([

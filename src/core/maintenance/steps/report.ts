@@ -1,17 +1,36 @@
-import { type Blocker, type BlockerInfo, blockerId, needsHelp, tellsProgress } from '../../drain/blockers/blocker.ts';
+import {
+  type Blocker,
+  type BlockerInfo,
+  blockerId,
+  causeOfId,
+  eachCauseFirst,
+  fewOfEachCause,
+  knownSince,
+  needsHelp,
+  tellsProgress,
+} from '../../drain/blockers/blocker.ts';
 import { estimateEnd } from '../../drain/tally.ts';
-import { mergePatch } from '../../json.ts';
 import { pathOf } from '../../request/request.ts';
 import type { MaintenanceState } from '../../request/words.ts';
-import { fewOf } from '../../text.ts';
-import { earliest, isBefore, secondsAfter } from '../../time.ts';
+import { saysText, statusChange } from '../../status.ts';
+import { earliest, isBefore, secondsAfter, timeText } from '../../time.ts';
 import { nothingTracked } from '../../vm/tracking.ts';
 import { isOnItsWay } from '../../vm/vm-status.ts';
 import type { KubeEvent, Write } from '../decision.ts';
+import { carriesMarks } from '../held.ts';
+import { workBlocker } from '../plan-work.ts';
 import { statusPatch } from '../problem.ts';
-import { announcement, type DrainProgress, hasNode, type ReconcileContext, type RequestProgress } from '../reconcile-context.ts';
+import {
+  announcement,
+  type DrainProgress,
+  firstProgress,
+  hasNode,
+  type ReconcileContext,
+  type RequestProgress,
+} from '../reconcile-context.ts';
 import type { Report } from '../report.ts';
-import type { Notes } from '../snapshot.ts';
+import type { Notes, Restored } from '../snapshot.ts';
+import { isClaimed } from './claim.ts';
 import { givenBack } from './drain/escalation.ts';
 
 /** Progress is written at most this often, in seconds; transitions at once. */
@@ -20,15 +39,16 @@ const progressEvery = 5;
 /** And when nothing but the words about a blocker has changed, this often. */
 const wordsEvery = 60;
 
-const stateOf = ({ request, failure, granted, holds, drain }: RequestProgress): MaintenanceState => {
+const stateOf = ({ request, failure, granted, holds, drain, lingers }: RequestProgress, isHeld: boolean): MaintenanceState => {
+  // Its node is as it was when it was deleted: nothing more is looked at.
+  if (lingers && request.history.state !== undefined) return request.history.state;
   if (failure !== undefined) return 'Failed';
   if (request.stage === 'Announce') return 'Announced';
   if (drain?.complete === true) return 'Drained';
   if (drain?.emptied === true) return 'Detaching';
   if (drain !== undefined) return 'Draining';
-  if (!holds) return 'Pending';
-  if (granted) return request.stage === 'Cordon' ? 'Cordoned' : 'Draining';
-  return request.history.state ?? 'Pending';
+  if (granted && isHeld) return request.stage === 'Cordon' ? 'Cordoned' : 'Draining';
+  return holds ? (request.history.state ?? 'Pending') : 'Pending';
 };
 
 /** There is something to say: the steps have come far enough for this request, or it is clear what keeps them. */
@@ -40,13 +60,34 @@ const isInformed = (progress: RequestProgress, finished: boolean): boolean =>
 const order = (one: Blocker, other: Blocker): number =>
   Number(needsHelp(other)) - Number(needsHelp(one)) || (blockerId(one) < blockerId(other) ? -1 : 1);
 
-const blockersOf = ({ drain, request }: RequestProgress, { snapshot, now }: ReconcileContext): readonly Blocker[] => {
-  const since = (one: BlockerInfo): Temporal.Instant => {
-    const id = blockerId(one);
-    return snapshot.notes.blockedSince.get(id) ?? request.history.blockedSince.get(id) ?? now;
-  };
-  return (drain?.blockerInfos ?? []).map(one => ({ ...one, since: since(one) })).sort(order);
-};
+const sinceOf = (one: BlockerInfo, { request }: RequestProgress, { snapshot, now }: ReconcileContext): Temporal.Instant =>
+  knownSince(one, snapshot.notes.blockedSince, request.history.blockedSince) ?? now;
+
+const blockerOf = ({ lasting, ...one }: BlockerInfo, since: Temporal.Instant, now: Temporal.Instant): Blocker =>
+  lasting !== undefined && !isBefore(now, secondsAfter(since, lasting.afterSeconds))
+    ? { ...one, cause: lasting.cause, since }
+    : { ...one, since };
+
+const infosOf = ({ drain, request, lingers }: RequestProgress): readonly BlockerInfo[] => [
+  ...(lingers ? [workBlocker(request)] : []),
+  ...(drain?.blockerInfos ?? []),
+];
+
+const blockersOf = (progress: RequestProgress, context: ReconcileContext): readonly Blocker[] =>
+  eachCauseFirst(
+    infosOf(progress)
+      .map(one => blockerOf(one, sinceOf(one, progress, context), context.now))
+      .sort(order),
+  );
+
+/** When the first blocker that passes by itself in most cases counts as one that has not. */
+const lastingAt = (progress: RequestProgress, context: ReconcileContext): Temporal.Instant | undefined =>
+  earliest(
+    infosOf(progress).flatMap(one => {
+      const at = one.lasting && secondsAfter(sinceOf(one, progress, context), one.lasting.afterSeconds);
+      return at !== undefined && isBefore(context.now, at) ? [at] : [];
+    }),
+  );
 
 /** VMs take as long as they are big; pods leave at the rate seen so far. */
 const endOf = (
@@ -79,13 +120,20 @@ const vmsOf = (
   return drain === undefined || drain.vms.length + moved + stopped === 0 ? {} : { vms: drain.vms, vmsBefore: tracked.before };
 };
 
+const contestedText = ({ count, since, by }: Restored): string =>
+  `marks of the maintenance were removed from the node ${count === 1 ? 'once' : `${count} times`} since ${timeText(since)}${by === undefined ? '' : `, by ${by} as it seems`}, and put back`;
+
 const reportOf = (progress: RequestProgress, context: ReconcileContext): Report => {
   const { drain, failure, leaseErrors, holds } = progress;
   const problem = progress.problem ?? (failure === undefined ? context.snapshot.trouble : failure === 'GivenBack' ? givenBack : undefined);
   const blockers = blockersOf(progress, context);
+  const { node } = context.snapshot;
+  const held = holds && node !== undefined && carriesMarks(node, progress.request);
   return {
-    state: stateOf(progress),
-    held: holds,
+    state: stateOf(progress, held),
+    held,
+    ...(context.restored && { contested: contestedText(context.restored) }),
+    ...(progress.stays !== undefined && { stays: progress.stays }),
     leaseErrors,
     waiting: drain?.waiting ?? [],
     blockers,
@@ -101,22 +149,48 @@ const reportOf = (progress: RequestProgress, context: ReconcileContext): Report 
 const blockedText = ({ pod, volume, message }: Blocker): string =>
   `${pod ? `${pod.namespace}/${pod.name}` : (volume ?? 'the drain')}: ${message}`;
 
-/** What somebody has to help with and was not blocked before, of kinds that store their blockers. */
-const newlyBlocked = ({ request }: RequestProgress, { state, blockers }: Report): readonly KubeEvent[] => {
-  const stuck = blockers.filter(needsHelp);
-  const { blockedSince } = request.history;
-  if (state !== 'Draining' || !request.adapter.namesBlockers || stuck.every(blocker => blockedSince.has(blockerId(blocker)))) return [];
-  return [announcement(request, 'Warning', { reason: 'DrainBlocked', message: fewOf(stuck.map(blockedText), 5) })];
+/** Blockers of which somebody has been told: those of the last report, or, after a restart, those that are stored. */
+const isTold = ({ request }: RequestProgress, { snapshot }: ReconcileContext): ((blocker: Blocker) => boolean) => {
+  const last = snapshot.notes.reported.get(request.key);
+  if (last !== undefined) return blocker => last.stuck.has(blockerId(blocker));
+  const { blockedSince, blockerCount = 0 } = request.history;
+  // Only some are stored where there are many: those of a cause that is among them are taken for told.
+  const causes = new Set(blockerCount > blockedSince.size ? [...blockedSince.keys()].map(causeOfId) : []);
+  return blocker => blockedSince.has(blockerId(blocker)) || causes.has(blocker.cause);
 };
 
-const announcements = (progress: RequestProgress, report: Report): readonly KubeEvent[] => {
+/** What somebody has to help with and was not blocked before, of kinds that store their blockers. */
+const newlyBlocked = (progress: RequestProgress, { state, blockers }: Report, context: ReconcileContext): readonly KubeEvent[] => {
+  const { request } = progress;
+  const stuck = blockers.filter(needsHelp);
+  const isDrained = state === 'Draining' || state === 'Detaching';
+  if (!isDrained || !request.adapter.namesBlockers || stuck.every(isTold(progress, context))) return [];
+  return [
+    announcement(request, 'Warning', {
+      reason: 'DrainBlocked',
+      message: fewOfEachCause(stuck, blockedText),
+    }),
+  ];
+};
+
+/** The node cannot be written to, and nobody has been told so. */
+const refusedWrite = ({ request }: RequestProgress, { problem }: Report): readonly KubeEvent[] =>
+  problem?.reason !== 'WriteRefused' || saysText(request.status, problem.message) ? [] : [announcement(request, 'Warning', problem)];
+
+/** Kinds that store no sentence have no other place for it. */
+const leftBehind = ({ request }: RequestProgress, { stays }: Report): readonly KubeEvent[] =>
+  stays === undefined ? [] : [announcement(request, 'Warning', { reason: 'OperatorStays', message: stays })];
+
+const announcements = (progress: RequestProgress, report: Report, context: ReconcileContext): readonly KubeEvent[] => {
   const { request } = progress;
   const { state } = report;
   const { state: before } = request.history;
-  if (state === before) return newlyBlocked(progress, report);
-  if (state === 'Drained') return [announcement(request, 'Normal', request.adapter.events.succeeded)];
-  if (state === 'Failed') return [announcement(request, 'Warning', request.adapter.events.failed)];
-  return newlyBlocked(progress, report);
+  // Pods that come to a drained node leave it again: that it is drained is news once.
+  const isFirst = request.history.drainedAt === undefined;
+  if (state !== before && state === 'Drained')
+    return [...(isFirst ? [announcement(request, 'Normal', request.adapter.events.succeeded)] : []), ...leftBehind(progress, report)];
+  if (state !== before && state === 'Failed') return [announcement(request, 'Warning', request.adapter.events.failed)];
+  return [...refusedWrite(progress, report), ...newlyBlocked(progress, report, context)];
 };
 
 /** One report and what is to be written of it. */
@@ -131,14 +205,29 @@ export type Reported = {
 const wordOf = (blocker: Blocker): readonly string[] => [blockerId(blocker), ...(tellsProgress(blocker) ? [blocker.message] : [])];
 
 /** What a report comes to. Budgets count anew all the time; that alone is not worth a write. */
-const gistOf = ({ state, pods, problem, failure, blockers, vms }: Report, generation: number): string =>
-  JSON.stringify([state, pods, problem, failure, generation, blockers.map(wordOf), vms?.map(vm => [vm.id, vm.state, vm.target])]);
+const gistOf = (
+  { state, pods, problem, failure, blockers, vms, stays }: Report,
+  generation: number,
+  restored: Restored | undefined,
+): string =>
+  JSON.stringify([
+    state,
+    pods,
+    problem,
+    failure,
+    stays,
+    generation,
+    blockers.map(wordOf),
+    vms?.map(vm => [vm.id, vm.state, vm.target]),
+    // Twice as often is news.
+    restored && [restored.by, Math.floor(Math.log2(restored.count))],
+  ]);
 
 /** When the status may be written next, unless it is a transition; undefined: it may be now. */
-const dueAt = ({ request }: RequestProgress, report: Report, { snapshot }: ReconcileContext): Temporal.Instant | undefined => {
+const dueAt = ({ request }: RequestProgress, report: Report, { snapshot, restored }: ReconcileContext): Temporal.Instant | undefined => {
   const last = snapshot.notes.reported.get(request.key);
   if (last === undefined) return undefined;
-  const pause = last.gist === gistOf(report, request.generation) ? wordsEvery : progressEvery;
+  const pause = last.gist === gistOf(report, request.generation, restored) ? wordsEvery : progressEvery;
   return earliest([secondsAfter(last.at, pause), request.adapter.readsDifferentlyAt(report, last.at)]);
 };
 
@@ -149,11 +238,18 @@ const statusWrite = (progress: RequestProgress, report: Report, context: Reconci
   const due = dueAt(progress, report, context);
   // Not even looked at before it is due: most looks at a node come from its pods leaving one by one.
   if (!isTransition && due !== undefined && isBefore(context.now, due)) return { again: due };
-  const patch = mergePatch(request.status, request.adapter.status(report, request, context.now));
+  const patch = statusChange(request.status, request.adapter.status(report, request, context.now));
   const later = request.adapter.readsDifferentlyAt(report, context.now);
   const again = later && { again: later };
   if (patch === undefined) return { ...again };
-  return { ...again, write: { ...statusPatch(request, report.state, patch), announce: announcements(progress, report) } };
+  return { ...again, write: { ...statusPatch(request, report.state, patch), announce: announcements(progress, report, context) } };
+};
+
+const reported = (progress: RequestProgress, context: ReconcileContext): Reported => {
+  const report = reportOf(progress, context);
+  const written = statusWrite(progress, report, context);
+  const again = earliest([written.again, lastingAt(progress, context)]);
+  return { progress, report, ...written, ...(again && { again }) };
 };
 
 /**
@@ -165,11 +261,21 @@ export const reports = (context: ReconcileContext, finished: boolean): readonly 
   return context.progresses
     .filter(progress => isInformed(progress, finished) || context.snapshot.trouble !== undefined)
     .filter(({ request }) => !touched.has(pathOf(request)))
-    .map(progress => {
-      const report = reportOf(progress, context);
-      return { progress, report, ...statusWrite(progress, report, context) };
-    });
+    .map(progress => reported(progress, context));
 };
+
+/**
+ * Of requests that could not be claimed, that the API server has refused a write: where it is the claim itself, nothing else would say why nothing is begun. Should the
+ * claim be stored this time, this is a conflict, and the next look says better.
+ */
+export const refusedClaims = (context: ReconcileContext): readonly Reported[] =>
+  context.snapshot.trouble === undefined
+    ? []
+    : context.snapshot.requests
+        .filter(request => !request.deleting && !isClaimed(request))
+        .map(request => reported(firstProgress(request), context));
+
+const stuckIn = ({ blockers }: Report): ReadonlySet<string> => new Set(blockers.filter(needsHelp).map(blockerId));
 
 /** The notes for the next look. */
 export const notesAfter = (context: ReconcileContext, reported: readonly Reported[]): Notes => {
@@ -178,7 +284,9 @@ export const notesAfter = (context: ReconcileContext, reported: readonly Reporte
   const kept = <T>(map: ReadonlyMap<string, T>): (readonly [string, T])[] => [...map].filter(([key]) => present.has(key));
   const tallies = context.progresses.flatMap(({ request, drain }) => (drain ? [[request.key, drain.tally] as const] : []));
   const written = reported.flatMap(({ progress: { request }, report, write }) =>
-    write ? [[request.key, { at: context.now, gist: gistOf(report, request.generation) }] as const] : [],
+    write
+      ? [[request.key, { at: context.now, gist: gistOf(report, request.generation, context.restored), stuck: stuckIn(report) }] as const]
+      : [],
   );
   const drained = context.progresses.some(({ drain }) => drain !== undefined);
   const holders = context.progresses.filter(hasNode);
@@ -187,6 +295,8 @@ export const notesAfter = (context: ReconcileContext, reported: readonly Reporte
     recreations: context.plan.recreations,
     recalled: context.recalled,
     ...(context.vms && { vms: context.vms }),
+    ...(context.residents && { residents: context.residents }),
+    ...(context.restored && { restored: context.restored }),
     seat: context.snapshot.node?.holdRecord === undefined && holders.length > 0,
     holding: new Set(context.snapshot.node?.holdRecord === undefined ? [] : holders.map(({ request }) => request.uid)),
     reported: new Map([...kept(notes.reported), ...written]),

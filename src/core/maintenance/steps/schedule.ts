@@ -114,9 +114,9 @@ const whileUnderWay = (
 };
 
 const look = (progress: RequestProgress, node: Node, context: ReconcileContext): Found => {
-  const { request } = progress;
+  const { request, lingers } = progress;
   const { start } = request;
-  if (start === undefined || request.stage === 'Announce') return { progress };
+  if (start === undefined || request.stage === 'Announce' || lingers) return { progress };
   const calendar = calendarFor(start, node, context.snapshot);
   // A status that was refused, because somebody has edited the object, says nothing yet: without the notes the node would be given back where the
   // opening is no longer long enough.

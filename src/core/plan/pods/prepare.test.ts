@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { at } from '../../testing/make.ts';
-import { makePlan, makePlanNode, makePlanSnapshot, makeReadyNode } from '../../testing/make-plan.ts';
+import { makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeWorkPod } from '../../testing/make-plan.ts';
 import { decidePlan } from '../decide.ts';
 import type { Preparing } from '../in-flight.ts';
 import type { Plan } from '../plan.ts';
 import type { PlanDecision, WorkPod } from '../snapshot.ts';
-import { preparePodNameOf } from '../writes.ts';
+import { podNameFor, preparePurpose } from '../writes.ts';
 
 /** Nodes that are got ready before they are held: several at once, at no cost, and those that refuse are passed by. */
 
 const now = at(0);
 const prepare = { podSpec: { containers: [{ name: 'check', image: 'i' }] }, timeoutSeconds: 100, refusalCode: 3 };
 const plan = makePlan({ prepare });
-const podOf = (node: string): string => preparePodNameOf(plan, `uid-${node}`);
+const podOf = (node: string): string => podNameFor(makePlanSnapshot({ plan }), preparePurpose(plan, `uid-${node}`));
 
 const entry = (node: string, over: Partial<Preparing> = {}): Preparing => ({
   node,
@@ -25,20 +25,8 @@ const entry = (node: string, over: Partial<Preparing> = {}): Preparing => ({
   ...over,
 });
 
-const worker = (node: string, over: Partial<WorkPod> = {}): WorkPod => ({
-  key: `drydock-plans/${podOf(node)}`,
-  name: podOf(node),
-  namespace: 'drydock-plans',
-  uid: `pod-${node}`,
-  resourceVersion: '1',
-  nodeName: node,
-  plan: 'kernel',
-  deleting: false,
-  phase: 'Running',
-  killed: false,
-  message: 'exit code 3: wrong firmware',
-  ...over,
-});
+const worker = (node: string, over: Partial<WorkPod> = {}): WorkPod =>
+  makeWorkPod(podOf(node), node, { message: 'exit code 3: wrong firmware', ...over });
 
 const decide = (preparing: readonly Preparing[], pods: readonly WorkPod[] = [], over: Partial<Plan> = {}): PlanDecision =>
   decidePlan(
@@ -64,6 +52,23 @@ describe('nodes that are got ready', () => {
     const seen = decide([entry('n1'), entry('n2')], [worker('n1'), worker('n2')]);
     assert.equal(text(seen), 'n1 Running seen, n2 Running seen');
     assert.equal(decide([entry('n1')]).waiting[0]?.word, 'Preparing');
+  });
+
+  test('whose pods cannot begin keep no others from being got ready, and say why', () => {
+    const stuck = ['n1', 'n2'].map(name => entry(name, { since: at(-60), podUid: `pod-${name}` }));
+    const pulling = ['n1', 'n2'].map(name => worker(name, { phase: 'Pending', ran: false, message: 'container check: ImagePullBackOff' }));
+    const decision = decide(stuck, pulling);
+    assert.equal(text(decision), 'n1 Running seen, n2 Running seen, n3 Running, n4 Running');
+    assert.equal(decision.waiting[0]?.who, 'node n1 is being prepared: container check: ImagePullBackOff');
+    const fresh = ['n1', 'n2'].map(name => entry(name, { since: at(-59), podUid: `pod-${name}` }));
+    assert.equal(text(decide(fresh, pulling)), 'n1 Running seen, n2 Running seen', 'it may just be pulling');
+    const late = ['n1', 'n2'].map(name => entry(name, { since: at(-100), podUid: `pod-${name}` }));
+    assert.equal(decide(late, pulling).preparing[0]?.message, 'it has not ended within 100 s: container check: ImagePullBackOff');
+    const patient = { prepare: { ...prepare, timeoutSeconds: 7200 } };
+    const old = ['n1', 'n2'].map(name => entry(name, { since: at(-600), podUid: `pod-${name}` }));
+    assert.equal(decide(old, pulling, patient).preparing[0]?.state, 'Failed', 'it has to begin, however long it may take then');
+    const running = pulling.map(pod => ({ ...pod, phase: 'Running' as const, ran: true }));
+    assert.equal(decide(old, running, patient).preparing[0]?.state, 'Running');
   });
 
   test('begin when they are ready, whoever comes before them', () => {

@@ -1,12 +1,12 @@
 import type { Write } from '../../maintenance/decision.ts';
-import { earliest, secondsAfter } from '../../time.ts';
+import { earliest } from '../../time.ts';
 import { isRefused, type Preparing } from '../in-flight.ts';
 import type { Prepare } from '../plan.ts';
 import { isRetried } from '../retries.ts';
 import type { PlanNode, Waiting, WorkPod } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
-import { createPodWrite, deletePodWrite, preparePodNameOf } from '../writes.ts';
-import { podOfTask, stateOfTask } from './pod-task.ts';
+import { createPodWrite, deletePodWrite, isNamedFor, podNameFor, preparePurpose } from '../writes.ts';
+import { momentsOf, podOfTask, startSeconds, stateOfTask, troubleOf } from './pod-task.ts';
 
 /** What is done on nodes before they are held: it costs nobody anything, so several are got ready at once, ahead of their turn. */
 
@@ -39,21 +39,22 @@ const because = (one: Preparing, state: Preparing['state'], message: string, now
   since: now,
 });
 
+/** `idle`: its pod cannot begin. It keeps no other from being got ready. */
+type PreparingStep = { readonly next: Preparing; readonly writes: readonly Write[]; readonly idle?: boolean };
+
 /** The next step of one that is being got ready. Its entry is stored before its pod is made. */
-const advanceOne = (
-  view: PlanView,
-  one: Preparing,
-  prepare: Prepare,
-  now: Temporal.Instant,
-): { readonly next: Preparing; readonly writes: readonly Write[] } => {
+const advanceOne = (view: PlanView, one: Preparing, prepare: Prepare, now: Temporal.Instant): PreparingStep => {
   if (one.state !== 'Running') return { next: one, writes: [] };
-  const task = stateOfTask(one, podOf(view, one), prepare.timeoutSeconds, now);
+  const { timeoutSeconds } = prepare;
+  const hasBegun = podOf(view, one)?.ran === true;
+  const task = stateOfTask(view.snapshot, one, hasBegun ? timeoutSeconds : startSeconds(timeoutSeconds), now);
   if (task.kind === 'missing') {
-    return { next: one, writes: [createPodWrite(view.snapshot, prepare, { name: one.pod, node: one.node, what: 'gets the node ready' })] };
+    const place = { name: one.pod, node: one.node, what: 'gets the node ready', deadlineSeconds: timeoutSeconds };
+    return { next: one, writes: [createPodWrite(view.snapshot, prepare, place)] };
   }
   if (task.kind === 'seen') return { next: { ...one, podUid: task.podUid }, writes: [] };
   if (task.kind === 'succeeded') return { next: because(one, 'Prepared', '', now), writes: [] };
-  if (task.kind === 'running') return { next: one, writes: [] };
+  if (task.kind === 'running') return { next: one, writes: [], idle: task.idle };
   const state = task.exitCode === prepare.refusalCode ? 'Refused' : 'Failed';
   return { next: because(one, state, task.message, now), writes: [] };
 };
@@ -69,13 +70,13 @@ const fresh = ({ node }: PlanNode, { snapshot }: PlanView, now: Temporal.Instant
   uid: node.uid,
   state: 'Running',
   since: now,
-  pod: preparePodNameOf(snapshot.plan, node.uid),
+  pod: podNameFor(snapshot, preparePurpose(snapshot.plan, node.uid)),
   message: '',
 });
 
 /** It is of this run, its node has not begun, and nobody wants it tried again. */
 const counts = (one: Preparing, view: PlanView, open: ReadonlySet<string>): boolean =>
-  open.has(one.uid) && one.pod === preparePodNameOf(view.snapshot.plan, one.uid) && !isSetAside(one, view);
+  open.has(one.uid) && isNamedFor(one.pod, preparePurpose(view.snapshot.plan, one.uid)) && !isSetAside(one, view);
 
 /** The next candidates are got ready, as many as may soon have their turn; what is there for others is taken away. */
 export const prepareAhead = (view: PlanView, candidates: readonly PlanNode[], now: Temporal.Instant): Preparation => {
@@ -85,12 +86,13 @@ export const prepareAhead = (view: PlanView, candidates: readonly PlanNode[], no
   const leaving = left.map(one => leave(view, one));
   const steps = prepare === undefined ? [] : kept.map(one => advanceOne(view, one, prepare, now));
   const known = new Set(preparing.map(({ uid }) => uid));
-  const ahead = Math.min(mostAhead, Math.max(1, aheadOfEach * view.counts.maxInFlight)) - kept.filter(one => !isRefused(one)).length;
+  const ready = steps.filter(({ next }) => !isRefused(next));
+  const idle = ready.filter(step => step.idle === true).length;
+  const ahead = Math.min(mostAhead, Math.max(1, aheadOfEach * view.counts.maxInFlight) + idle) - ready.length;
   const room = kept.filter(isRefused).length >= mostRefused ? 0 : Math.max(0, ahead);
   const more = prepare === undefined ? [] : candidates.filter(({ node }) => !known.has(node.uid)).slice(0, room);
   const next = [...steps.map(step => step.next), ...more.map(one => fresh(one, view, now))];
-  const again =
-    prepare && earliest(next.map(({ state, since }) => (state === 'Running' ? secondsAfter(since, prepare.timeoutSeconds) : undefined)));
+  const again = prepare && earliest(next.flatMap(one => (one.state === 'Running' ? momentsOf(one, prepare.timeoutSeconds, now) : [])));
   return {
     preparing: [...next, ...leaving.flatMap(one => one.preparing)],
     writes: [...leaving.flatMap(({ writes }) => writes), ...steps.flatMap(({ writes }) => writes)],
@@ -103,11 +105,13 @@ export const unprepared = ({ node }: PlanNode, { snapshot }: PlanView): Waiting 
   const { prepare, preparing } = snapshot.plan;
   if (prepare === undefined) return undefined;
   // What was got ready for other work says nothing.
-  const own = preparePodNameOf(snapshot.plan, node.uid);
-  const one = preparing.find(({ uid, pod }) => uid === node.uid && pod === own);
+  const own = preparePurpose(snapshot.plan, node.uid);
+  const one = preparing.find(({ uid, pod }) => uid === node.uid && isNamedFor(pod, own));
   if (one?.state === 'Prepared') return undefined;
-  if (one === undefined || one.state === 'Running')
-    return { word: 'Preparing', who: `node ${node.name} is being prepared`, node: node.name };
+  if (one === undefined || one.state === 'Running') {
+    const trouble = one === undefined ? '' : troubleOf(snapshot, one);
+    return { word: 'Preparing', who: `node ${node.name} is being prepared${trouble === '' ? '' : `: ${trouble}`}`, node: node.name };
+  }
   const who = one.state === 'Refused' ? `its preparation refuses: ${one.message}` : `its preparation has failed: ${one.message}`;
   return { word: 'Blocked', who: `${who}; drydock plan retry ${snapshot.plan.name} ${node.name} tries again`, node: node.name };
 };

@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { at } from '../../testing/make.ts';
-import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from '../../testing/make-plan.ts';
+import {
+  makeInFlight,
+  makePlan,
+  makePlanNode,
+  makePlanSnapshot,
+  makeReadyNode,
+  makeVerdict,
+  makeWorkPod,
+} from '../../testing/make-plan.ts';
 import { decidePlan } from '../decide.ts';
 import type { NodeVerdict } from '../in-flight.ts';
 import type { Plan } from '../plan.ts';
 import type { PlanDecision, WorkPod } from '../snapshot.ts';
-import { hookPodNameOf } from '../writes.ts';
+import { hookPurpose, podNameFor as nameFor } from '../writes.ts';
 import type { Hook, HookPlace, HookRun } from './hook.ts';
 import { ofHalt, ofNode, ofRun, ofStage } from './run-hooks.ts';
 
@@ -22,7 +30,7 @@ const hookAt = (place: HookPlace, over: Partial<Hook> = {}): Hook => ({
   ...over,
 });
 
-const podNameFor = (of: string, attempt = 1): string => hookPodNameOf(makePlan(), `ring/${of}`, attempt);
+const podNameFor = (of: string, attempt = 1): string => nameFor(makePlanSnapshot(), hookPurpose(makePlan(), `ring/${of}`, attempt));
 
 const runOf = (of: string, over: Partial<HookRun> = {}): HookRun => ({
   name: 'ring',
@@ -35,28 +43,22 @@ const runOf = (of: string, over: Partial<HookRun> = {}): HookRun => ({
   ...over,
 });
 
-const podFor = (of: string, over: Partial<WorkPod> = {}): WorkPod => ({
-  key: `drydock-plans/${podNameFor(of)}`,
-  name: podNameFor(of),
-  namespace: 'drydock-plans',
-  uid: 'pod-1',
-  resourceVersion: '1',
-  nodeName: 'any',
-  plan: 'kernel',
-  deleting: false,
-  phase: 'Running',
-  killed: false,
-  message: 'exit code 1: no bell',
-  ...over,
-});
+const podFor = (of: string, over: Partial<WorkPod> = {}): WorkPod =>
+  makeWorkPod(podNameFor(of), 'any', { uid: 'pod-1', message: 'exit code 1: no bell', ...over });
 
-type Given = { readonly plan: Partial<Plan>; readonly pods?: readonly WorkPod[]; readonly verdicts?: readonly NodeVerdict[] };
+type Given = {
+  readonly plan: Partial<Plan>;
+  readonly pods?: readonly WorkPod[];
+  readonly verdicts?: readonly NodeVerdict[];
+  readonly halted?: string;
+};
 
-const decide = ({ plan, pods = [], verdicts = [] }: Given): PlanDecision =>
+const decide = ({ plan, pods = [], verdicts = [], halted }: Given): PlanDecision =>
   decidePlan(
     makePlanSnapshot({
       plan: makePlan(plan),
       nodes: ['n1', 'n2'].map(name => makePlanNode(makeReadyNode(name))),
+      ...(halted !== undefined && { halted }),
       pods: new Map(pods.map(pod => [pod.name, pod])),
       verdicts,
     }),
@@ -170,6 +172,16 @@ describe('hooks at other moments', () => {
     );
     const goesOn = decide({ plan: { hooks, hookRuns: [runOf(ofHalt, { state: 'Succeeded' })] } });
     assert.deepEqual(goesOn.hooks, [], 'the next halt runs it again');
+  });
+
+  test('a halt of all plans rings for none whose run has not begun, waits for its approval, or is long over', () => {
+    const hooks = [hookAt('OnHalt')];
+    const rings = (plan: Partial<Plan>, verdicts: readonly NodeVerdict[] = []): number =>
+      decide({ plan: { hooks, ...plan }, verdicts, halted: 'power is low' }).hooks.length;
+    assert.deepEqual([rings({}), rings({ needsApproval: true })], [0, 0]);
+    assert.equal(rings({}, [makeVerdict('n1'), makeVerdict('n2')]), 0, 'it is over');
+    assert.equal(rings({}, [makeVerdict('n1')]), 1);
+    assert.equal(rings({ inFlight: [makeInFlight('n1')] }), 1);
   });
 
   test('of an earlier run say nothing, and leave no pod behind', () => {

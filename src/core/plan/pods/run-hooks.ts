@@ -3,14 +3,22 @@ import { secondsAfter, timeText } from '../../time.ts';
 import type { InFlight } from '../in-flight.ts';
 import { isRetried } from '../retries.ts';
 import type { PlanSnapshot, Waiting } from '../snapshot.ts';
-import { createPodWrite, deletePodWrite, hookPodNameOf } from '../writes.ts';
+import { type Stop, stopWaiting } from '../stop.ts';
+import { createPodWrite, deletePodWrite, hookPurpose, isNamedFor, podNameFor } from '../writes.ts';
 import type { Hook, HookPlace, HookRun } from './hook.ts';
-import { podOfTask, stateOfTask } from './pod-task.ts';
+import { podOfTask, stateOfTask, troubleOf } from './pod-task.ts';
 
 /** Hooks: each runs once for what it is about, and what comes behind it waits for its end. */
 
 /** The moment, and what the pods are told of it in their environment. */
-type Occasion = { readonly at: HookPlace; readonly of: string; readonly stage?: string; readonly node?: string };
+type Occasion = {
+  readonly at: HookPlace;
+  readonly of: string;
+  readonly stage?: string;
+  readonly node?: string;
+  /** Why no pod is made now: what runs is followed, and the rest waits. */
+  readonly stop?: Stop | undefined;
+};
 
 export const ofRun = 'run';
 export const ofHalt = 'halt';
@@ -27,19 +35,19 @@ export type HookStep = {
   readonly again?: Temporal.Instant;
 };
 
-const fresh = ({ plan }: PlanSnapshot, { name }: Hook, of: string, attempt: number, now: Temporal.Instant): HookRun => ({
+const fresh = (snapshot: PlanSnapshot, { name }: Hook, of: string, attempt: number, now: Temporal.Instant): HookRun => ({
   name,
   of,
   attempt,
   state: 'Running',
   since: now,
-  pod: hookPodNameOf(plan, `${name}/${of}`, attempt),
+  pod: podNameFor(snapshot, hookPurpose(snapshot.plan, `${name}/${of}`, attempt)),
   message: '',
 });
 
 /** Of an earlier run it says nothing. */
 const isOfThisRun = ({ name, of, attempt, pod }: HookRun, { plan }: PlanSnapshot): boolean =>
-  pod === hookPodNameOf(plan, `${name}/${of}`, attempt);
+  isNamedFor(pod, hookPurpose(plan, `${name}/${of}`, attempt));
 
 /** Somebody has said that it is to run again. */
 const isSetAside = ({ state, since }: HookRun, { plan }: PlanSnapshot): boolean => state === 'Failed' && isRetried(since, plan);
@@ -60,23 +68,32 @@ const advanceRun = (
   now: Temporal.Instant,
 ): { readonly run: HookRun; readonly writes: readonly Write[] } => {
   if (run.state !== 'Running') return { run, writes: [] };
-  const task = stateOfTask(run, podOfTask(snapshot, run), hook.timeoutSeconds, now);
-  const place = { name: run.pod, what: `runs hook ${hook.name}`, environment: environmentOf(snapshot, occasion) };
+  const task = stateOfTask(snapshot, run, hook.timeoutSeconds, now);
+  const environment = environmentOf(snapshot, occasion);
+  const place = { name: run.pod, what: `runs hook ${hook.name}`, environment, deadlineSeconds: hook.timeoutSeconds };
   if (task.kind === 'missing') return { run, writes: [createPodWrite(snapshot, hook, place)] };
   if (task.kind === 'seen') return { run: { ...run, podUid: task.podUid }, writes: [] };
   if (task.kind === 'succeeded') return { run: { ...run, state: 'Succeeded', since: now }, writes: [] };
   return task.kind === 'failed' ? { run: { ...run, state: 'Failed', since: now, message: task.message }, writes: [] } : { run, writes: [] };
 };
 
-const waitingFor = ({ plan }: PlanSnapshot, { name, timeoutSeconds }: Hook, run: HookRun, node: string | undefined): Waiting => ({
-  word: 'Hook',
-  who:
-    run.state === 'Failed'
-      ? `hook ${name} has failed: ${run.message}; drydock plan retry ${plan.name} --failed runs it again`
-      : `hook ${name} runs`,
-  ...(node !== undefined && { node }),
-  ...(run.state === 'Running' && { ends: secondsAfter(run.since, timeoutSeconds) }),
-});
+const waitingFor = (snapshot: PlanSnapshot, { name, timeoutSeconds }: Hook, run: HookRun, node: string | undefined): Waiting => {
+  const { plan } = snapshot;
+  const trouble = troubleOf(snapshot, run);
+  return {
+    word: 'Hook',
+    who:
+      run.state === 'Failed'
+        ? `hook ${name} has failed: ${run.message}; drydock plan retry ${plan.name} --failed runs it again`
+        : `hook ${name} runs${trouble === '' ? '' : `: ${trouble}`}`,
+    ...(node !== undefined && { node }),
+    ...(run.state === 'Running' && { ends: secondsAfter(run.since, timeoutSeconds) }),
+  };
+};
+
+/** Its entry is stored, and its pod is not made yet. */
+const lacksPod = (snapshot: PlanSnapshot, run: HookRun): boolean =>
+  run.state === 'Running' && run.podUid === undefined && podOfTask(snapshot, run) === undefined;
 
 /** Runs the hooks of this moment, one after the other; each is stored before its pod is made. */
 export const runHooks = (snapshot: PlanSnapshot, occasion: Occasion, now: Temporal.Instant): HookStep => {
@@ -87,6 +104,9 @@ export const runHooks = (snapshot: PlanSnapshot, occasion: Occasion, now: Tempor
   for (const hook of hooks.filter(({ at }) => at === occasion.at)) {
     const stored = hookRuns.findLast(run => run.name === hook.name && run.of === occasion.of && isOfThisRun(run, snapshot));
     const again = stored !== undefined && isSetAside(stored, snapshot) ? stored.attempt + 1 : undefined;
+    if (occasion.stop !== undefined && (stored === undefined || again !== undefined || lacksPod(snapshot, stored))) {
+      return { done: false, runs, writes, waiting: stopWaiting(occasion.stop, `hook ${hook.name}`, occasion.node) };
+    }
     const step =
       stored === undefined || again !== undefined
         ? { run: fresh(snapshot, hook, occasion.of, again ?? 1, now), writes: [] }

@@ -9,19 +9,23 @@ const durations = ({ workSeconds, rebootSeconds }: Rehearse): readonly string[] 
   ...(rebootSeconds === undefined ? [] : [`--reboot-time=${rebootSeconds}s`]),
 ];
 
-/** The pod that rehearses a plan: it reads the cluster, and its answer is its termination message, so that it needs no right to write anything. */
-export const rehearsalPodSpec = (image: string, plan: string, rehearse: Rehearse): JsonObject => ({
+/**
+ * The pod that rehearses a plan: it reads the cluster, and its answer is its termination message, so that it needs no right to write anything. It runs where the
+ * operator's own pods may run (`placement`): whoever owns its node has its token, which lists the pods of the whole cluster.
+ */
+export const rehearsalPodSpec = (image: string, plan: string, rehearse: Rehearse, placement: JsonObject = {}): JsonObject => ({
+  ...placement,
   serviceAccountName: serviceAccount,
   enableServiceLinks: false,
   terminationGracePeriodSeconds: 5,
-  activeDeadlineSeconds: rehearse.timeoutSeconds,
-  securityContext: { runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, seccompProfile: { type: 'RuntimeDefault' } },
+  securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
   containers: [
     {
       name: 'rehearse',
       image,
       args: ['plan', 'rehearse', plan, '--summary-file=/dev/termination-log', ...durations(rehearse)],
-      resources: { requests: { cpu: '100m', memory: '256Mi' } },
+      // A third more than the largest rehearsal that was measured takes (docs/rehearse.md): beyond that the pod ends, and not another one of its node.
+      resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '4Gi' } },
       securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
     },
   ],

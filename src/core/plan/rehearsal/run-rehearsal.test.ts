@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { at } from '../../testing/make.ts';
-import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from '../../testing/make-plan.ts';
+import {
+  makeInFlight,
+  makePlan,
+  makePlanNode,
+  makePlanSnapshot,
+  makeReadyNode,
+  makeVerdict,
+  makeWorkPod,
+} from '../../testing/make-plan.ts';
 import { decidePlan } from '../decide.ts';
 import type { NodeVerdict } from '../in-flight.ts';
 import type { Plan } from '../plan.ts';
@@ -50,20 +58,12 @@ const task = (over: Partial<RehearsalTask> = {}): RehearsalTask => ({
   ...over,
 });
 
-const podOf = (over: Partial<WorkPod> = {}): WorkPod => ({
-  key: 'drydock-plans/kernel-x-hook-1',
-  name: 'kernel-x-hook-1',
-  namespace: 'drydock-plans',
-  uid: 'pod-1',
-  resourceVersion: '1',
-  nodeName: 'any',
-  plan: 'kernel',
-  deleting: false,
-  phase: 'Running',
-  killed: false,
-  message: 'container rehearse: Error, exit code 2: nodes is forbidden',
-  ...over,
-});
+const podOf = (over: Partial<WorkPod> = {}): WorkPod =>
+  makeWorkPod('kernel-x-hook-1', 'any', {
+    uid: 'pod-1',
+    message: 'container rehearse: Error, exit code 2: nodes is forbidden',
+    ...over,
+  });
 
 type Given = { readonly plan?: Partial<Plan>; readonly pods?: readonly WorkPod[]; readonly verdicts?: readonly NodeVerdict[] };
 

@@ -5,7 +5,7 @@ import { podOfTask, stateOfTask } from '../pods/pod-task.ts';
 import { isRetried } from '../retries.ts';
 import type { PlanSnapshot } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
-import { createPodWrite, deletePodWrite, rehearsalPodNameOf } from '../writes.ts';
+import { createPodWrite, deletePodWrite, podNameFor, rehearsalPurpose } from '../writes.ts';
 import { isRefusing } from './refusals.ts';
 import type { RehearsalSubject, RehearsalSummary, RehearsalTask, Rehearse, RehearsedForecast } from './rehearsal.ts';
 import { rehearsalPodSpec } from './rehearsal-pod.ts';
@@ -54,12 +54,12 @@ const dueAt = (view: PlanView, rehearse: Rehearse, phase: PlanPhase, now: Tempor
   return seconds === undefined ? undefined : secondsAfter(forecast.rehearsedAt, seconds);
 };
 
-const begun = (plan: Plan, subject: RehearsalSubject, attempt: number, now: Temporal.Instant): RehearsalTask => ({
+const begun = (snapshot: PlanSnapshot, subject: RehearsalSubject, attempt: number, now: Temporal.Instant): RehearsalTask => ({
   ...subject,
   state: 'Running',
   attempt,
   since: now,
-  pod: rehearsalPodNameOf(plan, subject.specHash, now, attempt),
+  pod: podNameFor(snapshot, rehearsalPurpose(snapshot.plan, subject.specHash, now, attempt)),
   message: '',
 });
 
@@ -74,7 +74,7 @@ const kept = (view: PlanView, summary: RehearsalSummary, task: RehearsalTask, no
 const advanceRunning = (view: PlanView, task: RehearsalTask, rehearse: Rehearse, now: Temporal.Instant): RehearsalStep => {
   const { snapshot } = view;
   const pod = podOfTask(snapshot, task);
-  const state = stateOfTask(task, pod, rehearse.timeoutSeconds, now);
+  const state = stateOfTask(snapshot, task, rehearse.timeoutSeconds, now);
   const failed = (message: string): RehearsalStep => ({ task: { ...task, state: 'Failed', since: now, message }, writes: [] });
   if (state.kind === 'missing') return { task, writes: createWrites(snapshot, task, rehearse) };
   if (state.kind === 'seen') return { task: { ...task, podUid: state.podUid }, writes: [] };
@@ -88,8 +88,8 @@ const advanceRunning = (view: PlanView, task: RehearsalTask, rehearse: Rehearse,
 const createWrites = (snapshot: PlanSnapshot, task: RehearsalTask, rehearse: Rehearse): readonly Write[] => {
   const image = rehearse.image ?? snapshot.settings.image;
   if (image === undefined) return [];
-  const podSpec = rehearsalPodSpec(image, snapshot.plan.name, rehearse);
-  return [createPodWrite(snapshot, { podSpec }, { name: task.pod, what: 'rehearses the plan' })];
+  const podSpec = rehearsalPodSpec(image, snapshot.plan.name, rehearse, snapshot.settings.placement);
+  return [createPodWrite(snapshot, { podSpec }, { name: task.pod, what: 'rehearses the plan', deadlineSeconds: rehearse.timeoutSeconds })];
 };
 
 /** One that is over, or about nothing any more: its pod goes first, then its entry. A failure is kept, for its next attempt. */
@@ -106,7 +106,7 @@ const afterFailure = (view: PlanView, task: RehearsalTask, due: Temporal.Instant
   const retried = isRetried(task.since, snapshot.plan);
   const at = secondsAfter(task.since, retryAfter(task.attempt));
   if (!retried && isBefore(now, at)) return { ...left, again: at };
-  return { task: begun(snapshot.plan, task, task.attempt + 1, now), writes: [] };
+  return { task: begun(snapshot, task, task.attempt + 1, now), writes: [] };
 };
 
 /** It stays with its run, for the order by cost and for whoever compares. */
@@ -128,7 +128,5 @@ export const runRehearsal = (view: PlanView, phase: PlanPhase, now: Temporal.Ins
   if (task?.state === 'Failed') return { ...stored, ...afterFailure(view, task, due, now) };
   if (task !== undefined) return { ...stored, ...leave(snapshot, task) };
   if (due === undefined) return { ...stored, writes: [] };
-  return isBefore(now, due)
-    ? { ...stored, writes: [], again: due }
-    : { ...stored, task: begun(snapshot.plan, subject, 1, now), writes: [] };
+  return isBefore(now, due) ? { ...stored, writes: [], again: due } : { ...stored, task: begun(snapshot, subject, 1, now), writes: [] };
 };

@@ -1,6 +1,7 @@
 import { earliest, isBefore, secondsAfter } from '../../time.ts';
 import type { InFlight } from '../in-flight.ts';
 import type { Plan, Run } from '../plan.ts';
+import { revisionOfRun } from '../records.ts';
 import type { Approval } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
 
@@ -15,9 +16,26 @@ export type Agreement = {
   readonly expired?: Approval;
 };
 
-/** It was given to this very run and revision of this plan: what was agreed to before an edit of the work, or to an earlier plan of the same name, is void. */
-const isFor = ({ plan: name, run, revision, createdAt }: Approval, plan: Plan): boolean =>
-  name === plan.name && run === plan.run?.id && revision === plan.run.revision && !isBefore(createdAt, plan.createdAt);
+/** It was given to this very run, of this plan and of no earlier one of the same name. */
+const isOfRun = ({ plan: name, run, revision, createdAt }: Approval, plan: Plan): boolean =>
+  name === plan.name &&
+  plan.run !== undefined &&
+  run === plan.run.id &&
+  revision === revisionOfRun(plan.run) &&
+  !isBefore(createdAt, plan.createdAt);
+
+/** The spec that it agrees to: the one that it names, else the one that was there when it was first seen. */
+const agreedSpecOf = ({ specHash, uid }: Approval, plan: Plan): string => specHash ?? plan.run?.agreed?.get(uid) ?? plan.specHash;
+
+/** It was given to the plan as it is now: what was agreed to before an edit is void. */
+const isFor = (approval: Approval, plan: Plan): boolean => isOfRun(approval, plan) && agreedSpecOf(approval, plan) === plan.specHash;
+
+/** The run, with the spec that each approval without a word about it was first seen with. */
+export const runWithAgreed = (run: Run, { plan, approvals }: PlanView['snapshot']): Run => {
+  const unnamed = approvals.filter(one => one.specHash === undefined && isOfRun(one, { ...plan, run }));
+  const { agreed: _agreed, ...rest } = run;
+  return unnamed.length === 0 ? rest : { ...rest, agreed: new Map(unnamed.map(one => [one.uid, agreedSpecOf(one, { ...plan, run })])) };
+};
 
 /** Names of the stages behind this one; all of them where it is none. */
 const stagesBehind = ({ stages }: PlanView, stage: string | undefined): ReadonlySet<string> => {
@@ -25,24 +43,24 @@ const stagesBehind = ({ stages }: PlanView, stage: string | undefined): Readonly
   return new Set(stage === undefined ? names : names.slice(names.indexOf(stage) + 1));
 };
 
-/** When the first node of this run was begun with that the agreement is for; undefined as long as there is none. */
-const begunAt = (view: PlanView, stage: string | undefined): Temporal.Instant | undefined => {
+/** When nodes of this run were begun with behind this stage, or in any of them where it is none. */
+export const startsBehind = (view: PlanView, stage?: string): readonly Temporal.Instant[] => {
   const { plan, slices } = view.snapshot;
   const { run } = plan;
+  if (run === undefined) return [];
   const behind = stagesBehind(view, stage);
+  const flying = plan.inFlight.filter(({ revision }) => revision === run.revision);
+  const stored = [...(run.begun ?? [])].map(([of, startedAt]) => ({ stage: of, startedAt }));
   // What is left of another run of the same work has begun before this one.
-  const flying = plan.inFlight.filter(
-    ({ revision, startedAt }) => run !== undefined && revision === run.revision && !isBefore(startedAt, run.startedAt),
+  return [...stored, ...slices.flatMap(({ verdicts }) => verdicts), ...flying].flatMap(one =>
+    behind.has(one.stage) && !isBefore(one.startedAt, run.startedAt) ? one.startedAt : [],
   );
-  const stored = [...(run?.begun ?? [])].map(([of, startedAt]) => ({ stage: of, startedAt }));
-  const begun = [...stored, ...slices.flatMap(({ verdicts }) => verdicts), ...flying].filter(one => behind.has(one.stage));
-  return earliest(begun.map(({ startedAt }) => startedAt));
 };
 
 const agreement = (view: PlanView, stage: string | undefined, given: readonly Approval[], now: Temporal.Instant): Agreement => {
   const { approvalExpiresAfter: seconds } = view.snapshot.plan;
   if (seconds === undefined || given.length === 0) return { isGiven: given.length > 0 };
-  const begun = begunAt(view, stage);
+  const begun = earliest(startsBehind(view, stage));
   const endOf = ({ createdAt }: Approval): Temporal.Instant => secondsAfter(createdAt, seconds);
   const valid = given.filter(one => isBefore(begun ?? now, endOf(one)));
   const [expired] = given;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { decided, nodesOf } from '../../testing/decided.ts';
 import { at } from '../../testing/make.ts';
-import { makeInFlight, makeVerdict } from '../../testing/make-plan.ts';
+import { makeInFlight, makeVerdict, soakedRun } from '../../testing/make-plan.ts';
 import { makeWindow } from '../../testing/make-window.ts';
 import type { Plan } from '../plan.ts';
 
@@ -85,7 +85,7 @@ describe('the expected end', () => {
     const stages = [{ name: 'canary', limit: 1, soakSeconds: 1000, approveAfter: false }];
     assert.equal(endOf({ nodes: nodesOf(3) }, { ...hour, stages }), 3 * 3600 + 1000);
     const verdicts = [makeVerdict('n1', { stage: 'canary', completedAt: at(-300) })];
-    assert.equal(endOf({ nodes: nodesOf(3), verdicts }, { ...hour, stages }), 2 * 3600 + 700);
+    assert.equal(endOf({ nodes: nodesOf(3), verdicts }, { ...hour, stages, run: soakedRun('canary', 300) }), 2 * 3600 + 700);
     assert.equal(endOf({ nodes: nodesOf(1) }, { ...hour, stages }), 3600, 'nobody waits behind the last stage');
   });
 
@@ -94,8 +94,14 @@ describe('the expected end', () => {
     const plan = { ...hour, stages, work: { kind: 'replace', strategy: 'Replace', timeoutSeconds: 100 } } as const;
     const nodes = nodesOf(3).slice(1);
     const verdicts = [makeVerdict('n1', { stage: 'canary', completedAt: at(-300) })];
-    assert.equal(endOf({ nodes, verdicts }, plan), 2 * 3600 + 700);
-    assert.equal(endOf({ nodes, verdicts: [makeVerdict('n1', { stage: 'canary', completedAt: at(-1001) })] }, plan), 2 * 3600);
+    assert.equal(endOf({ nodes, verdicts }, { ...plan, run: soakedRun('canary', 300) }), 2 * 3600 + 700);
+    assert.equal(
+      endOf(
+        { nodes, verdicts: [makeVerdict('n1', { stage: 'canary', completedAt: at(-1001) })] },
+        { ...plan, run: soakedRun('canary', 1001) },
+      ),
+      2 * 3600,
+    );
     const inFlight = [makeInFlight('n1', { stage: 'canary', startedAt: at(-600) })];
     assert.equal(endOf({ nodes }, { ...plan, inFlight }), 3000 + 2 * 3600 + 1000);
     assert.equal(endOf({ nodes }, { ...hour, stages, inFlight }), 3000 + 2 * 3600 + 1000, 'nobody replaces it: it is gone by itself');

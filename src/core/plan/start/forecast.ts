@@ -3,8 +3,7 @@ import { afterOpenSeconds, type Calendar, expectedIn, nextSpans } from '../../wi
 import type { RehearsedForecast } from '../rehearsal/rehearsal.ts';
 import { isAbout, subjectOf } from '../rehearsal/run-rehearsal.ts';
 import type { Forecast } from '../snapshot.ts';
-import { isUnderWay, type PlanView } from '../view.ts';
-import { soakEnd } from './stages.ts';
+import type { PlanView } from '../view.ts';
 import { guess, meanSeen } from './starts.ts';
 import { begunIn, calendarFor } from './time-limits.ts';
 
@@ -27,13 +26,15 @@ const workSeconds = ({ snapshot }: PlanView, { open, atOnce, seconds }: Rest, no
 
 /** Quiet times that are still to come, in seconds. */
 const quietSeconds = (view: PlanView, now: Temporal.Instant): number => {
-  const left = view.stages.map(stage => isUnderWay(stage, view));
+  const left = view.stages.map(({ stage }) => view.underWay.has(stage.name));
   return view.stages.reduce((sum, stage, index) => {
     // Behind the last stage nobody waits.
     if (!left.includes(true, index + 1)) return sum;
     if (left[index] === true) return sum + stage.stage.soakSeconds;
-    const end = soakEnd(stage, view.verdicts);
-    return sum + (end === undefined ? 0 : Math.max(0, secondsBetween(now, end)));
+    const { soak } = view;
+    if (soak?.soak.stage !== stage.stage.name) return sum;
+    const { since = now } = soak.soak;
+    return sum + Math.max(0, stage.stage.soakSeconds - secondsBetween(since, now));
   }, 0);
 };
 

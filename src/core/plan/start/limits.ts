@@ -2,8 +2,9 @@ import type { Node } from '../../hold/node.ts';
 import { quorumAllows } from '../../quorum/quorum.ts';
 import { fewOf } from '../../text.ts';
 import { resolveAmount } from '../amount.ts';
-import { unavailableOf } from '../ledger.ts';
-import type { Stage, TopologyLimit } from '../plan.ts';
+import { type InFlight, longestStatus } from '../in-flight.ts';
+import { outageBy, unavailableOf } from '../ledger.ts';
+import type { Plan, Stage, TopologyLimit } from '../plan.ts';
 import type { OtherPlan, Waiting } from '../snapshot.ts';
 import { outOfService, type PlanView } from '../view.ts';
 import { rampOf } from './ramp.ts';
@@ -11,20 +12,45 @@ import type { StageNodes } from './stages.ts';
 
 /** Whether one more node may go: each limit answers with a word when it may not. */
 
-/** Who has the nodes that are out, for people. */
-const outBy = (names: readonly string[], { snapshot }: PlanView): string =>
-  fewOf([...new Set(names.flatMap(name => (snapshot.outages.get(name) ?? []).map(({ by }) => by)))].toSorted(), 5);
+/** Who has the nodes that are out, for people; of those on which the plan itself has failed, the way out, for nothing else brings them back. */
+const outBy = (names: readonly string[], { snapshot, verdicts }: PlanView): string => {
+  const { name: plan } = snapshot.plan;
+  const failed = new Set([...verdicts.values()].flatMap(({ node, verdict, held }) => (verdict === 'Failed' && held ? [node] : [])));
+  const textOf = (name: string, by: string): string =>
+    by === outageBy(plan) && failed.has(name) ? `node ${name}, on which it has failed (drydock plan retry ${plan} ${name})` : by;
+  return fewOf([...new Set(names.flatMap(name => (snapshot.outages.get(name) ?? []).map(({ by }) => textOf(name, by))))].toSorted(), 5);
+};
 
 const stageLimit = ({ maxInFlight }: Stage, nodes: number): number | undefined =>
   maxInFlight === undefined ? undefined : (resolveAmount(maxInFlight, nodes) ?? 0);
+
+/** Slots that need no look at the size of the status: measuring it takes a moment. */
+const fewSlots = 50;
+
+/** What is in flight has to be stored, with what becomes of it. */
+const statusLimit = ({ inFlight, status }: Plan): Waiting | undefined => {
+  if (inFlight.length < fewSlots || JSON.stringify(status).length < longestStatus) return undefined;
+  const who = `${inFlight.length} nodes are in flight, and the status of the plan has no room for more: others begin when some of them are done`;
+  return { word: 'StatusFull', who };
+};
+
+/** Drains end when pods and budgets let them, which may be never: who keeps the others so. */
+const drainedText = (inFlight: readonly InFlight[]): string => {
+  const drained = inFlight.flatMap(({ node, state }) => (state === 'Holding' ? node : [])).toSorted();
+  const [first, ...others] = drained;
+  if (first === undefined) return '';
+  return `; ${fewOf(drained, 3)} ${others.length === 0 ? 'is' : 'are'} still being drained: drydock why ${first} tells what keeps it`;
+};
 
 /** How many may be in flight: what the plan, its ramp and the stage say. Undefined as long as there is room. */
 export const inFlightLimit = (view: PlanView, { stage, nodes }: StageNodes): Waiting | undefined => {
   const { snapshot, counts, verdicts } = view;
   const { inFlight, concurrency } = snapshot.plan;
   const under = (limit: number, many: number, what: string): Waiting | undefined =>
-    many < limit ? undefined : { word: 'MaxInFlight', who: `${many} nodes are in flight, and ${what} allows ${limit}` };
-  const all = under(counts.maxInFlight, inFlight.length, 'concurrency.maxInFlight');
+    many < limit
+      ? undefined
+      : { word: 'MaxInFlight', who: `${many} nodes are in flight, and ${what} allows ${limit}${drainedText(inFlight)}` };
+  const all = under(counts.maxInFlight, inFlight.length, 'concurrency.maxInFlight') ?? statusLimit(snapshot.plan);
   if (all !== undefined) return all;
   if (concurrency.ramp !== undefined) {
     const limit = rampOf(concurrency.ramp, [...verdicts.values()]);

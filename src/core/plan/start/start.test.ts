@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { begun, decided, nodesOf, words } from '../../testing/decided.ts';
 import { at } from '../../testing/make.ts';
-import { makeInFlight, makePlanNode, makeReadyNode, makeVerdict } from '../../testing/make-plan.ts';
+import { makeApproval, makeInFlight, makePlanNode, makeReadyNode, makeVerdict } from '../../testing/make-plan.ts';
 import { makeWindow } from '../../testing/make-window.ts';
-import type { Plan } from '../plan.ts';
+import type { Plan, Stage } from '../plan.ts';
 import type { Approval, PlanDecision, PlanNode, PlanSnapshot } from '../snapshot.ts';
 
 /** When nodes begin: how many in an opening of the windows, how fast, who reserves what, and for how long an approval counts. */
@@ -65,6 +65,22 @@ describe('how many begin in one opening of the windows', () => {
     const others = makeWindow({ openings: mornings.openings, nodeSelector: { matchLabels: { pool: 'blue' } } });
     assert.deepEqual(begun({ nodes, verdicts, windows: [others] }, plan), ['n3']);
   });
+});
+
+test('the built-in reboot is for Linux: a node of another system waits, and the others have their turn', () => {
+  const windows = makePlanNode(makeReadyNode('n1', { labels: { 'kubernetes.io/os': 'windows' } }));
+  const linux = makePlanNode(makeReadyNode('n2', { labels: { 'kubernetes.io/os': 'linux' } }));
+  const reboot: Partial<Plan> = { work: { kind: 'reboot', timeoutSeconds: 900 }, rebooted: 'Required' };
+  const job: Partial<Plan> = { work: { kind: 'job', podSpec: { containers: [] }, timeoutSeconds: 900, attempts: 1, rebootsNode: false } };
+  assert.deepEqual(begun({ nodes: [windows, linux] }, reboot), ['n2']);
+  assert.deepEqual(begun({ nodes: [windows, linux] }, job), ['n1'], 'a pod of their own may be for any system');
+  const { waiting } = decided({ nodes: [windows] }, reboot);
+  assert.deepEqual(
+    waiting.map(({ word, who }) => `${word}: ${who}`),
+    [
+      'NotLinux: Node n1 runs windows, and spec.work.reboot is for Linux: reboot it by a pod of your own (spec.work.job), or leave it out with drydock plan skip kernel n1',
+    ],
+  );
 });
 
 describe('a node that is passed over', () => {
@@ -175,16 +191,7 @@ describe('a pace', () => {
 });
 
 describe('an approval that expires', () => {
-  const given = (more: Partial<Approval> = {}): Approval => ({
-    key: 'a',
-    uid: 'a',
-    resourceVersion: '1',
-    createdAt: at(-99),
-    plan: 'kernel',
-    run: '1',
-    revision: 'r1',
-    ...more,
-  });
+  const given = (more: Partial<Approval> = {}): Approval => makeApproval({ createdAt: at(-99), ...more });
   const of = { needsApproval: true, approvalExpiresAfter: 100, createdAt: at(-9000) };
 
   test('is void for a run that has not begun, and says since when', () => {
@@ -250,6 +257,68 @@ describe('an approval that expires', () => {
     assert.deepEqual(begun({ verdicts: [one, two], approvals: [full] }, plan), ['n3']);
     const oldFull = given({ promote: 'Full', createdAt: at(-250) });
     assert.equal(words(decided({ verdicts: [one, two], approvals: [oldFull] }, plan)), 'Running StageSoak');
+  });
+});
+
+describe('a stage before others is not passed by emptiness', () => {
+  const canary = (of: Partial<Stage>): Stage => ({
+    name: 'canary',
+    nodeSelector: { matchLabels: { pool: 'canary' } },
+    soakSeconds: 0,
+    approveAfter: false,
+    ...of,
+  });
+  const kinds = { approveAfter: canary({ approveAfter: true }), soakSeconds: canary({ soakSeconds: 60 }) };
+  const labelled = (name: string, pool: string, over: Partial<PlanNode> = {}): PlanNode =>
+    makePlanNode(makeReadyNode(name, { labels: { pool } }), over);
+  const rest = [labelled('n2', 'rest'), labelled('n3', 'rest')];
+  const one = labelled('n1', 'canary');
+  const failed = makeVerdict('n1', { stage: 'canary', verdict: 'Failed' });
+
+  /** How it came that nothing was done in it: the snapshot, and the plan. */
+  const ways: Readonly<Record<string, readonly [Parameters<typeof decided>[0], Partial<Plan>]>> = {
+    'its node is skipped': [{ nodes: [one, ...rest] }, { skips: new Map([['n1', '']]) }],
+    'its node has another label': [{ nodes: [labelled('n1', 'rest'), ...rest] }, {}],
+    'its node is deleted': [{ nodes: rest }, {}],
+    'its node was deleted while it was worked on': [
+      { nodes: rest, verdicts: [makeVerdict('n1', { stage: 'canary', verdict: 'Gone' })] },
+      {},
+    ],
+    'its node was skipped in the middle': [
+      { nodes: [one, ...rest], verdicts: [makeVerdict('n1', { stage: 'canary', verdict: 'Skipped' })] },
+      {},
+    ],
+    'its node is not due': [{ nodes: [labelled('n1', 'canary', { due: false }), ...rest] }, {}],
+    'whether its node is due cannot be said': [{ nodes: [labelled('n1', 'canary', { due: { error: 'no such key' } }), ...rest] }, {}],
+    'its node is not selected any more': [{ nodes: [labelled('n1', 'canary', { selected: false }), ...rest] }, {}],
+    'its node has a cordon of others': [
+      { nodes: [one, ...rest], outages: new Map([['n1', [{ cause: 'ForeignCordon', by: 'x' }]]]) },
+      { concurrency: { maxInFlight: 1, perTopology: [], foreignCordon: 'Skip' } },
+    ],
+    'its node has failed': [{ nodes: [one, ...rest], verdicts: [failed] }, {}],
+    'its node has failed before, and in another stage': [{ nodes: [one, ...rest], verdicts: [{ ...failed, stage: 'rest' }] }, {}],
+  };
+
+  for (const [kind, stage] of Object.entries(kinds)) {
+    for (const [way, [snapshot, plan]] of Object.entries(ways)) {
+      test(`${kind}: ${way}`, () => {
+        const stages = { stages: [stage], ...plan };
+        const waiting = decided(snapshot, stages);
+        assert.deepEqual(waiting.inFlight, []);
+        const word = kind === 'approveAfter' ? 'Approval' : 'StageEmpty';
+        const said = waiting.waiting.find(one => one.word === word);
+        assert.match(said?.who ?? '', /stage canary has done nothing: .*drydock plan (approve|promote) kernel canary/);
+        const given = makeApproval({ createdAt: at(-50), stage: 'canary' });
+        const approvals = [kind === 'approveAfter' ? given : { ...given, promote: 'Stage' as const }];
+        assert.notDeepEqual(begun({ ...snapshot, approvals }, stages), [], 'a person may say that it goes on');
+      });
+    }
+  }
+
+  test('a stage without approval and soak time is passed, and so is every stage when nothing is left to begin with', () => {
+    assert.deepEqual(begun({ nodes: rest }, { stages: [canary({})] }), ['n2']);
+    const done = rest.map(({ node }) => makeVerdict(node.name));
+    assert.equal(decided({ nodes: rest, verdicts: done }, { stages: [kinds.approveAfter] }).phase, 'Complete');
   });
 });
 

@@ -1,16 +1,17 @@
-import { earliest, isBefore, timeText } from '../../time.ts';
+import { earliest, timeText } from '../../time.ts';
 import { gateBeforeNode } from '../gates/ask-gates.ts';
-import type { InFlight } from '../in-flight.ts';
+import { type InFlight, longestProviderId } from '../in-flight.ts';
 import { begunWork, mostUpNext, type PassedOver, type Plan } from '../plan.ts';
 import { unprepared } from '../pods/prepare.ts';
 import { type HookStep, ofRun, ofStage, runHooks } from '../pods/run-hooks.ts';
 import { awaitRehearsal } from '../rehearsal/await-rehearsal.ts';
 import type { PlanNode, Waiting } from '../snapshot.ts';
-import { isSound } from '../states/common.ts';
-import { isUnderWay, type PlanView } from '../view.ts';
+import type { PlanView } from '../view.ts';
 import { type Agreement, approvalOf, promotionOf } from './approvals.ts';
 import { domainLimit, inFlightLimit, outageLimits } from './limits.ts';
-import { isUsed, type StageNodes, soakEnd } from './stages.ts';
+import { ownReason, unfit } from './node-reasons.ts';
+import { shownBy } from './soak.ts';
+import { doneIn, isUsed, type StageNodes, verdictsIn } from './stages.ts';
 import { passedOverOf, reserved, starvedOf } from './starved.ts';
 import { timeLimits } from './time-limits.ts';
 
@@ -33,33 +34,14 @@ export type Start = {
   readonly passedOver?: Plan['passedOver'];
 };
 
-/** Outages by others than plans: nobody works on such a node beside whoever has it, or when it is about to be gone. */
-const heldBy = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined => {
-  const { foreignCordon } = snapshot.plan.concurrency;
-  const outages = snapshot.outages.get(node.name) ?? [];
-  const held = outages.find(
-    ({ cause }) => cause === 'Maintenance' || cause === 'Deleting' || (cause === 'ForeignCordon' && foreignCordon === 'Wait'),
-  );
-  return held && { word: 'HeldBy', who: held.by, node: node.name };
-};
-
-/** A node that cannot be worked on costs no limit and gets no slot: it has its turn when it is back. */
-const unfit = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined =>
-  isSound(node) || snapshot.plan.work.kind === 'external'
-    ? undefined
-    : { word: 'NotReady', who: `Node ${node.name} is not Ready`, node: node.name };
-
-/** Nothing would come in the place of a node without a Machine. */
-const irreplaceable = ({ node, machine }: PlanNode, { snapshot }: PlanView): Waiting | undefined =>
-  snapshot.plan.work.kind !== 'replace' || machine !== undefined
-    ? undefined
-    : { word: 'NoMachine', who: `no Machine of node ${node.name} is known: nothing would replace it`, node: node.name };
-
-/** The node of the operator itself goes last in its stage. */
-const ownNode = ({ node }: PlanNode, { snapshot }: PlanView, alone: boolean): Waiting | undefined =>
-  snapshot.ownNode !== node.name || (alone && snapshot.plan.inFlight.length === 0)
+/** The node of the operator itself goes last in its stage: behind all that can begin by themselves sooner or later, not behind a node that is down for weeks. */
+const ownNode = ({ node }: PlanNode, { snapshot }: PlanView, isLast: boolean): Waiting | undefined =>
+  snapshot.ownNode !== node.name || (isLast && snapshot.plan.inFlight.length === 0)
     ? undefined
     : { word: 'OwnNode', who: 'the operator runs on it: it goes last', node: node.name };
+
+/** Words of a node that waits for others than the plan, for as long as they like. */
+const mayLast = new Set(['NotReady', 'NoMachine', 'HeldBy', 'Blocked']);
 
 /**
  * First those that somebody has moved to the front; then those that are out already, by another plan: they share its drain and cost no limit; then those that have been
@@ -96,6 +78,7 @@ const begun = ({ plan }: PlanView['snapshot'], { node }: PlanNode, stage: string
   revision: plan.run?.revision ?? plan.revision,
   work: begunWork(plan.work),
   ...domainsOf(plan, node),
+  ...(node.providerId !== undefined && node.providerId.length <= longestProviderId && { providerId: node.providerId }),
   state: 'Starting',
   startedAt: now,
   since: now,
@@ -111,10 +94,13 @@ type Reasons = {
   readonly time?: () => Waiting | undefined;
 };
 
-const reasons = (view: PlanView, now: Temporal.Instant, alone: boolean): ((one: PlanNode) => Reasons) => {
+const reasons = (view: PlanView, now: Temporal.Instant, candidates: readonly PlanNode[]): ((one: PlanNode) => Reasons) => {
   const [outage, domain, time] = [outageLimits(view), domainLimit(view), timeLimits(view, now)];
+  const ofNode = (one: PlanNode): Waiting | undefined => ownReason(one, view);
+  const others = candidates.filter(({ node }) => node.name !== view.snapshot.ownNode);
+  const isLast = others.length < candidates.length && others.every(one => mayLast.has((ofNode(one) ?? unprepared(one, view))?.word ?? ''));
   return one => {
-    const own = unfit(one, view) ?? irreplaceable(one, view) ?? heldBy(one, view) ?? ownNode(one, view, alone) ?? unprepared(one, view);
+    const own = ofNode(one) ?? ownNode(one, view, isLast) ?? unprepared(one, view);
     return own ? { own } : { limit: domain(one.node) ?? outage(one.node), time: () => time(one.node) };
   };
 };
@@ -129,7 +115,7 @@ type Sought = { readonly one?: PlanNode; readonly waiting: ReadonlyMap<string, W
  * is kept for it. Where only others keep it, the plan goes on, with one node at a time.
  */
 const seek = (candidates: readonly PlanNode[], view: PlanView, starved: Starved, now: Temporal.Instant): Sought => {
-  const reasonsOf = reasons(view, now, candidates.length === 1);
+  const reasonsOf = reasons(view, now, candidates);
   const isFlying = view.snapshot.plan.inFlight.length > 0;
   const waiting = new Map<string, Waiting>();
   const refused: PlanNode[] = [];
@@ -206,20 +192,44 @@ const asked = (what: string, { expired }: Agreement, { plan }: PlanView['snapsho
 /** Nothing keeps it: when that may be another matter. */
 type GoesOn = { readonly waiting?: never; readonly again?: Temporal.Instant };
 
+/** Why nothing was done in a stage, for whoever has to say whether the plan goes on all the same. */
+const emptyText = (one: StageNodes, { verdicts, snapshot: { plan } }: PlanView): string => {
+  const { stage, nodes, past } = one;
+  if (!isUsed(one)) return `stage ${stage.name} has done nothing: no node of it is due`;
+  const failed = verdictsIn(one, verdicts).filter(({ verdict }) => verdict === 'Failed').length;
+  const skipped = nodes.filter(({ node }) => plan.skips.has(node.name)).length;
+  const parts = [failed > 0 && `${failed} failed`, skipped > 0 && `${skipped} skipped`, `${nodes.length + past.length} in all`].filter(
+    text => text !== false,
+  );
+  return `stage ${stage.name} has done nothing: of its nodes ${parts.join(', ')}`;
+};
+
+/** A stage that stands before others for a reason is not passed by emptiness, however it became empty: a person says so. */
+const afterEmptyStage = (one: StageNodes, view: PlanView, now: Temporal.Instant): Start | GoesOn => {
+  const { name, approveAfter } = one.stage;
+  const agreed = approveAfter ? approvalOf(view, now, name) : promotionOf(view, now, name);
+  if (agreed.isGiven) return { ...(agreed.until && { again: agreed.until }) };
+  const what = emptyText(one, view);
+  if (approveAfter) return { stage: name, waiting: [asked(`${what}, and somebody has to agree`, agreed, view.snapshot, ` ${name}`)] };
+  const how = `drydock plan promote ${view.snapshot.plan.name} ${name} lets the plan go on`;
+  return { stage: name, waiting: [{ word: 'StageEmpty', who: `${what}; ${how}` }] };
+};
+
 /** What keeps the plan from going on behind a stage whose nodes all have their verdict, and until when nothing does. */
 const afterStage = (one: StageNodes, view: PlanView, now: Temporal.Instant): Start | GoesOn => {
-  const soak = soakEnd(one, view.verdicts);
-  if (soak === undefined) return {};
-  const { name, approveAfter } = one.stage;
+  const { name, approveAfter, soakSeconds } = one.stage;
+  if (!approveAfter && soakSeconds === 0) return {};
+  if (doneIn(one, view.verdicts).length === 0) return afterEmptyStage(one, view, now);
   const promotion = promotionOf(view, now, name);
-  if (isBefore(now, soak) && !promotion.isGiven) {
-    const who = `stage ${name} is done, and its soak time is not over`;
-    return { stage: name, waiting: [{ word: 'StageSoak', who, ends: soak }], again: soak };
-  }
+  const waiting = view.soak?.soak.stage === name ? view.soak.waiting : undefined;
+  if (waiting !== undefined && !promotion.isGiven) return { stage: name, waiting: [waiting], ...(waiting.ends && { again: waiting.ends }) };
   const agreed: Agreement = approveAfter ? approvalOf(view, now, name) : { isGiven: true };
   const again = earliest([agreed.until, promotion.until]);
   if (agreed.isGiven) return { ...(again && { again }) };
-  return { stage: name, waiting: [asked(`stage ${name} is done, and somebody has to agree`, agreed, view.snapshot, ` ${name}`)] };
+  return {
+    stage: name,
+    waiting: [asked(`stage ${name} is done (${shownBy(one, view)}), and somebody has to agree`, agreed, view.snapshot, ` ${name}`)],
+  };
 };
 
 const blocked = ({ selected }: PlanView): readonly Waiting[] => {
@@ -231,7 +241,7 @@ const blocked = ({ selected }: PlanView): readonly Waiting[] => {
 
 /** The first stage that is not over decides. */
 const inStages = (view: PlanView, now: Temporal.Instant): Start => {
-  const underWay = view.stages.map(stage => isUnderWay(stage, view));
+  const underWay = view.stages.map(({ stage }) => view.underWay.has(stage.name));
   const later: (Temporal.Instant | undefined)[] = [];
   const hooks: HookStep[] = [];
   for (const [index, stage] of view.stages.entries()) {
@@ -253,6 +263,8 @@ const inStages = (view: PlanView, now: Temporal.Instant): Start => {
 
 /** What is begun with next, if anything is. */
 export const nextStart = (view: PlanView, now: Temporal.Instant): Start => {
+  // It is recorded first: it may halt the plan.
+  if (view.soak?.failed !== undefined) return { waiting: view.soak.waiting === undefined ? [] : [view.soak.waiting] };
   const agreed: Agreement = view.snapshot.plan.needsApproval ? approvalOf(view, now) : { isGiven: true };
   if (!agreed.isGiven) return { waiting: [asked('somebody has to agree to the run', agreed, view.snapshot)] };
   const rehearsal = view.open.size > 0 ? awaitRehearsal(view) : undefined;

@@ -18,7 +18,7 @@ import { guess, longestSeen, startsOf } from './starts.ts';
 /** Whether the windows and the pace let a node begin now. Nodes with the same windows have the same answer, which is found once. */
 
 /** The windows that have a say for at least one of these nodes. */
-export const calendarFor = ({ snapshot }: PlanView, nodes: readonly Pick<Node, 'labels'>[]): Calendar =>
+export const calendarFor = ({ snapshot }: Pick<PlanView, 'snapshot'>, nodes: readonly Pick<Node, 'labels'>[]): Calendar =>
   calendarOf(
     snapshot.plan.windows === 'Ignore'
       ? []

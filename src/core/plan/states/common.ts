@@ -1,10 +1,12 @@
-import { isReady, type Node } from '../../hold/node.ts';
+import { isDrained } from '../../maintenance/child.ts';
 import type { Write } from '../../maintenance/decision.ts';
 import type { MaintenanceRequest } from '../../request/request.ts';
 import type { InFlight, NodeState, Outcome, VerdictWord } from '../in-flight.ts';
 import { type HookStep, ofNode, runHooks } from '../pods/run-hooks.ts';
+import { isRetried } from '../retries.ts';
 import type { PlanNode, PlanSnapshot, Waiting } from '../snapshot.ts';
-import { childNameOf } from '../writes.ts';
+import { isForNow, type Stop } from '../stop.ts';
+import { childDrainWrite, holdNameOf } from '../writes.ts';
 
 /** One node in flight at this moment. */
 export type NodeView = {
@@ -20,8 +22,8 @@ export type NodeView = {
 export type PlanIntent = {
   /** It gives up what has not begun to change a node. */
   readonly withdrawn: boolean;
-  /** Why nothing more is begun: no work, and no Maintenance. Work that has begun goes on. */
-  readonly halted?: string | undefined;
+  /** Why nothing new is begun. Work that has begun is followed to its end. */
+  readonly stop?: Stop | undefined;
 };
 
 /** What becomes of it in this pass. Without an entry the slot is free. */
@@ -38,20 +40,20 @@ export type State = (view: NodeView, now: Temporal.Instant) => Step;
 
 export const viewOfNode = (snapshot: PlanSnapshot, one: InFlight, intent: PlanIntent): NodeView => {
   const node = snapshot.nodes.get(one.node);
-  const child = snapshot.children.get(childNameOf(snapshot.plan, one.uid));
+  const child = snapshot.children.get(holdNameOf(snapshot.plan, one));
   return { snapshot, one, intent, ...(node?.node.uid === one.uid && { node }), ...(child && { child }) };
 };
 
-/** It is well, and it stays. */
-export const isSound = (node: Node): boolean => !node.deleting && isReady(node);
-
-/** How often this node has been given back already in this run, because its drain was stuck. */
-export const requeuesOf = ({ snapshot, one }: NodeView): number =>
-  snapshot.slices.flatMap(({ verdicts }) => verdicts).find(({ uid }) => uid === one.uid)?.requeues ?? 0;
+/** How often this node has been given back already in this run because its drain was stuck. A failure that is set aside begins the count anew. */
+export const requeuesOf = ({ snapshot: { slices, plan }, one }: NodeView): number => {
+  const last = slices.flatMap(({ verdicts }) => verdicts).find(({ uid }) => uid === one.uid);
+  return last === undefined || (last.verdict === 'Failed' && isRetried(last.completedAt, plan, one.node)) ? 0 : last.requeues;
+};
 
 /** The hooks of this moment of the node; undefined when they have all ended. */
-export const hooksOf = ({ snapshot, one }: NodeView, at: 'BeforeNode' | 'AfterNode', now: Temporal.Instant): Step | undefined => {
-  const step = runHooks(snapshot, { at, of: ofNode(one), stage: one.stage, node: one.node }, now);
+export const hooksOf = ({ snapshot, one, intent }: NodeView, at: 'BeforeNode' | 'AfterNode', now: Temporal.Instant): Step | undefined => {
+  const stop = intent.stop !== undefined && isForNow(intent.stop) ? intent.stop : undefined;
+  const step = runHooks(snapshot, { at, of: ofNode(one), stage: one.stage, node: one.node, stop }, now);
   return step.done
     ? undefined
     : { one, hooks: step, ...(step.waiting && { waiting: step.waiting }), ...(step.again && { again: step.again }) };
@@ -68,37 +70,90 @@ const withTimes = (one: InFlight, state: NodeState, now: Temporal.Instant): InFl
 
 /** It goes on to another state. */
 export const become = (one: InFlight, state: NodeState, now: Temporal.Instant, more: Partial<InFlight> = {}): Step => {
-  const { soakSince: _soakSince, ...rest } = one;
+  const { soakSince: _soakSince, soakMark: _soakMark, soakBrokenAt: _soakBrokenAt, ...rest } = one;
   return { one: { ...withTimes(rest, state, now), state, since: now, ...more } };
 };
 
 /** It has come to a verdict. Nothing that was changed is given back unproven, unless the plan says so. */
-export const end = (one: InFlight, now: Temporal.Instant, verdict: VerdictWord, message: string, held = false): Step => {
-  const outcome: Outcome = { verdict, step: one.state, message, held };
+export const end = (
+  one: InFlight,
+  now: Temporal.Instant,
+  verdict: VerdictWord,
+  message: string,
+  { held = false, ...more }: Partial<Pick<Outcome, 'held' | 'stuck'>> = {},
+): Step => {
+  const outcome: Outcome = { verdict, step: one.state, message, held, ...more };
   return become(one, 'Releasing', now, { outcome });
 };
 
 /** Its Maintenance is there and stays: without one nothing holds the node. */
 export const hasHold = ({ child }: NodeView): boolean => child !== undefined && !child.deleting;
 
-/** It has failed after the work began. */
+/** Work by pods of which none has run a container: nothing on the node is changed. */
+const isUntouched = ({ one }: NodeView): boolean =>
+  one.state === 'Working' && one.ranAttempt === undefined && (one.work.kind === 'job' || one.work.kind === 'reboot');
+
+/** A failed node stays held, where the plan says so and something holds it. */
+export const staysHeld = (view: NodeView): boolean => view.snapshot.plan.onFailure === 'Hold' && hasHold(view);
+
+/** It has failed, after the work began; where no container of its pod has run, nothing keeps it from being given back. */
 export const fail = (view: NodeView, now: Temporal.Instant, message: string): Step =>
-  end(view.one, now, 'Failed', message, view.snapshot.plan.onFailure === 'Hold' && hasHold(view));
+  end(view.one, now, 'Failed', message, { held: !isUntouched(view) && staysHeld(view) });
 
 /** The plan has been edited to other work since the node was begun with: nothing of that work is done in this slot. */
 export const isOutdated = ({ one, snapshot }: NodeView): boolean => one.revision !== snapshot.plan.run?.revision;
 
+/** The Maintenance is what the plan wrote: whatever it says of its drain otherwise, it does not say of the plan's. */
+const isAsWritten = ({ child, snapshot }: NodeView): boolean =>
+  child !== undefined && child.stage === 'Drain' && !snapshot.changedChildren.has(child.name);
+
+/** Puts the Maintenance back to what the plan wrote, and waits for it to be drained so; undefined where nobody has changed it. */
+export const restored = (view: NodeView): Step | undefined => {
+  const { one, child, snapshot } = view;
+  if (child === undefined || child.deleting || isAsWritten(view)) return undefined;
+  const waiting = { word: 'MaintenanceChanged', who: `Maintenance ${child.name} is put back to the drain of the plan`, node: one.node };
+  return { one, writes: [childDrainWrite(snapshot, child)], waiting };
+};
+
 /** Why nothing may be begun on the node now: it is not held as it has to be. Undefined where it is. */
-export const holdLack = ({ child, node }: NodeView): string | undefined => {
-  if (child?.history.state !== 'Drained') return 'the node is drained again first';
+export const holdLack = (view: NodeView): string | undefined => {
+  const { child, node } = view;
+  if (child === undefined || !isAsWritten(view) || !isDrained(child)) return 'the node is drained again first';
   if (node?.node.holdRecord === undefined || !node.node.unschedulable) return 'the node is not cordoned (any more): it is held again first';
   return undefined;
 };
 
 /** A halted plan begins no work: a node without any would be out of service for nothing, for as long as nobody comes. */
-export const putOff = ({ one }: NodeView, halted: string, now: Temporal.Instant): Step =>
+const putOff = ({ one }: NodeView, halted: string, now: Temporal.Instant): Step =>
   end(one, now, 'Requeued', `The plan was halted before the work began, it is released and comes again later: ${halted}`);
 
-/** The boot of the node is another than before the work. */
+/** Why the plan would not begin with the node any more. It comes again should that change. */
+const notAsked = ({ one, node, snapshot: { plan, unfinished } }: NodeView): string | undefined => {
+  if (one.ranAttempt !== undefined) return undefined;
+  const reason = plan.skips.get(one.node);
+  if (reason !== undefined) return reason === '' ? 'Somebody has it skipped' : `Somebody has it skipped (${reason})`;
+  if (node === undefined) return undefined;
+  if (!node.selected) return 'The plan does not select it any more';
+  return node.due === false && !(plan.undo === true && unfinished.has(one.uid)) ? 'It is not due any more' : undefined;
+};
+
+/**
+ * What a stop means for a node whose work has not begun: given up, or put off; and so for one that the plan would not begin with any more. Undefined: it goes on, as nodes
+ * in flight of a paused plan do.
+ */
+export const beforeWork = (view: NodeView, now: Temporal.Instant, withdrawn: string): Step | undefined => {
+  const { one, intent } = view;
+  if (intent.withdrawn) return end(one, now, 'Skipped', withdrawn);
+  if (isOutdated(view)) return end(one, now, 'Skipped', 'The plan was edited before the work began');
+  const { halted } = intent.stop ?? {};
+  if (halted !== undefined) return putOff(view, halted, now);
+  const unasked = notAsked(view);
+  return unasked === undefined ? undefined : end(one, now, 'Requeued', `${unasked} before its work began: it is released`);
+};
+
+/** The boot of the node is another than before the work, and than any that came before a container of its pod had run. */
 export const isRebooted = ({ one, node }: NodeView): boolean =>
-  node?.node.bootId !== undefined && one.bootIdBefore !== undefined && node.node.bootId !== one.bootIdBefore;
+  node?.node.bootId !== undefined &&
+  one.bootIdBefore !== undefined &&
+  node.node.bootId !== one.bootIdBefore &&
+  node.node.bootId !== one.idleBootId;

@@ -1,15 +1,25 @@
+import { isDrained, stageWrite } from '../../maintenance/child.ts';
+import type { MaintenanceRequest } from '../../request/request.ts';
+import { fewOf } from '../../text.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
+import { type InFlight, isAtWork, mostTaints } from '../in-flight.ts';
+import { foreignTaints } from '../in-service.ts';
+import { stopWaiting } from '../stop.ts';
 import { createChildWrite } from '../writes.ts';
-import { become, end, holdLack, hooksOf, isOutdated, type NodeView, putOff, requeuesOf, type State, type Step } from './common.ts';
+import { become, beforeWork, end, holdLack, hooksOf, type NodeView, requeuesOf, restored, type State, type Step } from './common.ts';
 import { beginReplacement } from './replace.ts';
+import { closedWindow, pausesAtEnd } from './window.ts';
 
 /** The slot is written; now the Maintenance that holds the node is made. */
 export const starting: State = (view, now) => {
-  const { one, child, snapshot, intent } = view;
+  const { one, child, snapshot } = view;
   const { work } = snapshot.plan;
-  if (intent.withdrawn) return end(one, now, 'Skipped', 'The plan was given up before anything was done');
-  if (isOutdated(view)) return end(one, now, 'Skipped', 'The plan was edited before anything was done');
-  if (intent.halted !== undefined) return putOff(view, intent.halted, now);
+  const stopped = beforeWork(view, now, 'The plan was given up before anything was done');
+  if (stopped !== undefined) return stopped;
+  const { stop } = view.intent;
+  const closed = child === undefined ? closedWindow(view, now) : undefined;
+  if (closed !== undefined) return end(one, now, 'Requeued', `It comes again later: ${closed.message}`);
+  if (stop?.kind === 'Paused') return { one, waiting: stopWaiting(stop, 'the node', one.node) };
   const hooks = hooksOf(view, 'BeforeNode', now);
   if (hooks !== undefined) return hooks;
   if (work.kind === 'replace') return beginReplacement(view, work, now);
@@ -20,6 +30,8 @@ export const starting: State = (view, now) => {
       waiting: { word: 'Holding', who: 'its Maintenance is being created', node: one.node },
     };
   }
+  // The hold of an earlier turn, which nobody needed any more.
+  if (child.deleting) return { one, waiting: { word: 'Holding', who: 'its Maintenance of before is being deleted', node: one.node } };
   if (child.plan !== snapshot.plan.name || child.nodeName !== one.node) {
     return end(one, now, 'Failed', `Maintenance ${child.name} exists and is not part of this plan: delete or rename it`);
   }
@@ -31,47 +43,108 @@ const stuck = ({ one, snapshot }: NodeView): Temporal.Instant | undefined => {
   return drainStuck && secondsAfter(one.since, drainStuck.afterSeconds);
 };
 
-const drainEnds = (view: NodeView, now: Temporal.Instant): Step => {
-  const { one, child, snapshot } = view;
-  const said = typeof child?.status['message'] === 'string' ? child.status['message'] : 'its drain has not begun';
-  const at = stuck(view);
-  const waiting = { word: 'Draining', who: said, node: one.node };
-  if (at === undefined) return { one, waiting };
-  if (isBefore(now, at)) return { one, waiting: { ...waiting, ends: at }, again: at };
-  const times = snapshot.plan.drainStuck?.times ?? 0;
-  if (requeuesOf(view) < times) return end(one, now, 'Requeued', `Its drain was stuck; the node is released and retried later: ${said}`);
-  return end(one, now, 'Failed', `Its drain is stuck: ${said}`);
+/** A blocker, as the status of a Maintenance has it. */
+type ListedBlocker = {
+  readonly cause: string;
+  readonly pod?: { readonly namespace: string; readonly name: string };
+  readonly budgets?: readonly string[];
+  readonly message: string;
 };
 
-/** Whoever else works on this node: both works share the hold, one after the other. */
+/** What keeps its drain, by the names that its Maintenance has: nobody finds them any more when the Maintenance is gone. */
+const blockersOf = ({ status }: MaintenanceRequest): string => {
+  const listed = (Array.isArray(status['blockers']) ? status['blockers'] : []) as readonly ListedBlocker[];
+  const texts = listed.map(({ cause, pod, budgets = [], message }) => {
+    const by = budgets.length > 0 ? ` (budget ${budgets.join(', ')})` : '';
+    return `${pod === undefined ? cause : `pod ${pod.namespace}/${pod.name}`}${by}: ${message}`;
+  });
+  return texts.length === 0 ? '' : `; ${fewOf(texts, mostBlockers)}`;
+};
+const mostBlockers = 3;
+
+const saidOf = (child: MaintenanceRequest | undefined): string =>
+  child === undefined || typeof child.status['message'] !== 'string'
+    ? 'its drain has not begun'
+    : `${child.status['message']}${blockersOf(child)}`;
+
+/** Why its drain has failed. What its Maintenance says of the hold is not so any more: the node is released. */
+const failures: Readonly<Record<NonNullable<MaintenanceRequest['history']['failure']>, string>> = {
+  DeadlineExceeded: 'it was not complete within its time limit',
+  GivenBack: 'its Maintenance was given back',
+  LeaseLost: 'somebody else has taken the lease of the node',
+  NodeNotFound: 'its Maintenance did not find the node',
+};
+
+const failedDrain = (child: MaintenanceRequest): string => {
+  const { failure } = child.history;
+  const why = failure === undefined ? 'no reason is known' : failures[failure];
+  return `Its drain has failed, and the node is released: ${why}${blockersOf(child)}`;
+};
+
+const drainEnds = (view: NodeView, now: Temporal.Instant): Step => {
+  const { one, child, snapshot } = view;
+  const { name, drainStuck } = snapshot.plan;
+  const said = saidOf(child);
+  const at = stuck(view);
+  const way = `drydock plan skip ${name} ${one.node} releases it, and spec.onFailure.drainStuck does so after a while`;
+  if (at === undefined) return { one, waiting: { word: 'Draining', who: `${said} (${way})`, node: one.node } };
+  if (isBefore(now, at)) return { one, waiting: { word: 'Draining', who: said, node: one.node, ends: at }, again: at };
+  if (requeuesOf(view) < (drainStuck?.times ?? 0))
+    return end(one, now, 'Requeued', `Its drain was stuck; the node is released and retried later: ${said}`, { stuck: true });
+  return end(one, now, 'Failed', `Its drain is stuck, and the node is released: ${said}`);
+};
+
+/** The window is open again: the drain that was paused goes on. */
+const resumed = (view: NodeView): Step | undefined => {
+  const { one, child } = view;
+  if (child?.stage !== 'Cordon' || !pausesAtEnd(view)) return undefined;
+  return { one, writes: [stageWrite(child, 'Drain')], waiting: { word: 'Draining', who: 'its window is open again', node: one.node } };
+};
+
+/** The window has closed before the work began: what `atEnd` says of a drain goes for the node of a plan. */
+const windowEnd = (view: NodeView, now: Temporal.Instant): Step | undefined => {
+  const { one, child } = view;
+  const closed = closedWindow(view, now);
+  if (closed === undefined) return resumed(view);
+  const { atEnd, message, ends } = closed;
+  if (atEnd === 'GiveBack') return end(one, now, 'Requeued', `It is released and comes again later: ${message}`);
+  const waiting = { word: 'Window', who: `paused: ${message}`, node: one.node, ends };
+  const writes = child?.stage === 'Drain' && !isDrained(child) ? [stageWrite(child, 'Cordon')] : undefined;
+  return { one, waiting, again: ends, ...(writes && { writes }) };
+};
+
+/** Its work, its proof or its soak time would take what another plan does on the node for its own doing. */
+const isAtIt = (other: InFlight): boolean =>
+  isAtWork(other) || other.state === 'Verifying' || other.state === 'Soaking' || other.soakSince !== undefined;
+
+/** Whoever else works on this node, or watches what came of that: both works share the hold, one after the other. */
 const workedOnBy = ({ snapshot, one }: NodeView): string | undefined =>
-  snapshot.others.find(({ inFlight }) =>
-    inFlight.some(({ uid, state }) => uid === one.uid && (state === 'Working' || state === 'Rebooting' || state === 'Verifying')),
-  )?.name;
+  snapshot.others.find(({ inFlight }) => inFlight.some(other => other.uid === one.uid && isAtIt(other)))?.name;
 
 /** The node is being drained. Nothing on it has been changed yet: whatever goes wrong gives it back. */
 export const holding: State = (view, now) => {
-  const { one, child, node, intent } = view;
-  if (intent.withdrawn) return end(one, now, 'Skipped', 'The plan was given up before the work began');
-  if (isOutdated(view)) return end(one, now, 'Skipped', 'The plan was edited before the work began');
-  if (intent.halted !== undefined) return putOff(view, intent.halted, now);
+  const { one, child, node } = view;
+  const stopped = beforeWork(view, now, 'The plan was given up before the work began');
+  if (stopped !== undefined) return stopped;
   if (child === undefined || child.deleting) {
     return end(one, now, 'Failed', 'Somebody has deleted its Maintenance before the work began');
   }
-  if (child.history.state === 'Failed') {
-    const why = child.status['message'];
-    return end(
-      one,
-      now,
-      'Failed',
-      `Its drain has failed: ${typeof why === 'string' ? why : (child.history.failure ?? 'no reason is known')}`,
-    );
-  }
-  if (child.history.state !== 'Drained') return drainEnds(view, now);
+  if (child.history.state === 'Failed') return end(one, now, 'Failed', failedDrain(child));
+  const closed = windowEnd(view, now);
+  if (closed !== undefined) return closed;
+  const changed = restored(view);
+  if (changed !== undefined) return changed;
+  if (!isDrained(child)) return drainEnds(view, now);
   const lack = holdLack(view);
   if (lack !== undefined) return { one, waiting: { word: 'HoldLost', who: lack, node: one.node } };
   const other = workedOnBy(view);
-  if (other !== undefined) return { one, waiting: { word: 'OtherPlanWorks', who: `plan ${other} works on it`, node: one.node } };
+  if (other !== undefined)
+    return { one, waiting: { word: 'OtherPlanWorks', who: `plan ${other} works on it, or watches what came of its work`, node: one.node } };
   const bootId = node?.node.bootId;
-  return become(one, 'Working', now, { attempt: 1, ...(bootId !== undefined && { bootIdBefore: bootId }) });
+  const taints = node === undefined ? [] : foreignTaints(node.node);
+  return become(one, 'Working', now, {
+    attempt: 1,
+    ...(bootId !== undefined && { bootIdBefore: bootId }),
+    ...(taints.length <= mostTaints && { taintsBefore: taints }),
+  });
 };

@@ -1,17 +1,31 @@
+import { short } from '../../short-hash.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
 import { gateAtSoak } from '../gates/ask-gates.ts';
-import { become, end, fail, hasHold, isOutdated, isRebooted, isSound, type NodeView, type State, type Step } from './common.ts';
+import type { InFlight } from '../in-flight.ts';
+import { foreignTaints, isSound, livesOf, unsoundness } from '../in-service.ts';
+import type { Waiting } from '../snapshot.ts';
+import { become, end, fail, hasHold, isOutdated, isRebooted, type NodeView, type State, type Step } from './common.ts';
 
-/** What is not as it should be; undefined when the node is well and done. `final`: it will not become so by waiting. */
-const missing = (view: NodeView): { readonly what: string; readonly final: boolean } | undefined => {
+/** Proof: the node itself shows that it is well and done, and stays so. No look of the proof is a verdict before its time is over. */
+
+/** A taint that has come with the work, as while a network or a driver is not there yet. */
+const newTaint = ({ one: { taintsBefore }, node }: NodeView): string | undefined =>
+  node && taintsBefore && foreignTaints(node.node).find(id => !taintsBefore.includes(id));
+
+/** What is not as it should be; undefined when the node is well and done. */
+const missing = (view: NodeView): string | undefined => {
   const { node, snapshot } = view;
   // What has been proven stays so: a boot ID that comes back would keep the node soaking for ever.
   const rebooted = view.one.rebooted === true || isRebooted(view);
-  if (snapshot.plan.rebooted === 'Required' && !rebooted) return { what: 'it has not booted since the work began', final: true };
-  if (node === undefined || !isSound(node.node)) return { what: 'it is not Ready', final: false };
+  if (snapshot.plan.rebooted === 'Required' && !rebooted) return 'it has not booted since the work began';
+  if (node === undefined) return 'it is not there';
+  const unsound = unsoundness(node.node);
+  if (unsound !== undefined) return `it ${unsound}`;
+  const taint = newTaint(view);
+  if (taint !== undefined) return `its taint ${taint}, which was not there before the work, keeps pods from it`;
   if (node.done === true) return undefined;
-  if (typeof node.done === 'object') return { what: `whether it is done is unknown: ${node.done.error}`, final: false };
-  return { what: snapshot.plan.expressions.done !== undefined ? 'spec.done.expression is false' : 'it is still due', final: rebooted };
+  if (typeof node.done === 'object') return `whether it is done is unknown: ${node.done.error}`;
+  return snapshot.plan.expressions.done !== undefined ? 'spec.done.expression is false' : 'it is still due';
 };
 
 /** What was changed meanwhile asks for other work: this node has finished its own, is well, and has its turn again. */
@@ -20,49 +34,110 @@ const finished = (view: NodeView, now: Temporal.Instant): Step | undefined =>
     ? end(view.one, now, 'Skipped', 'The plan was edited while it was worked on')
     : undefined;
 
-/** The work has ended: the node itself has to show that it is done. */
+/** The work has ended: the node itself has to show that it is done, within the time that the plan gives it. */
 export const verifying: State = (view, now) => {
   const { one, snapshot } = view;
   const outdated = finished(view, now);
   if (outdated !== undefined) return outdated;
   const lack = missing(view);
-  if (lack === undefined) return become(one, 'Soaking', now, { soakSince: now, ...(isRebooted(view) && { rebooted: true }) });
+  if (lack === undefined) return become(one, 'Soaking', now, { ...freshSoak(view, now), ...(isRebooted(view) && { rebooted: true }) });
   const until = secondsAfter(one.since, snapshot.plan.provenWithinSeconds);
-  if (lack.final || !isBefore(now, until)) return fail(view, now, `The work has ended, and the node is not done: ${lack.what}`);
-  return { one, waiting: { word: 'Verifying', who: lack.what, node: one.node, ends: until }, again: until };
+  if (isBefore(now, until)) return { one, waiting: { word: 'Verifying', who: lack, node: one.node, ends: until }, again: until };
+  const within = `${snapshot.plan.provenWithinSeconds} s after its end`;
+  return fail(view, now, `The work has ended, and ${within} the node is not done: ${lack}`);
 };
 
-const soak = (view: NodeView, seconds: number, now: Temporal.Instant, done: () => Step): Step => {
+const stateOfNode = ({ node }: NodeView): string => short(node === undefined ? '/' : livesOf(node.node));
+
+const markOf = (view: NodeView): string => `${view.snapshot.watch}/${stateOfNode(view)}`;
+
+type Soak = { readonly soakSince: Temporal.Instant; readonly soakMark: string };
+
+const freshSoak = (view: NodeView, now: Temporal.Instant): Soak => ({ soakSince: now, soakMark: markOf(view) });
+
+/** The quiet time that is under way: watched by this process all along, of this start of the node. Undefined: it begins now. */
+const soakNow = (view: NodeView): Soak | undefined => {
+  const { soakSince, soakMark } = view.one;
+  return soakSince !== undefined && soakMark === markOf(view) ? { soakSince, soakMark } : undefined;
+};
+
+/** It has booted, or was not Ready, since it was looked at last. */
+const wasBroken = (view: NodeView): boolean => {
+  const { soakMark } = view.one;
+  return soakMark !== undefined && !soakMark.endsWith(`/${stateOfNode(view)}`);
+};
+
+/** Its quiet time was broken, and begins anew. */
+const anew = ({ soakSince: _soakSince, soakMark: _soakMark, ...rest }: InFlight): InFlight => rest;
+
+/** It was not well in its quiet time: it is given the time of the proof since the first time, and what is not well after that has failed. */
+const afterBreak = (view: NodeView, now: Temporal.Instant, lack: string) => {
+  const { snapshot, intent } = view;
+  const { provenWithinSeconds } = snapshot.plan;
+  const soakBrokenAt = view.one.soakBrokenAt ?? now;
+  const until = secondsAfter(soakBrokenAt, provenWithinSeconds);
+  const late = isBefore(now, until)
+    ? undefined
+    : `It was done, and has not stayed so ${provenWithinSeconds} s after that was seen first: ${lack}`;
+  const failure = intent.withdrawn ? `The plan was given up, and in its soak time it is not well: ${lack}` : late;
+  return { one: { ...anew(view.one), soakBrokenAt }, until, failure };
+};
+
+const soak = (view: NodeView, seconds: number, now: Temporal.Instant, done: () => Step, failed: (message: string) => Step): Step => {
   const { one } = view;
-  const gate = gateAtSoak(view.snapshot);
-  const lack = missing(view)?.what ?? gate;
-  if (lack !== undefined) {
-    const { soakSince: _soakSince, ...broken } = one;
-    return { one: broken, waiting: { word: 'SoakBroken', who: `${lack}: its soak time starts again`, node: one.node } };
+  const lack = missing(view);
+  const found = lack ?? (wasBroken(view) ? 'it has booted, or was not Ready, meanwhile' : undefined);
+  const breach = found === undefined ? undefined : afterBreak(view, now, found);
+  if (breach?.failure !== undefined) return failed(breach.failure);
+  const waiting = (why: string): Waiting => ({ word: 'SoakBroken', who: `${why}: its soak time starts again`, node: one.node });
+  if (breach !== undefined && lack !== undefined) {
+    return { one: breach.one, waiting: { ...waiting(lack), ends: breach.until }, again: breach.until };
   }
-  const { soakSince = now } = one;
-  const until = secondsAfter(soakSince, seconds);
+  const gate = gateAtSoak(view.snapshot);
+  if (gate !== undefined) return { one: anew(breach?.one ?? one), waiting: waiting(gate) };
+  return soaks({ ...view, one: breach?.one ?? one }, seconds, now, done);
+};
+
+/** It is well now. */
+const soaks = (view: NodeView, seconds: number, now: Temporal.Instant, done: () => Step): Step => {
+  const under = soakNow(view) ?? freshSoak(view, now);
+  const until = secondsAfter(under.soakSince, seconds);
   if (!isBefore(now, until)) return done();
   return {
-    one: { ...one, soakSince },
-    waiting: { word: 'Soaking', who: 'its soak time is not over', node: one.node, ends: until },
+    one: { ...view.one, ...under },
+    waiting: { word: 'Soaking', who: 'its soak time is not over', node: view.one.node, ends: until },
     again: until,
   };
 };
 
 /** Everything has to stay well without a break, still without pods. */
 export const soaking: State = (view, now) => {
-  const { one, node, snapshot } = view;
+  const { one, snapshot } = view;
   const outdated = finished(view, now);
   if (outdated !== undefined) return outdated;
-  if (node?.done === false) return fail(view, now, 'It was done and is not any more');
-  if (!hasHold(view)) return end(one, now, 'Done', 'Done; somebody has released it before its soak time was over');
-  return soak(view, snapshot.plan.soakSeconds, now, () => end(one, now, 'Done', 'Done'));
+  if (!hasHold(view)) {
+    const lack = missing(view);
+    const message = 'somebody has released it before its soak time was over';
+    return lack === undefined
+      ? end(one, now, 'Done', `Done; ${message}`)
+      : end(one, now, 'Failed', `It is not done: ${lack}, and ${message}`);
+  }
+  return soak(
+    view,
+    snapshot.plan.soakSeconds,
+    now,
+    () => end(one, now, 'Done', 'Done'),
+    message => fail(view, now, message),
+  );
 };
 
-/** The quiet time with pods on it, after the release. */
+/** The quiet time with pods on it, after the release: a node that is not well then has failed, and is held by nobody. */
 export const settle = (view: NodeView, now: Temporal.Instant, done: () => Step): Step => {
   const seconds = view.snapshot.plan.soakAfterReleaseSeconds;
   const isQuietAnyway = seconds === 0 || view.node === undefined || view.one.outcome?.verdict !== 'Done';
-  return isQuietAnyway ? done() : soak(view, seconds, now, done);
+  const failed = (message: string): Step => {
+    const outcome = { verdict: 'Failed', step: 'Releasing', message: `${message}; it had been released`, held: false } as const;
+    return become(view.one, 'Releasing', now, { outcome });
+  };
+  return isQuietAnyway ? done() : soak(view, seconds, now, done, failed);
 };

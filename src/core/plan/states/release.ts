@@ -1,12 +1,14 @@
-import { deleteChildWrite } from '../../maintenance/delete-child.ts';
-import { secondsBetween } from '../../time.ts';
+import { deleteChildWrite } from '../../maintenance/child.ts';
+import { isBefore, secondsAfter, secondsBetween } from '../../time.ts';
 import type { InFlight, NodeVerdict } from '../in-flight.ts';
-import type { Waiting } from '../snapshot.ts';
-import { deletePodWrite, recordWrite } from '../writes.ts';
-import { end, hooksOf, isRebooted, type NodeView, requeuesOf, type State, type Step } from './common.ts';
+import { isUp } from '../in-service.ts';
+import { deletions, isOver, podsOfTurn } from '../pods/work-pods.ts';
+import { revisionOfRun } from '../records.ts';
+import type { Waiting, WorkPod } from '../snapshot.ts';
+import { recordWrite } from '../writes.ts';
+import { become, end, hasHold, hooksOf, isRebooted, type NodeView, requeuesOf, type State, type Step, staysHeld } from './common.ts';
 import { settle } from './proof.ts';
 import { withdrawReplacement } from './replace.ts';
-import { podNamesOf } from './work.ts';
 
 /** What the work took, as far as it has ended. */
 const workTimes = ({ workStartedAt, rebootStartedAt, workEndedAt }: InFlight): Pick<NodeVerdict, 'workSeconds' | 'rebootSeconds'> => {
@@ -18,16 +20,17 @@ const workTimes = ({ workStartedAt, rebootStartedAt, workEndedAt }: InFlight): P
 const verdictOf = (view: NodeView, now: Temporal.Instant): NodeVerdict | undefined => {
   const { one } = view;
   if (one.outcome === undefined) return undefined;
+  const { stuck, ...outcome } = one.outcome;
   return {
     node: one.node,
     uid: one.uid,
     stage: one.stage,
-    ...one.outcome,
+    ...outcome,
     startedAt: one.startedAt,
     completedAt: now,
     attempts: one.attempt,
     rebooted: one.rebooted ?? isRebooted(view),
-    requeues: requeuesOf(view) + (one.outcome.verdict === 'Requeued' ? 1 : 0),
+    requeues: requeuesOf(view) + (stuck === true ? 1 : 0),
     ...workTimes(one),
   };
 };
@@ -41,7 +44,7 @@ const ofEarlierRevision = ({ one, node, snapshot: { plan } }: NodeView, revision
   if (outcome?.held !== true) return {};
   if (node?.due === false) return end({ ...rest, revision }, now, 'Skipped', 'It is not due any more since the plan was edited');
   const message = `An earlier revision has left it unfinished: drydock plan retry ${plan.name} ${one.node} has it worked on in its turn`;
-  return end({ ...rest, revision, startedAt: now }, now, 'Failed', message, true);
+  return end({ ...rest, revision, startedAt: now }, now, 'Failed', message, { held: true });
 };
 
 /** It is recorded first; then the slot is free. `waiting` is what the status says meanwhile. */
@@ -57,21 +60,92 @@ const record = (view: NodeView, now: Temporal.Instant, waiting?: Waiting): Step 
   );
   const hooks = isRecorded || view.intent.withdrawn ? undefined : hooksOf(view, 'AfterNode', now);
   if (hooks !== undefined) return hooks;
-  return isRecorded ? {} : { one, writes: [recordWrite(snapshot, verdict, run.revision)], ...(waiting && { waiting }) };
+  return isRecorded ? {} : { one, writes: [recordWrite(snapshot, verdict, revisionOfRun(run))], ...(waiting && { waiting }) };
 };
 
-/** The verdict is known: what was made for the node is taken away, and the verdict recorded. */
+/** Why the slot is kept: a text for all of it, since another one would cost the plan a request. */
+const releaseWaiting = ({ one }: NodeView): Waiting => ({
+  word: 'Releasing',
+  who: 'it is being given back, and its verdict recorded',
+  node: one.node,
+});
+
+const podsWaiting = ({ one }: NodeView, [first, ...others]: readonly WorkPod[], what: string): Waiting => ({
+  word: 'Releasing',
+  who: `pod ${first?.name ?? ''}${others.length === 0 ? '' : ` and ${others.length} more`} of the work has to end before ${what}`,
+  node: one.node,
+});
+
+/** Seconds that pods of the work have to end in, once they are deleted: what they were given by their author, as far as the work may take. */
+const podsEndBy = ({ one }: NodeView): Temporal.Instant => secondsAfter(one.since, Math.max(one.work.timeoutSeconds, leastEndSeconds));
+const leastEndSeconds = 600;
+
+/** What was found is not so any more. */
+const failAfter = ({ one }: NodeView, now: Temporal.Instant, what: string, held: boolean): Step => {
+  const { step = one.state, message = '' } = one.outcome ?? {};
+  return become(one, 'Releasing', now, { outcome: { verdict: 'Failed', step, message: `${message}; ${what}`, held } });
+};
+
+/** No container had run when the outcome was found; one has, before the pod was gone: nobody knows what it has done. */
+const ranAllTheSame = (view: NodeView, pods: readonly WorkPod[], now: Temporal.Instant): Step | undefined => {
+  const { one } = view;
+  const { verdict } = one.outcome ?? {};
+  const isUnworked = one.ranAttempt === undefined && (verdict === 'Failed' || verdict === 'Requeued' || verdict === 'Skipped');
+  const pod = isUnworked ? pods.find(({ ran }) => ran) : undefined;
+  if (pod === undefined) return undefined;
+  const ran = { ...view, one: { ...one, ranAttempt: one.attempt } };
+  return failAfter(ran, now, `its pod ${pod.name} has run all the same, before it was deleted`, staysHeld(view));
+};
+
+/** Its name is dropped when no container of the work can run any more: whoever waits for the end of the work goes on. */
+const withoutPod = ({ pod: _pod, podUid: _podUid, ...rest }: InFlight): InFlight => rest;
+
+/** A pod of it may run: whoever releases the node waits for it. */
+const withPod = (one: InFlight, [first]: readonly WorkPod[]): InFlight =>
+  first === undefined ? one : { ...one, pod: one.pod ?? first.name };
+
+/** Nothing else on this machine ends them: its Node object is gone, and there is no other of its name. */
+const isNodeless = ({ snapshot, one }: NodeView): boolean => !snapshot.nodes.has(one.node);
+
+/** It stays held. The verdict is recorded at once; the slot is free when no pod of the work runs, or nothing on the node could end one. */
+const releasingHeld = (view: NodeView, running: readonly WorkPod[], now: Temporal.Instant): Step => {
+  const { node } = view;
+  const one = withPod(view.one, running);
+  const writes = deletions(running);
+  const step = record(view, now);
+  if (running.length === 0) return step.one?.outcome?.held === true ? { ...step, one: withoutPod(step.one) } : step;
+  if (step.one !== undefined || writes.length > 0) {
+    return { ...step, one: withPod(step.one ?? one, running), writes: [...(step.writes ?? []), ...writes] };
+  }
+  const until = podsEndBy(view);
+  const isWaitedFor = node !== undefined && isUp(node.node) && isBefore(now, until);
+  return isWaitedFor ? { one, waiting: podsWaiting(view, running, 'its slot is free'), again: until } : {};
+};
+
+/** The verdict is known: what was made for the node is taken away, pods of the work before anything else, and the verdict recorded. */
 export const releasing: State = (view, now) => {
   const { one, child, snapshot } = view;
-  if (one.outcome?.held === true) return record(view, now);
+  const pods = podsOfTurn(snapshot, one);
+  const surprise = ranAllTheSame(view, pods, now);
+  if (surprise !== undefined) return surprise;
+  const running = pods.filter(pod => !isOver(pod));
+  if (one.outcome?.held === true) return releasingHeld(view, running, now);
   const withdrawn = one.work.kind === 'replace' ? withdrawReplacement(view) : undefined;
   if (withdrawn !== undefined) return withdrawn;
-  const pods = podNamesOf(view).flatMap(name => snapshot.pods.get(name) ?? []);
-  const left = pods.filter(pod => pod.plan === snapshot.plan.name && pod.nodeName === one.node && !pod.deleting);
+  const gone = deletions(pods);
+  const until = podsEndBy(view);
+  if (running.length > 0 && (gone.length > 0 || !isNodeless(view))) {
+    if (isBefore(now, until)) {
+      return { one: withPod(one, running), writes: gone, waiting: podsWaiting(view, running, 'the node is given back'), again: until };
+    }
+    const what = `its pod ${running[0]?.name ?? ''} was to be deleted, and has not ended: the node stays held`;
+    if (hasHold(view) && view.node !== undefined) return failAfter(view, now, what, true);
+  }
+  const free = withoutPod(one);
   const isHeld = child !== undefined && child.plan === snapshot.plan.name;
-  // The pods first: writes are made in their order, and none after one that failed.
-  const writes = [...left.map(deletePodWrite), ...(isHeld && !child.deleting ? [deleteChildWrite(child)] : [])];
-  // One text for all of it: another one would cost the plan a request.
-  const waiting: Waiting = { word: 'Releasing', who: 'it is being given back, and its verdict recorded', node: one.node };
-  return isHeld || writes.length > 0 ? { one, writes, waiting } : settle(view, now, () => record(view, now, waiting));
+  // The pods first: writes about a node are made in their order, and none after one that failed.
+  const writes = [...gone, ...(isHeld && !child.deleting ? [deleteChildWrite(child)] : [])];
+  const waiting = releaseWaiting(view);
+  const settled = { ...view, one: free };
+  return isHeld || writes.length > 0 ? { one: free, writes, waiting } : settle(settled, now, () => record(settled, now, waiting));
 };

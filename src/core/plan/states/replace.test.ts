@@ -31,6 +31,7 @@ const step = ({ one, node = {}, request, withdrawn = false }: Given) => {
   const found = makeMachineRequest({
     name,
     nodeName: 'n1',
+    plan: plan.name,
     status: { message: 'draining' },
     history: phase === undefined ? {} : { phase },
     ...more,
@@ -76,16 +77,19 @@ describe('a node whose machine is replaced', () => {
     assert.equal(to({ one: working, request: impossible }), 'Failed', 'its slot is free at once');
     assert.equal(step({ one: working, request: impossible }).one?.outcome?.message, 'It cannot be replaced: it belongs to no set');
     assert.equal(to({ one: working }), 'Failed', 'somebody has deleted it');
-    assert.equal(to({ one: working, node: 'gone' }), 'Gone');
+    assert.equal(to({ one: working, node: 'gone' }), 'Failed');
     assert.equal(to({ one: { ...working, since: at(-100) }, request: { phase: 'Draining' } }), 'Failed held', 'and goes on by itself');
   });
 
   test('is left alone when the plan is given up before anything was done, and finished afterwards', () => {
     const working = { state: 'Working' } as const;
     assert.equal(to({ one: working, withdrawn: true, request: { phase: 'Scheduled' } }), 'Skipped');
-    assert.equal(to({ one: working, withdrawn: true, request: { phase: 'Draining' } }), 'Working, Replacing');
+    assert.equal(to({ one: working, withdrawn: true, request: { phase: 'Draining' } }), 'Skipped', 'its machine has not been touched');
+    assert.equal(to({ one: working, withdrawn: true, request: { phase: 'Surging', deletionIssued: true } }), 'Working, Replacing');
+    assert.equal(to({ one: working, withdrawn: true, request: { phase: 'Replacing' } }), 'Working, Replacing');
     const skipped = { state: 'Releasing', outcome: { verdict: 'Skipped', step: 'Working', message: '', held: false } } as const;
     assert.equal(to({ one: skipped, request: { phase: 'Scheduled' } }), 'Skipped, DELETE');
+    assert.equal(to({ one: skipped, request: { phase: 'Draining' } }), 'Skipped, DELETE');
     const failed = { ...skipped, outcome: { ...skipped.outcome, verdict: 'Failed' } } as const;
     assert.equal(to({ one: failed, request: { phase: 'Pending' } }), 'Failed, DELETE', 'it could not be replaced');
     assert.equal(to({ one: failed, request: { phase: 'Cancelled' } }), 'Failed, PATCH', 'what has begun stays as it is');
@@ -107,7 +111,7 @@ describe('a run whose nodes vanish one after the other', () => {
     assert.deepEqual(
       done.stages.map(({ name, selected, done: over, phase }) => [name, selected, over, phase]),
       [
-        ['canary', 1, 1, 'Soaking'],
+        ['canary', 1, 1, 'AwaitingApproval'],
         ['rest', 2, 0, 'Pending'],
       ],
     );
@@ -135,7 +139,7 @@ describe('a run whose nodes vanish one after the other', () => {
   test('a node of the second in which the run began may be a successor, and is not replaced in its turn', () => {
     const of = (seconds: number) => makePlanNode(makeReadyNode('n1'), { machine, createdAt: at(seconds) });
     const begins = (seconds: number): number => decidePlan(makePlanSnapshot({ plan, nodes: [of(seconds), ...nodes] }), now).counts.selected;
-    assert.deepEqual([begins(-11), begins(-10), begins(-9)], [3, 2, 2]);
+    assert.deepEqual([begins(-4001), begins(-4000), begins(-3999)], [3, 2, 2]);
   });
 
   test('a node without a Machine is not begun with', () => {

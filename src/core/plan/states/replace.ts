@@ -4,20 +4,33 @@ import { isBefore, secondsAfter } from '../../time.ts';
 import type { Work } from '../plan.ts';
 import { createReplacementWrite } from '../replacement.ts';
 import { childNameOf } from '../writes.ts';
-import { become, end, type NodeView, type Step } from './common.ts';
+import { become, beforeWork, end, type NodeView, type Step } from './common.ts';
 
 /** A node whose machine is replaced: its MachineMaintenance holds, drains and deletes, and says when another machine is there. */
 
 type Replace = Extract<Work, { kind: 'replace' }>;
 
-/** Nothing has been done for it yet. */
-const idlePhases: readonly (MachinePhase | undefined)[] = [undefined, 'Pending', 'AwaitingApproval', 'Scheduled'];
+/** Its machine has not been touched, and its node is drained at most: all of it can be taken back. */
+const reversiblePhases: readonly (MachinePhase | undefined)[] = [
+  undefined,
+  'Pending',
+  'AwaitingApproval',
+  'Scheduled',
+  'Surging',
+  'Draining',
+];
+
+const isReversible = ({ history, deletionIssued }: MachineRequest): boolean => !deletionIssued && reversiblePhases.includes(history.phase);
 
 const requestOf = ({ snapshot, one }: NodeView): MachineRequest | undefined =>
   snapshot.replacements.get(childNameOf(snapshot.plan, one.uid));
 
-/** An object of this name that is about something else. */
-const isForeign = (request: MachineRequest, { one }: NodeView): boolean => request.nodeName !== one.node;
+/** An object of this name that is about something else, or that somebody has turned to another machine. */
+const isForeign = (request: MachineRequest, { one, node, snapshot }: NodeView): boolean => {
+  if (request.nodeName !== one.node || request.plan !== snapshot.plan.name) return true;
+  const machine = node?.machine;
+  return machine !== undefined && (request.instance !== machine.instance || request.machineName !== machine.name);
+};
 
 const foreignText = ({ key }: MachineRequest): string =>
   `MachineMaintenance ${key} exists and is not part of this plan: delete or rename it`;
@@ -29,7 +42,9 @@ export const beginReplacement = (view: NodeView, work: Replace, now: Temporal.In
   const waiting = { word: 'Holding', who: 'its MachineMaintenance is being created', node: one.node };
   if (request === undefined) {
     const machine = node?.machine;
-    if (machine === undefined) return end(one, now, 'Failed', `No Machine is known for node ${one.node}: nothing would replace it`);
+    if (machine === undefined) {
+      return end(one, now, 'Failed', `Nothing would replace node ${one.node}: ${node?.noMachine ?? 'no Machine is known'}`);
+    }
     return { one, waiting, writes: [createReplacementWrite(snapshot, work, one, machine)] };
   }
   if (isForeign(request, view)) return end(one, now, 'Failed', foreignText(request));
@@ -45,19 +60,31 @@ const late = (view: NodeView, now: Temporal.Instant, what: string): Step => {
   const { timeoutSeconds } = one.work;
   const until = secondsAfter(one.since, timeoutSeconds);
   if (isBefore(now, until)) return { one, waiting: { word: 'Replacing', who: what, node: one.node, ends: until }, again: until };
-  return end(one, now, 'Failed', `Its machine has not been replaced within ${timeoutSeconds} s, and is still being: ${what}`, true);
+  return end(one, now, 'Failed', `Its machine has not been replaced within ${timeoutSeconds} s, and is still being: ${what}`, {
+    held: true,
+  });
 };
 
 /** The machine goes, and its node with it: done when as many machines are Ready as should be, and this node is gone. */
 export const replacing = (view: NodeView, now: Temporal.Instant): Step => {
-  const { one, node, intent } = view;
+  const { one, node } = view;
   const request = requestOf(view);
   if (request === undefined || request.deleting) {
-    if (node === undefined) return end(one, now, 'Gone', `Node ${one.node} (${one.uid}) and its MachineMaintenance do not exist any more`);
+    if (node === undefined)
+      return end(
+        one,
+        now,
+        'Failed',
+        `Node ${one.node} (${one.uid}) and its MachineMaintenance do not exist any more: nobody can tell whether its machine was replaced`,
+      );
     return end(one, now, 'Failed', 'Somebody has deleted its MachineMaintenance before the machine was replaced');
   }
+  if (isForeign(request, view)) return end(one, now, 'Failed', foreignText(request), { held: true });
+  if (isReversible(request)) {
+    const stopped = beforeWork(view, now, 'The plan was given up before its machine was replaced');
+    if (stopped !== undefined) return stopped;
+  }
   const { phase } = request.history;
-  if (intent.withdrawn && idlePhases.includes(phase)) return end(one, now, 'Skipped', 'The plan was given up before anything was done');
   const said = typeof request.status['message'] === 'string' ? request.status['message'] : 'its MachineMaintenance has not begun';
   if (request.status['waitingFor'] === 'StrategyNotPossible') return end(one, now, 'Failed', `It cannot be replaced: ${said}`);
   if (phase === 'Cancelled') return end(one, now, 'Failed', `Its MachineMaintenance was cancelled: ${said}`);
@@ -67,11 +94,11 @@ export const replacing = (view: NodeView, now: Temporal.Instant): Step => {
     : late(view, now, 'its machine is replaced, and its Node object is still there');
 };
 
-/** What was made and has not begun is taken away again. */
+/** What was made, and has not touched its machine, is taken away again. */
 export const withdrawReplacement = (view: NodeView): Step | undefined => {
   const request = requestOf(view);
-  const isIdle = request !== undefined && !isForeign(request, view) && idlePhases.includes(request.history.phase);
-  if (!isIdle) return undefined;
+  const isLeft = request !== undefined && !isForeign(request, view) && isReversible(request);
+  if (!isLeft) return undefined;
   const waiting = { word: 'Releasing', who: 'its MachineMaintenance is being deleted', node: view.one.node };
   return { one: view.one, waiting, ...(!request.deleting && { writes: [deleteRequestWrite(request, 'delete the machine maintenance')] }) };
 };

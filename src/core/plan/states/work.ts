@@ -1,10 +1,31 @@
+import { conditionOf, transitionTimeOf } from '../../hold/node.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
+import type { InFlight } from '../in-flight.ts';
+import { isUp } from '../in-service.ts';
 import type { PodWork } from '../plan.ts';
+import { foreignPodText, isOwnPod } from '../pods/own-pod.ts';
+import { startSeconds } from '../pods/pod-task.ts';
 import { rebootPodSpec } from '../pods/reboot.ts';
+import { deletions, isOver, podsOfOtherAttempts, podsOfTurn } from '../pods/work-pods.ts';
 import type { WorkPod } from '../snapshot.ts';
-import { announce, createPodWrite, podNameOf } from '../writes.ts';
-import { become, end, fail, hasHold, holdLack, isOutdated, isRebooted, isSound, type NodeView, type State, type Step } from './common.ts';
+import { stopWaiting } from '../stop.ts';
+import { announce, createPodWrite, podNameFor, workPurpose } from '../writes.ts';
+import {
+  become,
+  beforeWork,
+  end,
+  fail,
+  hasHold,
+  holdLack,
+  isOutdated,
+  isRebooted,
+  type NodeView,
+  restored,
+  type State,
+  type Step,
+} from './common.ts';
 import { replacing } from './replace.ts';
+import { closedWindow } from './window.ts';
 
 /** The plan has a problem then, and begins with no node; this one was begun before. */
 const noImage = 'the image of the operator is not known';
@@ -23,14 +44,18 @@ const podWorkOf = (view: NodeView): PodWork | undefined => {
   return { kind: 'job', podSpec: rebootPodSpec(image), rebootsNode: true, timeoutSeconds: work.timeoutSeconds, attempts: 1 };
 };
 
-/** The attempt is over; the next one, while there is one left. */
+/** The attempt is over; the next one, while there is one left and the plan may begin it. */
 const again = (view: NodeView, work: PodWork, now: Temporal.Instant, message: string): Step => {
-  const { one } = view;
+  const { one, intent } = view;
+  const { stop } = intent;
   if (one.attempt >= work.attempts) return fail(view, now, message);
-  const { podUid: _podUid, ...rest } = one;
+  if (stop?.kind === 'Paused') return { one, waiting: stopWaiting(stop, 'another attempt', one.node) };
+  if (stop !== undefined) return fail(view, now, `${message}; no other attempt: ${stop.message}`);
+  const { pod: _pod, podUid: _podUid, ...rest } = one;
   return become(rest, 'Working', now, { attempt: one.attempt + 1 });
 };
 
+/** What is so is so for as long as the work may take; then the node has failed. */
 const late = (view: NodeView, now: Temporal.Instant, what: string, word: string = view.one.state): Step => {
   const { one } = view;
   const { timeoutSeconds } = one.work;
@@ -39,52 +64,179 @@ const late = (view: NodeView, now: Temporal.Instant, what: string, word: string 
   return { one, waiting: { word, who: what, node: one.node, ends: until }, again: until };
 };
 
+/** No container of the pod has run yet: that has a limit of its own. What it has come to is no verdict about the work. */
+const unbegun = (view: NodeView, work: PodWork, now: Temporal.Instant, what: string): Step => {
+  const { one } = view;
+  const seconds = startSeconds(one.work.timeoutSeconds);
+  const until = secondsAfter(one.since, seconds);
+  if (!isBefore(now, until)) return again(view, work, now, `The work could not begin: ${what}, for ${seconds} s, which is its limit`);
+  return { one, waiting: { word: 'Working', who: what, node: one.node, ends: until }, again: until };
+};
+
 const podOf = ({ snapshot, one }: NodeView): WorkPod | undefined => {
-  const pod = snapshot.pods.get(podNameOf(snapshot.plan, one));
+  const pod = one.pod === undefined ? undefined : snapshot.pods.get(one.pod);
   return pod !== undefined && (one.podUid === undefined || pod.uid === one.podUid) ? pod : undefined;
 };
 
 /** A pod of its name that it has not made. */
-const isForeign = (pod: WorkPod, { snapshot, one }: NodeView): boolean => pod.plan !== snapshot.plan.name || pod.nodeName !== one.node;
+const isForeign = (pod: WorkPod, { snapshot, one }: NodeView): boolean => !isOwnPod(pod, snapshot.plan) || pod.nodeName !== one.node;
+
+/** What it says of itself, behind what is told of it. */
+const because = ({ message }: WorkPod): string => (message === '' ? '' : ` (${message})`);
+
+/** Seconds until another pod is made for one that has ended before it began; twice as many with each. */
+const firstPause = 10;
+
+/** The pod was turned away, evicted or lost before a container of it has run: that is no attempt of the work. Another one is tried, as long as it may take to begin. */
+const endedUnbegun = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instant): Step => {
+  const { pod: _pod, podUid: _podUid, ...one } = view.one;
+  const { end: own } = workPurpose(view.snapshot.plan, view.one);
+  const many = podsOfTurn(view.snapshot, view.one).filter(({ name, ran }) => !ran && name.endsWith(`-${own}`)).length;
+  const next = secondsAfter(one.since, firstPause * (2 ** many - 1));
+  const step = unbegun(view, work, now, `pod ${pod.name} has ended before a container of it ran${because(pod)}`);
+  if (step.waiting === undefined) return step;
+  return isBefore(now, next) ? { ...step, again: next } : { one };
+};
 
 const ended = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instant): Step => {
   const { one } = view;
-  if (pod.phase === 'Succeeded') return become(one, work.rebootsNode ? 'Rebooting' : 'Verifying', now);
+  // Whoever is told to stop may end well: that says nothing of the work.
+  if (pod.phase === 'Succeeded' && !pod.deleting) return become(one, work.rebootsNode ? 'Rebooting' : 'Verifying', now);
+  if (one.ranAttempt !== one.attempt) return stoppedBefore(view, now) ?? endedUnbegun(view, work, pod, now);
   // A node that goes down takes its pods with it: whether the work is done, its next boot will say.
-  const goesDown = pod.killed || (view.node !== undefined && !isSound(view.node.node));
+  const goesDown = pod.killed || (view.node !== undefined && !isUp(view.node.node));
   if (work.rebootsNode && goesDown) return become(one, 'Rebooting', now);
-  return again(view, work, now, `The work has failed: ${pod.message}`);
+  const isOverdue = pod.exceeded === true && !isBefore(now, secondsAfter(one.since, one.work.timeoutSeconds));
+  if (isOverdue) return fail(view, now, `The work has not ended within ${one.work.timeoutSeconds} s, which is its limit: ${pod.message}`);
+  const what = pod.deleting ? 'somebody has deleted its pod, which was told to stop' : pod.message;
+  return again(view, work, now, `The work has failed: ${what}`);
 };
 
-const isOver = ({ phase }: WorkPod): boolean => phase === 'Succeeded' || phase === 'Failed';
+const readySinceOf = ({ node }: NodeView): Temporal.Instant | undefined => {
+  const ready = node && conditionOf(node.node, 'Ready');
+  return ready && transitionTimeOf(ready);
+};
+
+/** Whether a pod that has ended began after this boot of its node, by times of the node itself. One that was killed has died in it. */
+const beganAfterBoot = (pod: WorkPod, view: NodeView): boolean => {
+  const readySince = readySinceOf(view);
+  return !pod.killed && pod.ranAt !== undefined && readySince !== undefined && !isBefore(pod.ranAt, readySince);
+};
+
+/**
+ * Whether a pod that has ended began in a boot that it was seen idle in. That it began may be told later than the boot that ended it: a kubelet that goes down at once
+ * has no time to say that it runs. The built-in reboot ends well only when its node goes down.
+ */
+const beganSinceIdle = (pod: WorkPod, view: NodeView): boolean => {
+  if (pod.killed || (view.one.work.kind === 'reboot' && pod.phase === 'Succeeded')) return false;
+  const readySince = readySinceOf(view);
+  return pod.ranAt === undefined || readySince === undefined || !isBefore(pod.ranAt, readySince);
+};
+
+/** The boot that the pod began in is the one that another has to follow. */
+const begunIn = ({ idleBootId: _idle, ...one }: InFlight, bootId: string | undefined): InFlight => ({
+  ...one,
+  ...(bootId !== undefined && { bootIdBefore: bootId }),
+});
+
+/**
+ * A container of the pod has run: which boot it began in. One that was seen idle in this boot began in it. Where boot and beginning have both come since the last look, what is told of a
+ * running pod may be older than the boot: its end tells.
+ */
+const withRun = (view: NodeView, pod: WorkPod): InFlight => {
+  const { one, node } = view;
+  const bootId = node?.node.bootId;
+  const isFirst = one.ranAttempt !== one.attempt;
+  const ran = { ...one, ranAttempt: one.attempt };
+  if (bootId === undefined || bootId === one.bootIdBefore) return ran;
+  const wasIdle = bootId === one.idleBootId;
+  if (!isOver(pod)) {
+    if (isFirst && wasIdle) return begunIn(ran, bootId);
+    return isFirst ? { ...ran, idleBootId: bootId } : one;
+  }
+  if (!isFirst && !wasIdle) return one;
+  const isAfter = isFirst && wasIdle ? beganSinceIdle(pod, view) : beganAfterBoot(pod, view);
+  return begunIn(ran, isAfter ? bootId : one.bootIdBefore);
+};
+
+/** What is seen of the pod and of the boot, to be stored: that a container has run, and which boots came before that, and prove nothing. */
+const noted = (view: NodeView, pod: WorkPod | undefined): NodeView => {
+  const one = pod === undefined ? view.one : { ...view.one, podUid: pod.uid };
+  const bootId = view.node?.node.bootId;
+  if (pod?.ran === true) return { ...view, one: withRun({ ...view, one }, pod) };
+  const isIdle = one.ranAttempt !== one.attempt && isRebooted(view) && bootId !== undefined;
+  return { ...view, one: isIdle ? { ...one, idleBootId: bootId } : one };
+};
+
+/** One pod of the work at most is on a node: those of earlier attempts and turns go first. */
+const withoutOthers = (view: NodeView, work: PodWork, now: Temporal.Instant): Step | undefined => {
+  const others = podsOfOtherAttempts(view.snapshot, view.one);
+  const [first] = others;
+  if (first === undefined) return undefined;
+  // It may have begun when its time to begin was over.
+  const ranAttempt = view.one.ranAttempt ?? (view.one.attempt > 1 && others.some(({ ran }) => ran) ? view.one.attempt - 1 : undefined);
+  const one = { ...view.one, ...(ranAttempt !== undefined && { ranAttempt }) };
+  const step = unbegun({ ...view, one }, work, now, `pod ${first.name} of an earlier attempt has to be gone first`);
+  return step.waiting === undefined ? step : { ...step, writes: deletions(others) };
+};
 
 /** Makes the pod of this attempt, on a node that is held and empty, and for the work that the node was begun with alone. */
 const begin = (view: NodeView, work: PodWork, now: Temporal.Instant): Step => {
   const { one, snapshot } = view;
-  if (isOutdated(view)) {
-    const isFirst = one.attempt <= 1;
-    return isFirst
-      ? end(one, now, 'Skipped', 'The plan was edited before the work began')
-      : fail(view, now, 'The plan was edited before the next attempt');
-  }
+  const stopped = stoppedBefore(view, now);
+  if (stopped !== undefined) return stopped;
+  const changed = restored(view);
   const lack = holdLack(view);
-  if (lack !== undefined) return late(view, now, lack, 'HoldLost');
+  // Whoever changes it again and again keeps the node for no longer than its work may take.
+  const waits = lack === undefined ? undefined : late(view, now, lack, 'HoldLost');
+  if (waits !== undefined) return waits.waiting === undefined || changed === undefined ? waits : { ...waits, writes: changed.writes ?? [] };
+  const others = withoutOthers(view, work, now);
+  if (others !== undefined) return others;
+  const pod = one.pod ?? podNameFor(snapshot, workPurpose(snapshot.plan, one));
   const announces = [announce(snapshot.plan, 'Normal', 'WorkBegun', `The work on node ${one.node} begins (attempt ${one.attempt})`)];
-  const place = { name: podNameOf(snapshot.plan, one), node: one.node, what: 'works on the node', announces };
-  const step = late(view, now, 'its pod is being made');
+  const place = { name: pod, node: one.node, what: 'works on the node', deadlineSeconds: one.work.timeoutSeconds, announces };
+  const refusal = snapshot.refusals.get(one.node);
+  const what = refusal === undefined ? 'its pod is being made' : `the API server refuses its pod: ${refusal}`;
+  const step = unbegun({ ...view, one: { ...one, pod } }, work, now, what);
   return step.waiting === undefined ? step : { ...step, writes: [createPodWrite(snapshot, work, place)] };
 };
 
-const byPod = (view: NodeView, work: PodWork, now: Temporal.Instant): Step => {
+/** The window has closed while the pod could not begin. */
+const outOfWindow = (view: NodeView, now: Temporal.Instant): Step | undefined => {
+  const closed = closedWindow(view, now);
+  return closed && end(view.one, now, 'Requeued', `It is released and comes again later: ${closed.message}`);
+};
+
+/** A stop before a container of this attempt has run: nothing of the first one is begun then, and no other one. */
+const stoppedBefore = (view: NodeView, now: Temporal.Instant): Step | undefined => {
+  const { one, intent } = view;
+  if (one.attempt <= 1) return beforeWork(view, now, 'The plan was given up before the work began') ?? outOfWindow(view, now);
+  if (isOutdated(view)) return fail(view, now, 'The plan was edited before the next attempt');
+  const { stop } = intent;
+  if (stop === undefined) return undefined;
+  return stop.kind === 'Paused'
+    ? { one, waiting: stopWaiting(stop, 'another attempt', one.node) }
+    : fail(view, now, `The attempts before have failed; no other attempt: ${stop.message}`);
+};
+
+/** The pod is there, and no container of it has run. A pause does not take back what was begun. */
+const pending = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instant): Step => {
+  const { one, intent } = view;
+  const stopped = one.attempt > 1 && intent.stop?.kind === 'Paused' ? undefined : stoppedBefore(view, now);
+  return stopped ?? unbegun(view, work, now, `no container of pod ${pod.name} has run${because(pod)}`);
+};
+
+const byPod = (given: NodeView, work: PodWork, now: Temporal.Instant): Step => {
+  const pod = podOf(given);
+  if (pod !== undefined && isForeign(pod, given)) return fail(given, now, foreignPodText(pod));
+  const view = noted(given, pod);
   const { one } = view;
-  const pod = podOf(view);
-  if (work.rebootsNode && isRebooted(view)) return become(one, 'Rebooting', now);
+  if (work.rebootsNode && one.ranAttempt === one.attempt && isRebooted(view)) return become(one, 'Rebooting', now);
   if (pod === undefined && one.podUid === undefined) return begin(view, work, now);
   if (pod === undefined) return again(view, work, now, 'Somebody has deleted the pod of the work');
-  if (isForeign(pod, view)) return fail(view, now, `Pod ${pod.namespace}/${pod.name} exists and is not part of this plan: delete it`);
-  if (one.podUid === undefined) return byPod({ ...view, one: { ...one, podUid: pod.uid } }, work, now);
   if (isOver(pod)) return ended(view, work, pod, now);
-  return late(view, now, `pod ${pod.name} has been ${pod.phase.toLowerCase()}`);
+  if (pod.deleting) return late(view, now, `somebody has deleted pod ${pod.name}, and it has not ended${because(pod)}`);
+  return pod.ran ? late(view, now, `pod ${pod.name} has been running${because(pod)}`) : pending(view, work, pod, now);
 };
 
 const byOthers = (view: NodeView, now: Temporal.Instant): Step => {
@@ -100,10 +252,11 @@ const byOthers = (view: NodeView, now: Temporal.Instant): Step => {
 const withoutHold = (view: NodeView, now: Temporal.Instant): Step => {
   const pod = podOf(view);
   const message = 'Somebody has deleted its Maintenance in the middle of the work';
-  const isUnderWay = pod !== undefined && !isForeign(pod, view) && !isOver(pod);
-  return isUnderWay
-    ? late(view, now, `${message}, and pod ${pod.name} has been ${pod.phase.toLowerCase()}`, 'HoldLost')
-    : fail(view, now, message);
+  if (view.one.work.kind === 'external' && view.node?.finished !== true && !isOutdated(view))
+    return late(view, now, `${message}, and somebody else has been working on it`, 'HoldLost');
+  const isUnderWay = pod !== undefined && !isForeign(pod, view) && !isOver(pod) && pod.ran;
+  if (!isUnderWay) return fail(view, now, message);
+  return late(noted(view, pod), now, `${message}, and pod ${pod.name} has been running`, 'HoldLost');
 };
 
 /** The node is held and empty: the work is done. */
@@ -117,8 +270,6 @@ export const working: State = (view, now) => {
   return pod === undefined ? { one, waiting: { word: 'Working', who: noImage, node: one.node } } : byPod(view, pod, now);
 };
 
-const proofOf = ({ node }: NodeView): boolean => node !== undefined && isSound(node.node);
-
 /** Why the node has not booted, as far as that can be seen. */
 const unbooted = (view: NodeView): string => {
   if (isRebooted(view)) return 'it has booted and is not Ready yet';
@@ -129,13 +280,9 @@ const unbooted = (view: NodeView): string => {
 /** The node goes down and comes back. Only another boot ID says that it has. */
 export const rebooting: State = (view, now) => {
   const { one } = view;
-  if (isRebooted(view) && proofOf(view)) return become(one, 'Verifying', now);
+  if (isRebooted(view) && view.node !== undefined && isUp(view.node.node)) return become(one, 'Verifying', now);
   const until = secondsAfter(one.since, one.work.timeoutSeconds);
   const what = unbooted(view);
   if (isBefore(now, until)) return { one, waiting: { word: 'Rebooting', who: what, node: one.node, ends: until }, again: until };
   return fail(view, now, `The work has ended, and the node has not come back: ${what}`);
 };
-
-/** The name of the pod of each attempt so far. */
-export const podNamesOf = ({ snapshot, one }: NodeView): readonly string[] =>
-  Array.from({ length: one.attempt }, (_, index) => podNameOf(snapshot.plan, { ...one, attempt: index + 1 }));

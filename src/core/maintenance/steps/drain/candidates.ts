@@ -7,9 +7,10 @@ import { type DrainView, isStopped } from './view.ts';
 import type { VmsLook } from './vms.ts';
 
 /** Undefined: the pod's own. */
-const graceOf = ({ graceSeconds }: Pod, { gracePeriodSeconds, maxGracePeriodSeconds: most }: DrainPolicy): number | undefined => {
+const graceOf = (pod: Pod, { gracePeriodSeconds, maxGracePeriodSeconds: most }: DrainPolicy): number | undefined => {
   const wanted = gracePeriodSeconds >= 0 ? gracePeriodSeconds : undefined;
-  return most !== undefined && (wanted ?? graceSeconds) > most ? most : wanted;
+  const own = isTerminating(pod) ? pod.deletionGraceSeconds : pod.graceSeconds;
+  return most !== undefined && (wanted ?? own) > most ? most : wanted;
 };
 
 const candidateOf = (view: DrainView, pod: Pod, wave: number, vmPod: VmPod | undefined, now: Temporal.Instant): EvictionCandidate => {
@@ -26,6 +27,9 @@ const candidateOf = (view: DrainView, pod: Pod, wave: number, vmPod: VmPod | und
     ...past,
   };
 };
+
+/** Its end is waited for, and nothing is done about it. */
+const goingByItself = (pod: Pod, wave: number): EvictionCandidate => ({ pod, wave, method: 'evict', escalated: false });
 
 /** After every wave there may be: the operator goes when nobody needs it any more. */
 const lastWave = Number.MAX_SAFE_INTEGER;
@@ -46,7 +50,8 @@ export const candidatesOf = (
     for (const { pod, behavior } of view.behaviors) {
       if (behavior.behavior !== 'evict' || (stopped && !isTerminating(pod))) continue;
       const known = candidates.get(pod.uid);
-      const candidate = candidateOf(view, pod, pod.key === self ? lastWave : behavior.wave, vmPods.get(pod.uid), now);
+      const wave = pod.key === self ? lastWave : behavior.wave;
+      const candidate = stopped ? goingByItself(pod, wave) : candidateOf(view, pod, wave, vmPods.get(pod.uid), now);
       if (known === undefined || mayMore(candidate, known)) candidates.set(pod.uid, candidate);
     }
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type DrainPolicy, type Rung, seedPolicy } from '../../../request/policy.ts';
 import { type MaintenanceRequest, noHistory } from '../../../request/request.ts';
-import { at, makeBudget, makePod, makeRequest, makeSnapshot, ourLease } from '../../../testing/make.ts';
+import { at, makeBudget, makeNode, makePod, makeRequest, makeSnapshot, ourLease } from '../../../testing/make.ts';
 import { makeContext, makeProgress } from '../../../testing/make-context.ts';
 import { launcherOf, makeVmi, makeVms } from '../../../testing/make-vms.ts';
 import { secondsBetween } from '../../../time.ts';
@@ -53,6 +53,32 @@ describe('how long a pod gets to end', () => {
       assert.deepEqual(asked([draining(policy)], 1, { pods: [makePod('a', { graceSeconds })] }), [['a', 'evict', wanted, false]]);
     });
   }
+});
+
+describe('how long a pod gets that somebody has deleted with a longer time', () => {
+  // Of the pod's deletion: what it got. What is asked for then; undefined: nothing.
+  const rows: readonly (readonly [Partial<DrainPolicy>, got: number, asked: number | undefined])[] = [
+    [{}, 3600, undefined],
+    [{ gracePeriodSeconds: 5 }, 3600, 5],
+    [{ gracePeriodSeconds: 5 }, 5, undefined],
+    [{ maxGracePeriodSeconds: 60 }, 3600, 60],
+    [{ maxGracePeriodSeconds: 60 }, 60, undefined],
+    [{ disableEviction: true }, 3600, 30],
+    [{ disableEviction: true }, 30, undefined],
+    [{ disableEviction: true, gracePeriodSeconds: 5 }, 3600, 5],
+  ];
+  for (const [policy, deletionGraceSeconds, wanted] of rows)
+    test(`${JSON.stringify(policy)} and ${deletionGraceSeconds} s: ${wanted ?? 'left alone'}`, () => {
+      const leaving = makePod('a', { deletionTimestamp: at(deletionGraceSeconds), deletionGraceSeconds });
+      const calls = asked([draining(policy)], 1, { pods: [leaving] });
+      assert.deepEqual(calls, wanted === undefined ? [] : [['a', policy.disableEviction === true ? 'delete' : 'evict', wanted, false]]);
+      const refused = makePod('b', { localData: true });
+      assert.deepEqual(
+        asked([draining({ ...policy, deleteEmptyDirData: false })], 1, { pods: [leaving, refused] }),
+        [],
+        'nothing is hurried for a drain that is refused',
+      );
+    });
 });
 
 describe('the ladder', () => {
@@ -144,7 +170,7 @@ describe('several requests on one node', () => {
 describe('pods that take too long to end', () => {
   const leaving = makePod('a', { deletionTimestamp: at(30), deletionGraceSeconds: 30 });
   test('stop to count when the policy says so, and that is looked out for', () => {
-    assert.equal(again([draining({ skipWaitForDeleteTimeoutSeconds: 20 })], 10, { ...quiet, pods: [leaving] }), 21);
+    assert.equal(again([draining({ skipWaitForDeleteTimeoutSeconds: 20 })], 10, { ...quiet, pods: [leaving] }), 51);
     assert.equal(again([draining()], 10, { ...quiet, pods: [leaving] }), 60, 'else only that they are stuck');
     const ignored = draining({ skipWaitForDeleteTimeoutSeconds: 20, podSelector: { matchLabels: { app: 'other' } } });
     assert.equal(again([ignored], 10, { ...quiet, pods: [leaving] }), 30_000);
@@ -177,13 +203,32 @@ describe('what is said of pods that stay', () => {
   });
 });
 
-test('pods that came after the node was held are moved on more slowly each time: held since the lease was acquired', () => {
-  const late = makePod('late', { createdAt: at(50) });
+describe('pods that came after the node was held are moved on more slowly each time', () => {
+  const pods = [makePod('a')];
   const recreations = new Map([['shop/ReplicaSet/web-1', { count: 5, lastAt: at(99) }]]);
-  const over = { pods: [late], notes: { ...noNotes, recreations } };
-  assert.deepEqual(asked([draining()], 100, over), []);
-  const older = new Map([[ourLease.key, { ...ourLease, acquireTime: at(50) }]]);
-  assert.equal(asked([draining()], 100, { ...over, leases: older }).length, 1);
+  const notesOf = (residents: readonly string[]) => ({ ...noNotes, recreations, residents: new Set(residents) });
+
+  test('those that were not on the first list after the hold', () => {
+    assert.deepEqual(asked([draining()], 100, { pods, notes: notesOf(['uid-shop-b']) }), []);
+    assert.equal(asked([draining()], 100, { pods, notes: notesOf(['uid-shop-a']) }).length, 1);
+  });
+
+  test('no lease, no time of a pod and no clock has a say in it', () => {
+    const notes = { ...noNotes, recreations };
+    for (const acquireTime of [at(-1e6), at(50), at(1e6)])
+      for (const createdAt of [at(-1e6), at(0), at(100), at(1e6)]) {
+        const leases = new Map([[ourLease.key, { ...ourLease, acquireTime }]]);
+        assert.equal(asked([draining()], 100, { pods: [makePod('a', { createdAt })], notes, leases }).length, 1);
+      }
+  });
+
+  test('which those are is remembered while the node is held, and no longer', () => {
+    const residents = (over: Partial<NodeSnapshot>) => looked([draining()], 1, { pods, ...over }).notes.residents;
+    assert.deepEqual(residents({}), new Set(['uid-shop-a']));
+    assert.deepEqual(residents({ notes: notesOf(['uid-shop-b']) }), new Set(['uid-shop-b']));
+    assert.equal(residents({ podsConfirmed: false }), undefined, 'an older list proves nothing');
+    assert.equal(residents({ notes: notesOf(['uid-shop-b']), node: makeNode(), podsConfirmed: false }), undefined);
+  });
 });
 
 describe('how far the drain is', () => {

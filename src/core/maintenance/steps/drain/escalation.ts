@@ -1,4 +1,5 @@
 import type { EvictionCandidate } from '../../../drain/plan.ts';
+import type { Rung } from '../../../request/policy.ts';
 import { earliest, secondsAfter, secondsBetween } from '../../../time.ts';
 import { shutDownAt } from '../../../vm/shut-down.ts';
 import type { VmPod } from '../../../vm/vm-pod.ts';
@@ -46,23 +47,29 @@ export const pastEviction = (
   return { method: 'delete', escalated: true, shutsDownVm: true, ...(grace !== undefined && { gracePeriodSeconds: grace }) };
 };
 
-const outOfTime = { reason: 'DeadlineExceeded', message: 'the drain was not complete in time; the node stays held' };
+const deadlineExceeded = { reason: 'DeadlineExceeded', message: 'the drain was not complete in time; the node stays held' };
 
 /** What is said of a request whose policy gave the node back. */
 export const givenBack = { reason: 'GivenBack', message: 'the drain was not complete in time; the node is released' };
 
+type End = Pick<RequestProgress, 'failure' | 'problem' | 'holds'>;
+
 /**
- * A rung that ends the drain; undefined as long as it goes on.  Release only says so here: from the next pass on a request
- * that failed with GivenBack does not want the node any more (`wantsNode` of the step `lease`), and the step `hold` gives the node back.
+ * How a rung ends a drain that is not complete; undefined where it goes on. Release only says so here: from the next pass on a request that failed with GivenBack does
+ * not want the node any more (`wantsNode` of the step `lease`), and the step `hold` gives the node back.
  */
-export const ended = (view: DrainView): Pick<RequestProgress, 'failure' | 'problem' | 'holds'> | undefined => {
+export const outOfTime = (rung: Rung | undefined): End | undefined => {
+  if (rung?.action === 'Fail') return { failure: 'DeadlineExceeded', holds: true, problem: deadlineExceeded };
+  if (rung?.action === 'Release') return { failure: 'GivenBack', holds: true, problem: givenBack };
+  return undefined;
+};
+
+/** What has ended the drain of the pods; undefined as long as it goes on. */
+export const ended = (view: DrainView): End | undefined => {
   const { progress, rung } = view;
   if (progress.paused) return { holds: true };
   if (progress.failure === 'DeadlineExceeded') {
-    return { failure: 'DeadlineExceeded', holds: true, problem: outOfTime };
+    return { failure: 'DeadlineExceeded', holds: true, problem: deadlineExceeded };
   }
-  if (rung === undefined || isEmpty(view)) return undefined;
-  if (rung.action === 'Fail') return { failure: 'DeadlineExceeded', holds: true, problem: outOfTime };
-  if (rung.action === 'Release') return { failure: 'GivenBack', holds: true, problem: givenBack };
-  return undefined;
+  return isEmpty(view) ? undefined : outOfTime(rung);
 };

@@ -1,7 +1,7 @@
-import { type DrainBehavior, drainBehaviorOf, type FilterContext } from '../../../drain/filters.ts';
-import { type Pod, terminatingSince } from '../../../pod/pod.ts';
+import { type DrainBehavior, drainBehaviorOf, type FilterContext, waitedForUntil } from '../../../drain/filters.ts';
+import type { Pod } from '../../../pod/pod.ts';
 import { type Rung, rungAt } from '../../../request/policy.ts';
-import { secondsAfter, secondsBetween } from '../../../time.ts';
+import { secondsBetween } from '../../../time.ts';
 import type { RequestProgress } from '../../reconcile-context.ts';
 
 /** One request's view of the pods. */
@@ -12,7 +12,7 @@ export type DrainView = {
 };
 
 /** The rung in force. The ladder is for the drain, not for pods that come after it was complete. */
-const rungOf = ({ request }: RequestProgress, now: Temporal.Instant): Rung | undefined => {
+export const rungOf = ({ request }: RequestProgress, now: Temporal.Instant): Rung | undefined => {
   const { drainStartedAt, drainedAt } = request.history;
   if (drainStartedAt === undefined || drainedAt !== undefined) return undefined;
   return rungAt(request.policy.ladder, secondsBetween(drainStartedAt, now));
@@ -36,11 +36,5 @@ export const isEmpty = ({ behaviors }: DrainView): boolean => behaviors.every(st
 export const isStopped = ({ behaviors }: DrainView): boolean => behaviors.some(({ behavior }) => behavior.behavior === 'refuse');
 
 /** When pods that have been terminating for too long stop to count. */
-export const waitsEnd = ({ progress, behaviors }: DrainView): readonly Temporal.Instant[] => {
-  const { skipWaitForDeleteTimeoutSeconds: wait } = progress.request.policy;
-  if (wait <= 0) return [];
-  return behaviors.flatMap(({ pod, behavior }) => {
-    const since = behavior.behavior === 'evict' ? terminatingSince(pod) : undefined;
-    return since ? [secondsAfter(since, wait + 1)] : [];
-  });
-};
+export const waitsEnd = ({ progress, behaviors }: DrainView): readonly Temporal.Instant[] =>
+  behaviors.flatMap(({ pod, behavior }) => (behavior.behavior === 'evict' ? (waitedForUntil(pod, progress.request.policy) ?? []) : []));

@@ -1,0 +1,143 @@
+/**
+ * The ways in which clouds call a machine: spec.providerID of Nodes and Machines, the names that their metadata services and announcements have, and fuller names
+ * (ARNs, resource ids, links). The table of the forms that their documents name is in `provider-id.test.ts`.
+ */
+
+type Parts = { readonly scheme: string; readonly path: readonly string[] };
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Oracle Cloud: `ocid1.instance.oc1.phx.…`, without a scheme. */
+const ocid = /^ocid1\.[a-z]+\.\S+$/;
+
+/** Alibaba Cloud: region and instance, `cn-hangzhou.i-…`, without a scheme. */
+const alibaba = /^[a-z]{2}(?:-[a-z0-9]+)+\.(i-[a-z0-9]+)$/;
+
+const schemeOf = (providerId: string): string | undefined => /^([a-z][a-z0-9+.-]*):\/\/\S+$/i.exec(providerId)?.[1]?.toLowerCase();
+
+/** Both clouds that write no scheme are written with one by others. */
+const withoutScheme = (providerId: string): string => /^(?:oci:\/\/(?=ocid1\.)|alicloud:\/\/)(.*)$/s.exec(providerId)?.[1] ?? providerId;
+
+/** Letters that say nothing: Azure Resource Manager writes its ids as it likes, and a UUID is the same in both cases (RFC 9562). All other ids are compared as written. */
+const comparable = (providerId: string): string => {
+  const bare = withoutScheme(providerId);
+  const scheme = schemeOf(bare);
+  if (scheme === 'azure') return bare.toLowerCase();
+  const last = bare.split('/').at(-1) ?? '';
+  if (!uuid.test(last)) return bare;
+  // The region of an OpenStack is written by some of its controllers only.
+  return scheme === 'openstack' ? `openstack:///${last.toLowerCase()}` : `${bare.slice(0, -last.length)}${last.toLowerCase()}`;
+};
+
+/** Whether both are given and name the same machine of the same provider. */
+export const isSameProviderId = (one: string | undefined, other: string | undefined): boolean =>
+  one !== undefined && one !== '' && other !== undefined && comparable(one) === comparable(other);
+
+/**
+ * The machine as the cloud calls it: the last part of its providerID. A machine of an Azure scale set is `set_0`, as Azure's metadata service
+ * and its events call it: its last part alone (`0`) is the same in every set. Undefined for what is no providerID of a form that is known.
+ */
+export const instanceOf = (providerId: string | undefined): string | undefined => {
+  const bare = withoutScheme(providerId ?? '');
+  if (ocid.test(bare)) return bare;
+  const ofAlibaba = alibaba.exec(bare)?.[1];
+  if (ofAlibaba !== undefined) return ofAlibaba;
+  const last = schemeOf(bare) === undefined ? undefined : bare.split('/').at(-1);
+  if (last === undefined || last === '') return undefined;
+  const set = /\/virtualMachineScaleSets\/([^/]+)\/virtualMachines\/[^/]+$/i.exec(bare)?.[1];
+  return set === undefined ? last : `${set}_${last}`;
+};
+
+/** Groups what may be the same machine: whatever has the same providerID is in the same group. Undefined without a providerID. */
+export const identityGroup = ({ providerId }: { readonly providerId?: string }): string | undefined =>
+  providerId === undefined || providerId === '' ? undefined : comparable(instanceOf(providerId) ?? providerId).toLowerCase();
+
+const isSameInstance = (providerId: string, name: string): boolean => {
+  const instance = instanceOf(providerId);
+  if (instance === undefined) return false;
+  const ignoresCase = schemeOf(providerId) === 'azure' || uuid.test(instance);
+  return ignoresCase ? instance.toLowerCase() === name.toLowerCase() : instance === name;
+};
+
+/** Fuller names than an instance, as the providerID that they stand for; an empty part fits everything. */
+const fullNames: readonly ((name: string) => string | undefined)[] = [
+  // EC2: ARN.
+  name => {
+    const [, region, id] = /^arn:aws[a-z-]*:ec2:([a-z0-9-]*):\d*:instance\/(i-[0-9a-f]+)$/.exec(name) ?? [];
+    return id && `aws:///${region === '' ? '' : `${region}*`}/${id}`;
+  },
+  // Azure: resource id, also of what hangs on the machine, as the subjects of Event Grid have it.
+  name => {
+    const resource =
+      /^(?:https:\/\/management\.azure\.com)?(\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/(?:virtualMachineScaleSets\/[^/]+\/)?virtualMachines\/[^/]+)(?:\/providers\/.+)?$/i;
+    const id = resource.exec(name)?.[1];
+    return id && `azure://${id}`;
+  },
+  // Compute Engine: links and relative names.
+  name => {
+    const resource =
+      /^(?:(?:https:)?\/\/(?:www|compute)\.googleapis\.com\/(?:compute\/[a-z0-9]+\/)?|compute\.googleapis\.com\/|\/)?projects\/([^/]+)\/zones\/([^/]+)\/instances\/([^/]+)$/;
+    const [, project, zone, instance] = resource.exec(name) ?? [];
+    return instance && `gce://${project}/${zone}/${instance}`;
+  },
+  // Alibaba Cloud: resource name.
+  name => {
+    const [, region, id] = /^acs:ecs:([a-z0-9-]+):\d*:instance\/(i-[a-z0-9]+)$/.exec(name) ?? [];
+    return id && `${region}.${id}`;
+  },
+];
+
+/** The providerID that a fuller name stands for; the name itself where it is none. */
+const asProviderId = (name: string): string => {
+  for (const read of fullNames) {
+    const found = read(name);
+    if (found) return found;
+  }
+  return name;
+};
+
+/** What the cloud calls the machine that somebody names in whatever way: by its providerID, a fuller name, or so. */
+export const instanceIn = (name: string): string => instanceOf(asProviderId(name)) ?? name;
+
+const partsOf = (providerId: string): Parts | undefined => {
+  const text = comparable(providerId);
+  const scheme = schemeOf(text);
+  return scheme === undefined ? undefined : { scheme, path: text.slice(scheme.length + 3).split('/') };
+};
+
+const isSamePart = (one: string, other: string): boolean =>
+  one === '' || other === '' || one === other || (other.endsWith('*') && one.startsWith(other.slice(0, -1)));
+
+/** The same scheme, and no part that both have differs: some leave the zone out, and an ARN knows the region only. */
+const isSamePath = (providerId: string, other: string): boolean => {
+  const [one, two] = [partsOf(providerId), partsOf(other)];
+  if (one === undefined || two === undefined || one.scheme !== two.scheme || one.path.length !== two.path.length) return false;
+  return one.path.every((part, at) => isSamePart(part, two.path[at] ?? '')) && one.path.at(-1) === two.path.at(-1);
+};
+
+/** Whether somebody who names a machine so means the one with this providerID. */
+export const isCalled = (providerId: string, name: string): boolean => {
+  if (name === '') return false;
+  const full = asProviderId(name);
+  return isSameProviderId(providerId, full) || isSamePath(providerId, full) || isSameInstance(providerId, name);
+};
+
+/** EC2 can be asked about it. Fargate's nodes and those of other machines that AWS gives a providerID are no instances. */
+export const isEc2Instance = (providerId: string): boolean => /^aws:\/\/[^/]*\/[^/]*\/i-[^/\s]+$/.test(providerId);
+
+/** The schemes of clouds whose metadata services agents read: theirs are names that those services have as well. */
+const agentSchemes: ReadonlyMap<string, string> = new Map([
+  ['aws', 'aws'],
+  ['azure', 'azure'],
+  ['gce', 'gcp'],
+]);
+
+/**
+ * Whether what the agent of a node was told about a machine is about the node's own. The providerID of any other scheme (k3s, metal3, …) is a name that the metadata
+ * service does not have, and says nothing against it.
+ */
+export const isAgentsOwn = (told: { readonly provider: string; readonly instance: string }, providerId: string | undefined): boolean => {
+  const cloud = agentSchemes.get(schemeOf(providerId ?? '') ?? '');
+  if (providerId === undefined || cloud === undefined) return true;
+  return cloud === told.provider && isSameInstance(providerId, told.instance);
+};

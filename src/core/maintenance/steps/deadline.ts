@@ -1,0 +1,19 @@
+import type { ReconcileStep } from '../reconcile-context.ts';
+import { isDraining } from '../reconcile-context.ts';
+import { outOfTime } from './drain/escalation.ts';
+import { rungOf } from './drain/view.ts';
+
+/**
+ * The time limit of a drain bounds all of it: pods that leave, volumes that are detached, servers of a hypervisor that move. The step `drain` has said so already while
+ * pods are left; this one says it of what comes after them.
+ */
+export const deadline: ReconcileStep = context => ({
+  done: true,
+  context: {
+    ...context,
+    progresses: context.progresses.map(progress => {
+      const isOpen = isDraining(progress) && !progress.paused && progress.failure === undefined && progress.drain?.complete === false;
+      return isOpen ? { ...progress, ...outOfTime(rungOf(progress, context.now)) } : progress;
+    }),
+  },
+});

@@ -1,0 +1,56 @@
+import type { BlockerInfo } from '../../../drain/blockers/blocker.ts';
+import type { EvictionPlan } from '../../../drain/plan.ts';
+import type { Pod } from '../../../pod/pod.ts';
+import type { RequestProgress } from '../../reconcile-context.ts';
+import type { NodeSnapshot } from '../../snapshot.ts';
+import { type Successor, staysText, successorOf } from '../../successor.ts';
+import { about } from './progress.ts';
+import type { DrainView } from './view.ts';
+
+/** The operator's own pod, on the node that is drained: it goes last, after handing over, and not at all where nobody could give the node back any more. */
+type OwnPod = {
+  readonly pod: string;
+  readonly handedOver: boolean;
+  readonly successor: Successor;
+  /** The same pod, where it is left on the node. */
+  readonly stays?: string;
+};
+
+/** Undefined where it is on another node. */
+export const ownPodOn = ({ self, pods, inFlight }: NodeSnapshot): OwnPod | undefined => {
+  if (self === undefined || pods?.some(({ key }) => key === self.pod) !== true) return undefined;
+  const { pod, handedOver } = self;
+  const successor = successorOf(pod, { ...self, leaving: new Set(inFlight.map(({ uid }) => uid)) });
+  return { pod, handedOver, successor, ...(successor.kind === 'none' && { stays: pod }) };
+};
+
+/** Seconds after which a replica that does not become ready needs somebody's help. */
+const readyWithin = 120;
+
+const blockerOf = (pod: Pod, successor: Successor): BlockerInfo => {
+  const waits = { cause: 'EarlierWave', pod: about(pod) } as const;
+  if (successor.kind !== 'coming') return { ...waits, message: "is the operator's own pod; another replica is to lead before it goes" };
+  const message = `is the operator's own pod; another replica is to run before it goes: ${successor.why}`;
+  const lasting = { cause: 'TooFewHealthy', afterSeconds: readyWithin } as const;
+  return { ...waits, message, remedy: `look at what it waits for: ${successor.remedy}`, lasting };
+};
+
+/** The operator does not ask for its own eviction before another one runs or can: whoever leads after it does, and itself only where nobody has taken over. */
+export const withoutOwn = (
+  planned: EvictionPlan,
+  own: OwnPod | undefined,
+): { readonly planned: EvictionPlan; readonly handOver: boolean } => {
+  const call = planned.calls.find(({ pod }) => pod.key === own?.pod);
+  if (own === undefined || call === undefined) return { planned, handOver: false };
+  const { successor, handedOver } = own;
+  if (handedOver && successor.kind !== 'coming') return { planned, handOver: false };
+  const calls = planned.calls.filter(one => one !== call);
+  const blockerInfos = [...planned.blockerInfos, blockerOf(call.pod, successor)];
+  return { planned: { ...planned, calls, blockerInfos }, handOver: successor.kind !== 'coming' };
+};
+
+/** What is said where this request's drain leaves it on the node. */
+export const stayOf = ({ behaviors }: DrainView, own: OwnPod | undefined): Pick<RequestProgress, 'stays'> =>
+  own?.successor.kind === 'none' && behaviors.some(({ behavior }) => behavior.behavior === 'ignore' && behavior.reason === 'LastOperator')
+    ? { stays: staysText(own.pod, own.successor) }
+    : {};

@@ -1,0 +1,41 @@
+import { type BlockerInfo, knownSince } from '../../../drain/blockers/blocker.ts';
+import { isBefore, secondsAfter } from '../../../time.ts';
+import type { Lookup } from '../../decision.ts';
+import type { ReconcileContext } from '../../reconcile-context.ts';
+
+/** Seconds for which a budget has kept a pod before it is asked what it misses: most let go before. */
+const patience = 10;
+
+/** Seconds between two looks at the pods of a namespace that are on no node. */
+const lookEvery = 30;
+
+/** Namespaces that are looked at in one pass. */
+const mostNamespaces = 3;
+
+const waitsForOthers = ({ cause }: BlockerInfo): boolean => cause === 'DisruptionBudget' || cause === 'ReplacementUnschedulable';
+
+/**
+ * Budgets that keep pods for a while may miss one that is on no node: which those are, and why, only the scheduler says, in the pods themselves. Nothing waits for the answer.
+ */
+export const strayLookups = (
+  { snapshot, now }: ReconcileContext,
+  blockerInfos: readonly BlockerInfo[],
+): { readonly lookups: readonly Lookup[]; readonly moments: readonly Temporal.Instant[] } => {
+  const { unscheduled, notes } = snapshot;
+  if (unscheduled === undefined) return { lookups: [], moments: [] };
+  const due = new Map<string, Temporal.Instant>();
+  for (const one of blockerInfos.filter(waitsForOthers)) {
+    const namespace = one.pod?.namespace ?? '';
+    const since = knownSince(one, notes.blockedSince) ?? now;
+    const readAt = unscheduled.get(namespace)?.readAt;
+    const at = readAt === undefined ? secondsAfter(since, patience) : secondsAfter(readAt, lookEvery);
+    const before = due.get(namespace);
+    if (before === undefined || isBefore(at, before)) due.set(namespace, at);
+  }
+  const isDue = (at: Temporal.Instant): boolean => !isBefore(now, at);
+  const namespaces = [...due].filter(([, at]) => isDue(at)).map(([namespace]) => namespace);
+  return {
+    lookups: namespaces.slice(0, mostNamespaces).map(key => ({ kind: 'UnscheduledPods', key })),
+    moments: [...due.values()].filter(at => !isDue(at)),
+  };
+};

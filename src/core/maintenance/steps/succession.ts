@@ -1,0 +1,23 @@
+import { isTerminating } from '../../pod/pod.ts';
+import { isHeldAlready } from '../held.ts';
+import type { ReconcileContext, ReconcileStep } from '../reconcile-context.ts';
+import type { Self } from '../snapshot.ts';
+
+/** The operator's own pod has been deleted: its process goes on for some seconds. */
+const isGoing = (self: Self | undefined): boolean => self?.pods?.some(pod => pod.key === self.pod && isTerminating(pod)) === true;
+
+const barredFor = ({ pod }: Self): { readonly barred: true; readonly problem: { readonly reason: string; readonly message: string } } => {
+  const message = `waits for the next operator: pod ${pod} of this one is being deleted`;
+  return { barred: true, problem: { reason: 'OperatorGoes', message } };
+};
+
+/** An operator that goes takes no other node: it may be the only one left that the next operator could run on. */
+export const succession: ReconcileStep = (context: ReconcileContext) => {
+  const { node, self } = context.snapshot;
+  if (node === undefined || self === undefined || !isGoing(self)) return { done: true, context };
+  const barred = barredFor(self);
+  const progresses = context.progresses.map(progress =>
+    progress.request.stage === 'Announce' || isHeldAlready(node, progress.request) ? progress : { ...progress, ...barred },
+  );
+  return { done: true, context: { ...context, progresses } };
+};

@@ -1,0 +1,69 @@
+import { fewOf } from '../text.ts';
+import { isBefore } from '../time.ts';
+import type { NodeVerdict } from './in-flight.ts';
+import type { PlanNode, PlanSnapshot, RecordSlice } from './snapshot.ts';
+
+/** Plans that work against each other: what one has done is due again when the other is done with it. Each takes it once a run; whoever runs them in turn has to know. */
+
+/** What is recorded of another plan. */
+export type OtherRecords = { readonly name: string; readonly slices: readonly RecordSlice[] };
+
+const doneOf = (slices: readonly RecordSlice[]): readonly NodeVerdict[] =>
+  slices.flatMap(({ verdicts }) => verdicts.filter(({ verdict }) => verdict === 'Done'));
+
+/** By uid, of nodes that the run was done with and that are not done any more: the other plan that was done with them last, after it. */
+export const doneSince = (
+  slices: readonly RecordSlice[],
+  nodes: PlanSnapshot['nodes'],
+  others: readonly OtherRecords[],
+): PlanSnapshot['doneSince'] => {
+  const isUndone = ({ node: name, uid }: NodeVerdict): boolean => {
+    const one = nodes.get(name);
+    return one?.node.uid === uid && one.done !== true;
+  };
+  const latest = new Map(
+    doneOf(slices)
+      .filter(isUndone)
+      .map(({ uid, completedAt }) => [uid, completedAt]),
+  );
+  const found = new Map<string, string>();
+  if (latest.size === 0) return found;
+  for (const { name, slices: theirs } of others) {
+    for (const { uid, completedAt } of doneOf(theirs)) {
+      const before = latest.get(uid);
+      if (before === undefined || isBefore(completedAt, before)) continue;
+      latest.set(uid, completedAt);
+      found.set(uid, name);
+    }
+  }
+  return found;
+};
+
+/** Of nodes that are due again: those that another plan was done with since, by that plan. */
+const byPlan = (dueAgain: readonly PlanNode[], { doneSince: since }: PlanSnapshot): readonly (readonly [string, readonly string[]])[] => {
+  const contested = dueAgain.flatMap(({ node }) => {
+    const plan = since.get(node.uid);
+    return plan === undefined ? [] : [{ plan, node: node.name }];
+  });
+  return [...Map.groupBy(contested, ({ plan }) => plan)].map(([plan, all]) => [plan, all.map(({ node }) => node)]);
+};
+
+const mostPlans = 2;
+const mostNodes = 3;
+
+/** Who was done with them since, for the message of the plan; empty where nobody was. */
+export const contestants = (dueAgain: readonly PlanNode[], snapshot: PlanSnapshot): string => {
+  const texts = byPlan(dueAgain, snapshot).map(([plan, nodes]) => `plan ${plan} was done with ${nodes.length} of them since`);
+  return texts.length === 0 ? '' : ` (${fewOf(texts, mostPlans)})`;
+};
+
+/** The same with their names, and what may be done about it; undefined where nobody was. */
+export const contestText = (dueAgain: readonly PlanNode[], snapshot: PlanSnapshot): string | undefined => {
+  const texts = byPlan(dueAgain, snapshot).map(
+    ([plan, nodes]) =>
+      `${nodes.length} nodes that were done are due again, and plan ${plan} was done with them since (${fewOf(nodes, mostNodes)})`,
+  );
+  if (texts.length === 0) return undefined;
+  const way = `change one of them, or drydock plan skip ${snapshot.plan.name} leaves the nodes out`;
+  return `${fewOf(texts, mostPlans)}: if the plans have opposite aims, ${way}`;
+};

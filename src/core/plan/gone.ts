@@ -1,0 +1,73 @@
+import { isBefore, secondsAfter } from '../time.ts';
+import { become, end, type NodeView, type Step } from './states/common.ts';
+import { deletePodWrite } from './writes.ts';
+
+/** What becomes of a node in flight whose Node object does not exist any more, or whose name another one has. */
+
+/** A container of the pod of this attempt has run, or may have: a pod that is gone as well tells nobody, unless it was refused. */
+const mayHaveRun = ({ one: { node, pod: name, podUid }, snapshot }: NodeView): boolean => {
+  const pod = name === undefined ? undefined : snapshot.pods.get(name);
+  if (pod !== undefined && (podUid === undefined || pod.uid === podUid)) return pod.ran;
+  return podUid !== undefined || (name !== undefined && !snapshot.refusals.has(node));
+};
+
+/** Something may have been done to it, beyond holding and draining. */
+const hasBegun = (view: NodeView): boolean => {
+  const { work, state, ranAttempt } = view.one;
+  if (work.kind === 'none' || state === 'Starting' || state === 'Holding') return false;
+  return state !== 'Working' || work.kind === 'external' || ranAttempt !== undefined || mayHaveRun(view);
+};
+
+/** It was proven, and has been quiet for as long as it should: whatever took it then, took it afterwards. */
+const isProven = ({ one: { outcome, soakSince }, snapshot: { plan } }: NodeView, now: Temporal.Instant): boolean => {
+  const seconds = outcome?.verdict === 'Done' ? plan.soakAfterReleaseSeconds : 0;
+  return seconds === 0 || (soakSince !== undefined && !isBefore(now, secondsAfter(soakSince, seconds)));
+};
+
+/** How its work takes the machine away for a while, and for how long at most: it boots, or somebody else installs it anew. Undefined: it does not. */
+const absenceOf = ({ one, snapshot: { plan } }: NodeView): { readonly word: string; readonly seconds: number } | undefined => {
+  const { work, state, bootIdBefore, podUid } = one;
+  const { timeoutSeconds: seconds } = work;
+  if (work.kind === 'external' && state === 'Working') return { word: state, seconds };
+  // The tool has ended, and the boot that is asked for may be still to come.
+  if (work.kind === 'external' && state === 'Verifying' && plan.rebooted === 'Required')
+    return { word: state, seconds: plan.provenWithinSeconds };
+  const isDown = state === 'Rebooting' || (state === 'Working' && podUid !== undefined);
+  return work.rebootsNode && bootIdBefore !== undefined && isDown ? { word: 'Rebooting', seconds } : undefined;
+};
+
+/**
+ * A machine that is off while it reboots loses its Node object where a cloud controller looks after it, as does one that is installed anew, and registers again under its
+ * name: its turn goes on with that object. A machine that is known to be another one is none of it. Undefined: nobody waits for it (any more).
+ */
+const registersAgain = (view: NodeView, now: Temporal.Instant): Step | undefined => {
+  const { one, snapshot } = view;
+  const absence = absenceOf(view);
+  if (absence === undefined) return undefined;
+  const { word, seconds } = absence;
+  const other = snapshot.nodes.get(one.node)?.node;
+  const until = secondsAfter(one.since, seconds);
+  if (!isBefore(now, until)) return undefined;
+  if (other === undefined) {
+    const who = 'its Node object does not exist any more: its machine may register again under its name';
+    return { one, waiting: { word, who, node: one.node, ends: until }, again: until };
+  }
+  if (one.providerId !== undefined && other.providerId !== undefined && one.providerId !== other.providerId) return undefined;
+  const pod = one.pod === undefined ? undefined : snapshot.pods.get(one.pod);
+  if (pod !== undefined) {
+    const waiting = { word, who: `pod ${pod.name} of its former Node object is being deleted`, node: one.node, ends: until };
+    return { one, waiting, again: until, ...(!pod.deleting && { writes: [deletePodWrite(pod)] }) };
+  }
+  const found = { ...one, uid: other.uid, heldAs: one.heldAs ?? one.uid };
+  return word === one.state ? { one: found } : become(found, 'Rebooting', now);
+};
+
+/** Undefined: its state knows what to do without it, as where the machine is replaced, and its node with it. */
+export const withoutNode = (view: NodeView, now: Temporal.Instant): Step | undefined => {
+  const { one } = view;
+  if (one.work.kind === 'replace' && (one.state === 'Working' || one.state === 'Releasing')) return undefined;
+  if (one.state === 'Releasing' && isProven(view, now)) return undefined;
+  if (!hasBegun(view)) return end(one, now, 'Gone', `Node ${one.node} (${one.uid}) does not exist any more; nothing was done to it`);
+  const what = 'its work had begun, and nobody can tell what came of it';
+  return registersAgain(view, now) ?? end(one, now, 'Failed', `Node ${one.node} (${one.uid}) does not exist any more: ${what}`);
+};

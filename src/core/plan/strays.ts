@@ -1,0 +1,58 @@
+import { deleteChildWrite } from '../maintenance/child.ts';
+import type { Write } from '../maintenance/decision.ts';
+import type { MaintenanceRequest } from '../request/request.ts';
+import { deletions, workPodsOn } from './pods/work-pods.ts';
+import type { PlanNode, Waiting } from './snapshot.ts';
+import { isEnding } from './stop.ts';
+import type { PlanView } from './view.ts';
+import { childNameOf, holdNameOf } from './writes.ts';
+
+/** Maintenances of a plan that would hold a node for nobody, and what has to end before they go. */
+export type Strays = {
+  readonly writes: readonly Write[];
+  /** Nodes that are kept until the pods of the work on them have ended. */
+  readonly waiting: readonly Waiting[];
+};
+
+/** A Maintenance that is not of a node in flight has an owner as long as the failure counts that it is the hold of, or its node has its turn still to come. */
+const isOwned = ({ snapshot: { plan }, verdicts, open, selected }: PlanView, { node }: PlanNode): boolean => {
+  // Which nodes are due is not known: nothing is let go by that.
+  if (plan.problem !== undefined) return true;
+  const verdict = verdicts.get(node.uid);
+  if (verdict?.verdict === 'Failed') return verdict.held;
+  const isBlocked = typeof selected.get(node.name)?.due === 'object' && !plan.skips.has(node.name);
+  return !isEnding(plan) && (open.has(node.uid) || isBlocked);
+};
+
+const isStray = (view: PlanView, child: MaintenanceRequest): boolean => {
+  const { plan, nodes } = view.snapshot;
+  const one = nodes.get(child.nodeName);
+  if (one === undefined) return true;
+  // One whose machine has registered again is held by the Maintenance that it was begun with.
+  const isOfNode = childNameOf(plan, one.node.uid) === child.name || view.verdicts.get(one.node.uid)?.held === true;
+  return !isOfNode || !isOwned(view, one);
+};
+
+/**
+ * Takes away the Maintenances that would hold a node for nobody: it is gone, or has come back as another one, or what it was held for counts no more and it has no turn
+ * to come. A slot may have been freed while nothing on its node could end the pods of the work: they go first.
+ */
+export const straysOf = (view: PlanView): Strays => {
+  const { plan, children, nodes } = view.snapshot;
+  const used = new Set(plan.inFlight.map(one => holdNameOf(plan, one)));
+  const writes: Write[] = [];
+  const waiting: Waiting[] = [];
+  for (const child of children.values()) {
+    if (child.plan !== plan.name || child.deleting || used.has(child.name) || !isStray(view, child)) continue;
+    const running = nodes.has(child.nodeName) ? workPodsOn(view.snapshot, child.nodeName) : [];
+    const [pod] = running;
+    writes.push(...(pod === undefined ? [deleteChildWrite(child)] : deletions(running)));
+    if (pod !== undefined)
+      waiting.push({
+        word: 'Releasing',
+        who: `pod ${pod.name} of the work has to end before the node is given back`,
+        node: child.nodeName,
+      });
+  }
+  return { writes, waiting };
+};
