@@ -19,9 +19,10 @@ const asked = (body: unknown, type = structured): CloudEventsRequest => ({
 });
 
 const read = (request: CloudEventsRequest, options?: CloudEventsOptions) => {
-  const events = readCloudEvents(request, options);
-  assert.ok(!('refused' in events), 'refused' in events ? events.refused : '');
-  return events.map(plain);
+  const answer = readCloudEvents(request, options);
+  assert.ok(!('refused' in answer), 'refused' in answer ? answer.refused : '');
+  assert.deepEqual(answer.unread, []);
+  return answer.events.map(plain);
 };
 
 const whole = {
@@ -49,6 +50,18 @@ test('batched mode; an empty batch is no events', () => {
     ['4711', '4712'],
   );
   assert.deepEqual(read(asked([], batched)), []);
+});
+
+test('what cannot be read of a batch is said, and the rest is read', () => {
+  const answer = readCloudEvents(asked([event, { ...event, id: 7 }, { ...event, id: '4712' }, 'x'], batched));
+  assert.ok(!('refused' in answer));
+  assert.deepEqual(
+    [answer.events.map(({ id }) => id), answer.unread],
+    [
+      ['4711', '4712'],
+      ['event 2: the attribute id is missing', 'event 4: an event must be a JSON object'],
+    ],
+  );
 });
 
 test('binary mode, with escapes in headers as the binding wants them', () => {
@@ -79,6 +92,7 @@ test('the subject is a name, an instance or a providerID', () => {
 const variants: readonly (readonly [string, object, Readonly<Record<string, string | undefined>>])[] = [
   ['a deadline of its own', { data: { ...event.data, deadline: '2029-12-31T00:00:00Z' } }, { deadline: '2029-12-31T00:00:00Z' }],
   ['an id that stays', { data: { id: 'rack-7' } }, { id: 'rack-7', notBefore: undefined }],
+  ['when it was written', { time: '2029-12-01T01:00:00+01:00' }, { toldAt: '2029-12-01T00:00:00Z' }],
   ['that it is over', { data: { state: 'completed' } }, { state: 'Completed' }],
   ['that it was canceled', { data: { state: 'canceled' } }, { state: 'Cancelled' }],
   ['nothing', { data: undefined }, { state: 'Scheduled', deadline: undefined, description: undefined }],
@@ -121,7 +135,7 @@ const refusals: readonly (readonly [string, CloudEventsRequest, number, RegExp])
   ['an unknown state', asked({ ...event, data: { state: 'Maybe' } }), 400, /Maybe is not known.*Scheduled, Active/],
   ['a description that is no text', asked({ ...event, data: { description: 7 } }), 400, /data\.description must be a string/],
   ['data that is no object', asked({ ...event, data: [1] }), 400, /data must be a JSON object/],
-  ['one bad event of three', asked([event, { ...event, id: 7 }, event], batched), 400, /^event 2: the attribute id/],
+  ['a batch of bad events', asked([{ ...event, id: 7 }, 7], batched), 400, /^event 1: the attribute id/],
   ['too much', asked('x'.repeat(256 * 1024 + 1)), 413, /256 KiB/],
   ['too many', asked(`[${'0,'.repeat(1000)}0]`, batched), 413, /1001 events/],
 ];

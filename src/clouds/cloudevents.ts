@@ -1,10 +1,17 @@
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import { type EventKind, type EventState, eventKinds, eventStates, type MachineEvent } from '../core/machine/event.ts';
-import { instanceOf } from '../core/machine/machine.ts';
+import { instanceIn } from '../core/machine/provider-id.ts';
 import { readTime } from '../core/time.ts';
 
 /** One HTTP request: names of headers in lower case, the body as text. */
 export type CloudEventsRequest = { readonly headers: Readonly<Record<string, string | undefined>>; readonly body: string };
+
+/** What was read of a request. */
+export type ReadEvents = {
+  readonly events: readonly MachineEvent[];
+  /** Why others of the same batch could not be read: a line each. */
+  readonly unread: readonly string[];
+};
 
 /** Why a request was not taken, as one line for its sender, and the HTTP status that fits. */
 export type RejectedRequest = { readonly refused: string; readonly status: 400 | 413 | 415 };
@@ -88,11 +95,11 @@ const dataOf = ({ data, data_base64: encoded }: JsonObject): JsonObject => {
   return value;
 };
 
-const timeOf = (data: JsonObject, name: string): Temporal.Instant | undefined => {
-  const value = data[name];
+const timeOf = (object: JsonObject, name: string, what = `data.${name}`): Temporal.Instant | undefined => {
+  const value = object[name];
   if (value === undefined || value === null) return undefined;
   const time = readTime(value);
-  if (time === undefined) throw new Fault(`data.${name} must be an RFC 3339 time with a zone, for example 2030-01-01T00:00:00Z`);
+  if (time === undefined) throw new Fault(`${what} must be an RFC 3339 time with a zone, for example 2030-01-01T00:00:00Z`);
   return time;
 };
 
@@ -140,48 +147,52 @@ const eventOf = (envelope: Json, { types = {}, source = 'cloudevents' }: CloudEv
   const notBefore = timeOf(data, 'notBefore');
   const notAfter = timeOf(data, 'notAfter');
   const deadline = timeOf(data, 'deadline') ?? notBefore;
+  const toldAt = timeOf(envelope, 'time', 'the attribute time');
   const description = stringOf(data, 'description');
-  const instance = instanceOf(subject);
+  const instance = instanceIn(subject);
   return {
     provider,
     id: idOf(data, id),
     kind,
     code: type,
-    instance: instance ?? subject,
-    ...(instance !== undefined && { resource: subject }),
+    instance,
+    ...(instance !== subject && { resource: subject }),
     ...(notBefore !== undefined && { notBefore }),
     ...(notAfter !== undefined && { notAfter }),
     ...(deadline !== undefined && { deadline }),
     state: stateOf(data),
+    ...(toldAt !== undefined && { toldAt }),
     ...(description !== undefined && { description }),
     source,
   };
 };
 
-const eventsIn = (request: CloudEventsRequest, options: CloudEventsOptions): readonly MachineEvent[] => {
+const eventsIn = (request: CloudEventsRequest, options: CloudEventsOptions): ReadEvents => {
   if (Buffer.byteLength(request.body) > longestBody) throw new Fault(`the body is longer than ${longestBody / 1024} KiB`, 413);
   const envelopes = envelopesOf(request);
   if (envelopes.length > mostEvents) throw new Fault(`${envelopes.length} events at once are more than ${mostEvents}`, 413);
-  return envelopes.map((envelope, index) => {
+  const faults: Fault[] = [];
+  const events = envelopes.flatMap((envelope, index) => {
     try {
-      return eventOf(envelope, options);
+      return [eventOf(envelope, options)];
     } catch (error) {
-      if (error instanceof Fault && envelopes.length > 1) throw new Fault(`event ${index + 1}: ${error.message}`, error.status);
-      throw error;
+      if (!(error instanceof Fault)) throw error;
+      faults.push(envelopes.length === 1 ? error : new Fault(`event ${index + 1}: ${error.message}`, error.status));
+      return [];
     }
   });
+  const [first] = faults;
+  if (first !== undefined && events.length === 0) throw first;
+  return { events, unread: faults.map(({ message }) => message) };
 };
 
 /**
  * Reads one request of the CloudEvents 1.0 HTTP binding (structured, batched or binary mode, JSON only) as events about machines. The type is
  * `dev.drydock.machine.<kind>` or one of `options.types`; the subject is the machine: a node's name, a machine's name, a providerID or an
  * instance id. `data` may have notBefore, notAfter, deadline (RFC 3339; the deadline is notBefore when left out), state, description, and an id
- * that stays the same when the same event is announced anew. All of a batch is taken or none of it.
+ * that stays the same when the same event is announced anew. Each event of a batch is read by itself; where none can be, the first fault is the answer.
  */
-export const readCloudEvents = (
-  request: CloudEventsRequest,
-  options: CloudEventsOptions = {},
-): readonly MachineEvent[] | RejectedRequest => {
+export const readCloudEvents = (request: CloudEventsRequest, options: CloudEventsOptions = {}): ReadEvents | RejectedRequest => {
   try {
     return eventsIn(request, options);
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { Node, NodeCondition, Taint } from '../core/hold/node.ts';
 import { own } from '../core/json.ts';
 import type { EventState, MachineEvent } from '../core/machine/event.ts';
-import { instanceOf } from '../core/machine/machine.ts';
+import { instanceOf } from '../core/machine/provider-id.ts';
 import type { Mark, Signal } from '../core/machine/source.ts';
 import { readTime } from '../core/time.ts';
 import { findTime, readEpochSeconds } from './times.ts';

@@ -1,6 +1,7 @@
 import type { Told } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';
+import { isDefect } from '../support/defects.ts';
 import { errorText } from '../support/error-text.ts';
 import { AnswerTooLarge, type HttpRequest, type HttpResponse } from '../support/http-exchange.ts';
 import type { Log } from '../support/log.ts';
@@ -49,7 +50,7 @@ export class Source {
     return this.#config;
   }
 
-  /** One call below its address, with its time limit: the answer, whatever the status, or why there was none. Rejects with the signal's reason only. */
+  /** One call below its address, with its time limit: the answer, whatever the status, or why there was none. Rejects with the signal's reason, and for defects. */
   async call(asking: Omit<HttpRequest, 'url'> & { readonly path: string }, signal: AbortSignal): Promise<SourceResult<HttpResponse>> {
     const { path, method, headers, body } = asking;
     using deadline = new Deadline(this.#clock, this.#config.timeoutMs, [signal]);
@@ -58,6 +59,7 @@ export class Source {
       return { value: await this.#carrier.call({ ...asked, ...(body !== undefined && { body }) }, deadline.signal) };
     } catch (error) {
       signal.throwIfAborted();
+      if (isDefect(error)) throw error;
       return { failure: error instanceof UnreadableFile ? this.#unreadable(error) : this.#silent(error, deadline.expired) };
     }
   }

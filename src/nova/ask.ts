@@ -1,11 +1,12 @@
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';
+import { isDefect } from '../support/defects.ts';
 import type { Exchange, HttpRequest, HttpResponse } from '../support/http-exchange.ts';
 import { type NovaResult, unreachable } from './failure.ts';
 
 export type NovaTransport = { readonly exchange: Exchange; readonly clock: Clock };
 
-/** One call with a time limit in milliseconds: its answer, whatever the status, or that there was none. Rejects with the signal's reason only. */
+/** One call with a time limit in milliseconds: its answer, whatever the status, or that there was none. Rejects with the signal's reason, and for defects. */
 export const ask = async (
   { exchange, clock }: NovaTransport,
   asking: HttpRequest,
@@ -17,6 +18,7 @@ export const ask = async (
     return { value: await exchange(asking, deadline.signal) };
   } catch (error) {
     signal.throwIfAborted();
+    if (isDefect(error)) throw error;
     return { failure: unreachable(error, asking.url) };
   }
 };

@@ -1,9 +1,10 @@
-import { isObject, type Json, type JsonObject } from '../core/json.ts';
+import type { Json } from '../core/json.ts';
 import { instantAt } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Exchange, HttpResponse } from '../support/http-exchange.ts';
 import { ask, type NovaTransport } from './ask.ts';
 import type { NovaConfig } from './config/config.ts';
+import { discover, type FoundVersion } from './discover.ts';
 import { failed, failureOf, jsonOf, type NovaResult } from './failure.ts';
 import { computeEndpoint, Identity } from './identity.ts';
 
@@ -26,14 +27,6 @@ const writeMs = 60_000;
 const readAgainMs = 500;
 
 type Target = { readonly base: string; readonly minor: number };
-
-/** Below a project's own address Nova tells no versions. */
-const rootOf = (endpoint: string): string => endpoint.replace(/(\/v2(\.\d+)?)\/.*$/, '$1');
-
-const minorOf = (text: unknown): number | undefined => {
-  const minor = typeof text === 'string' ? /^2\.(\d+)$/.exec(text)?.[1] : undefined;
-  return minor === undefined ? undefined : Number(minor);
-};
 
 /** Speaks to one Nova as one user: tokens, endpoint and microversion are its own business. */
 export class NovaClient {
@@ -122,15 +115,11 @@ export class NovaClient {
     if (session.failure !== undefined) return session;
     const endpoint = computeEndpoint(session.value.catalog, this.#config);
     if (endpoint.failure !== undefined) return endpoint;
-    const sent = await this.#send({ method: 'GET', path: '' }, `${rootOf(endpoint.value)}/`, undefined, signal);
-    if (sent.failure !== undefined) return sent;
-    if (sent.value.status !== 200) return { failure: failureOf(sent.value) };
-    const body = jsonOf(sent.value.text);
-    const version: JsonObject = isObject(body) && isObject(body['version']) ? body['version'] : {};
-    return this.#settle(endpoint.value, minorOf(version['version']), minorOf(version['min_version']));
+    const found = await discover(endpoint.value, url => this.#send({ method: 'GET', path: '' }, url, undefined, signal));
+    return found.failure === undefined ? this.#settle(found.value) : found;
   }
 
-  #settle(base: string, most: number | undefined, least = 1): NovaResult<Target> {
+  #settle({ base, most, least = 1 }: FoundVersion): NovaResult<Target> {
     if (most === undefined || most < leastMinor) {
       const what = most === undefined ? 'no microversions' : `microversions up to 2.${most}`;
       return failed('unfit', `the Nova at ${base} speaks ${what}; 2.${leastMinor} (Pike) is needed`);

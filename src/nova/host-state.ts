@@ -35,12 +35,17 @@ export type HostTerms = {
 /** A reason that Nova has not told after so many questions is not asked for again. */
 const mostQuestions = 3;
 
+/** What Nova is doing with a server; a state that lasts is one, too. */
+type Seen = { readonly task: string; readonly since: Temporal.Instant };
+
 type Base = Omit<HostSnapshot, 'elsewhere' | 'progress'>;
 
 /** What is remembered of one host between two looks. All of it can be lost: it only saves calls, and counts what Nova does not keep. */
 export class HostState {
   readonly #refusals = new Map<string, NovaRefusal>();
   readonly #asked = new Set<string>();
+  /** In which task each server was at the last look, and since when it has been seen there. */
+  #seen: ReadonlyMap<string, Seen> = new Map();
   #decision: HostDecision | undefined;
   #problem: string | undefined;
   #dueMs = 0;
@@ -114,6 +119,7 @@ export class HostState {
     const migrations = await this.#book.read(nova, task.host, signal);
     if (migrations.failure !== undefined) return migrations;
     for (const server of servers.value) this.#known.set(server.id, server);
+    this.#see(servers.value, nova.now());
     const { marker, limits, isAnew } = terms;
     const base: Base = {
       ...task,
@@ -125,6 +131,7 @@ export class HostState {
       reasons: this.#reasons,
       refusals: this.#refusals,
       asked: this.#asked,
+      seenSince: new Map([...this.#seen].map(([id, { since }]) => [id, since] as const)),
       user: nova.userId(),
       limits,
       free: limits.total,
@@ -135,6 +142,17 @@ export class HostState {
     if (elsewhere.failure !== undefined) return elsewhere;
     await this.#explain(nova, base, signal);
     return { value: { ...base, elsewhere: elsewhere.value, progress: await this.#progress(nova, base, signal) } };
+  }
+
+  #see(servers: readonly NovaServer[], now: Temporal.Instant): void {
+    const before = this.#seen;
+    this.#seen = new Map(
+      servers.map(({ id, taskState, vmState }) => {
+        const task = taskState ?? vmState;
+        const earlier = before.get(id);
+        return [id, earlier?.task === task ? earlier : { task, since: now }] as const;
+      }),
+    );
   }
 
   /** Refusals count for servers that are still here. */

@@ -7,6 +7,7 @@ import type { DesiredHostState, HostView } from '../core/vm/host.ts';
 import type { Fence, Hypervisors } from '../operator/ports.ts';
 import { Backoff } from '../support/backoff.ts';
 import type { Clock } from '../support/clock.ts';
+import { Defects } from '../support/defects.ts';
 import type { Log } from '../support/log.ts';
 import type { NovaResult } from './failure.ts';
 import { HostState, type HostTask } from './host-state.ts';
@@ -19,6 +20,8 @@ export type HypervisorReconcilerOptions = {
   readonly nova: Nova;
   readonly clock: Clock;
   readonly log: Log;
+  /** Logged when left out. */
+  readonly defects?: Defects;
   readonly meter?: NovaMeter;
   readonly limits?: Partial<MigrationLimits>;
   /** Which hypervisor a node is; by names and labels when left out. */
@@ -48,6 +51,7 @@ const nothingKnown: HostView = { vms: [], empty: false };
 /** Empties the hypervisors that nodes are, and gives them back. */
 export class HypervisorReconciler implements Hypervisors {
   readonly #options: HypervisorReconcilerOptions;
+  readonly #defects: Defects;
   readonly #limits: MigrationLimits;
   readonly #desired = new Map<string, DesiredHostState>();
   /** By host. */
@@ -59,6 +63,7 @@ export class HypervisorReconciler implements Hypervisors {
 
   constructor(options: HypervisorReconcilerOptions) {
     this.#options = options;
+    this.#defects = options.defects ?? new Defects({ log: options.log });
     this.#limits = { ...defaultLimits, ...options.limits };
     this.#discovery = new HypervisorDiscovery(options);
   }
@@ -112,9 +117,8 @@ export class HypervisorReconciler implements Hypervisors {
   }
 
   #unexpected(error: unknown, signal: AbortSignal): string | undefined {
-    if (signal.aborted) return undefined;
-    this.#options.log.error('failed to reconcile the hypervisors; retrying', { error });
-    return `unexpected: ${String(error)}`;
+    // What Nova refuses comes as a value: this is ours.
+    return signal.aborted ? undefined : this.#defects.tell('Process', 'hypervisors', error);
   }
 
   #wake(): void {
@@ -178,7 +182,8 @@ export class HypervisorReconciler implements Hypervisors {
   /** Decides in the order of the hosts' names, so that the limit over all of them holds exactly; then the calls of all go out. */
   async #act(tasks: readonly HostTask[], looks: readonly NovaResult<HostSnapshot>[], signal: AbortSignal): Promise<void> {
     const { nova } = this.#options;
-    let free = this.#limits.total - looks.reduce((sum, { value }) => sum + (value === undefined ? 0 : flights(value).all), 0);
+    const now = nova.now();
+    let free = this.#limits.total - looks.reduce((sum, { value }) => sum + (value === undefined ? 0 : flights(value, now).all), 0);
     free -= this.#flightsElsewhere(tasks);
     const acting: Promise<void>[] = [];
     for (const [index, task] of tasks.entries()) {
@@ -191,7 +196,7 @@ export class HypervisorReconciler implements Hypervisors {
       const decision = decideHost({ ...value, ...this.#wanted(task.node), free }, nova.now());
       const asked = decision.calls.filter(({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate').length;
       free -= asked;
-      hostState.decided(decision, flights(value).all + asked, this.#in(decision.againMs ?? 0));
+      hostState.decided(decision, flights(value, now).all + asked, this.#in(decision.againMs ?? 0));
       acting.push(this.#perform(decision.calls, hostState, task, signal));
     }
     await Promise.all(acting);

@@ -26,6 +26,7 @@ export const serverOf = (raw: JsonObject): NovaServer | undefined => {
   const host = text(raw['OS-EXT-SRV-ATTR:host']);
   const memory = isObject(raw['flavor']) ? raw['flavor']['ram'] : undefined;
   const status = text(raw['status']) ?? 'UNKNOWN';
+  const updated = time(raw['updated']) ?? time(raw['created']);
   return {
     id,
     name: text(raw['name']) ?? id,
@@ -34,6 +35,7 @@ export const serverOf = (raw: JsonObject): NovaServer | undefined => {
     ...(taskState !== undefined && { taskState }),
     ...(host !== undefined && { host }),
     ...(typeof memory === 'number' && { memoryMiB: memory }),
+    ...(updated && { updated }),
     isVolumeBacked: isVolumeBacked(raw),
   };
 };

@@ -2,6 +2,7 @@ import type { EvictionMethod } from '../core/drain/outcome/retry.ts';
 import type { KubeEvent } from '../core/maintenance/decision.ts';
 import type { DesiredHostState, HostView } from '../core/vm/host.ts';
 import type { Clock } from '../support/clock.ts';
+import type { Defects } from '../support/defects.ts';
 import type { Log } from '../support/log.ts';
 
 /** What the operator needs from the outside. The real API server, the embedded one and a test each offer it. */
@@ -124,6 +125,7 @@ export type Ports = {
   readonly fence: Fence;
   readonly clock: Clock;
   readonly log: Log;
+  readonly defects: Defects;
 };
 
 /** Counts nothing: for whoever is asked for no metrics. */
@@ -142,8 +144,10 @@ export type Overview = {
   readonly planDeadlines: readonly { readonly plan: string; readonly isMissed: boolean }[];
   readonly evictionsUnderWay: number;
   readonly queueDepth: number;
-  /** Collections that have not been read yet. */
+  /** Collections that have not been read yet, or may not be read although much depends on them. */
   readonly unsynced: readonly string[];
+  /** Collections that may not be read. */
+  readonly withheld: readonly string[];
 };
 
 /** The hypervisors that nodes are, and whoever moves the VMs on them that are no pods. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Defects } from '../support/defects.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { Defects } from './defects.ts';
 import { Lines, settle, Tallies } from './testing/fakes.ts';
 import { WorkQueue } from './work-queue.ts';
 
@@ -240,4 +240,57 @@ test('a defect that was mended begins with the shortest pause again', async () =
   broken = false;
   await clock.advance(1);
   assert.equal(clock.open.size, 0);
+});
+
+/** Adds so many keys, works all of them off, and returns how often a rank was asked for, and the order. */
+const workOff = async (
+  keys: number,
+  rank: (key: string) => number,
+): Promise<{ readonly calls: number; readonly order: readonly string[] }> => {
+  let calls = 0;
+  const order: string[] = [];
+  const queue = new WorkQueue({
+    clock: new VirtualClock(),
+    defects: new Defects({ log: new Lines(), meter: new Tallies() }),
+    controller: 'Node',
+    atOnce: 4,
+    rank: key => {
+      calls += 1;
+      return rank(key);
+    },
+    work: async key => void order.push(key),
+  });
+  for (let at = 0; at < keys; at += 1) queue.add(`n${at}`);
+  while (order.length < keys) await settle();
+  return { calls, order };
+};
+
+test('what a pick costs does not grow with the number of keys that wait', async () => {
+  const few = await workOff(1000, () => 0);
+  const many = await workOff(20_000, () => 0);
+  assert.ok(many.calls <= 20 * 20_000, `${many.calls} calls of rank for 20,000 keys`);
+  assert.ok(many.calls <= 25 * few.calls, `${many.calls} calls for 20,000 keys, ${few.calls} for 1,000`);
+  assert.deepEqual(many.order.slice(0, 3), ['n0', 'n1', 'n2'], 'of the same rank the first one comes first');
+});
+
+test('thousands of keys are worked off by their rank', async () => {
+  const rankOf = (key: string): number => (Number(key.slice(1)) * 7919) % 5003;
+  const { order } = await workOff(5000, rankOf);
+  const ranks = order.map(rankOf);
+  assert.deepEqual(
+    ranks,
+    ranks.toSorted((one, other) => one - other),
+  );
+});
+
+test('a rank that changes while a key waits counts: at once where the key is added again, and soon where it is not', async () => {
+  const ranks: Record<string, number> = { blocker: 0, a: 5, b: 3, c: 4 };
+  const { queue, begun, end } = bench({ atOnce: 1, ranks });
+  queue.add('blocker');
+  await settle();
+  for (const key of ['a', 'b', 'c']) queue.add(key);
+  ranks['a'] = 1;
+  ranks['b'] = 9;
+  for (const key of ['blocker', 'a', 'c', 'b']) await end(key);
+  assert.deepEqual(begun, ['blocker', 'a', 'c', 'b']);
 });

@@ -1,6 +1,7 @@
 import { secondsAfter } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
-import type { ControllerName, Defects } from './defects.ts';
+import type { ControllerName, Defects } from '../support/defects.ts';
+import { RankedQueue } from '../support/ranked-queue.ts';
 
 /** The first and the longest pause after work on a key has thrown, in seconds; each is twice the one before. */
 const pause = { first: 1, longest: 300 };
@@ -11,7 +12,7 @@ type QueueOptions = {
   /** What the keys are names of. */
   readonly controller: ControllerName;
   readonly work: (key: string) => Promise<void>;
-  /** The lower, the sooner. */
+  /** The lower, the sooner. It may change while a key waits. */
   readonly rank: (key: string) => number;
   /** Keys that are worked on at the same time. */
   readonly atOnce: number;
@@ -23,12 +24,26 @@ type QueueOptions = {
   readonly broken?: (key: string, message: string) => Promise<void>;
 };
 
+/** A key that waits, with the rank that it had when it was last asked for. */
+type Waiting = { readonly key: string; readonly rank: number };
+
+/**
+ * A rank may change without anybody adding the key again: few keys are all ranked anew at each pick, of many keys each time this share of them has been picked. On average a pick costs a few
+ * calls of `rank`, however many keys wait.
+ */
+const few = 32;
+const share = 1 / 2;
+
 /**
  * Runs work by key: one key once at a time, many keys at once, many additions of one key folded into one run. Work that throws is told and tried again, ever more
  * slowly; nothing leaves the queue.
  */
 export class WorkQueue {
-  readonly #waiting = new Set<string>();
+  /** Each with its entry among the ranked, where it has one: a key that is being worked on gets it when that ends. */
+  readonly #waiting = new Map<string, Waiting>();
+  /** The keys that may be picked. Entries that a newer one has replaced are left out when their turn comes. */
+  readonly #ranked = new RankedQueue<Waiting>();
+  #picked = 0;
   readonly #running = new Set<string>();
   readonly #timers = new Map<string, { readonly at: number; readonly cancel: () => void }>();
   /** How often in a row work on a key has thrown. */
@@ -48,7 +63,9 @@ export class WorkQueue {
   /** Work on this key as soon as its turn comes. */
   add(key: string): void {
     if (this.#closed) return;
-    this.#waiting.add(key);
+    const before = this.#waiting.get(key);
+    if (this.#running.has(key)) this.#waiting.set(key, { key, rank: 0 });
+    else if (before === undefined || before.rank !== this.#rankOf(key)) this.#enter(key);
     this.#kick();
   }
 
@@ -85,6 +102,7 @@ export class WorkQueue {
   async close(): Promise<void> {
     this.#closed = true;
     this.#waiting.clear();
+    this.#ranked.clear();
     for (const { cancel } of this.#timers.values()) cancel();
     this.#timers.clear();
     while (this.#running.size > 0) await this.#clock.sleep(5);
@@ -118,6 +136,7 @@ export class WorkQueue {
       await this.#broken(key, error);
     }
     this.#running.delete(key);
+    if (this.#waiting.has(key)) this.#enter(key);
     this.#kick();
   }
 
@@ -145,17 +164,26 @@ export class WorkQueue {
     }
   }
 
+  /** It may be picked from now on; by the rank that it has now. */
+  #enter(key: string): void {
+    const rank = this.#rankOf(key);
+    const entry = { key, rank };
+    this.#waiting.set(key, entry);
+    this.#ranked.push(rank, entry);
+  }
+
+  #rankAnew(): void {
+    this.#picked = 0;
+    this.#ranked.clear();
+    // The entry that takes the place of one that is there keeps its place in the map: nothing is met twice.
+    for (const { key } of this.#waiting.values()) if (!this.#running.has(key)) this.#enter(key);
+  }
+
   #next(): string | undefined {
-    let best: string | undefined;
-    let bestRank = Number.POSITIVE_INFINITY;
-    for (const key of this.#waiting) {
-      if (this.#running.has(key)) continue;
-      const rank = this.#rankOf(key);
-      if (best === undefined || rank < bestRank) {
-        best = key;
-        bestRank = rank;
-      }
-    }
-    return best;
+    if (this.#ranked.size <= few || this.#picked >= share * this.#ranked.size) this.#rankAnew();
+    this.#picked += 1;
+    for (let entry = this.#ranked.pop(); entry !== undefined; entry = this.#ranked.pop())
+      if (this.#waiting.get(entry.key) === entry) return entry.key;
+    return undefined;
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { instanceOf } from '../../core/machine/machine.ts';
+import { instanceOf } from '../../core/machine/provider-id.ts';
 import { regionOfInfrastructure, regionOfInstallConfig, regionOfProviderId } from './region.ts';
 
 const regions: readonly (readonly [string | undefined, string | undefined])[] = [

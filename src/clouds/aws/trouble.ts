@@ -80,7 +80,7 @@ const classes: readonly Class[] = [
     reason: 'Unreachable',
     is: failure =>
       network.test(failure.code ?? '') || network.test(failure.name) || named('TimeoutError', 'NetworkingError', 'RequestTimeout')(failure),
-    help: 'Check the region, DNS and egress rules between this pod and EC2; proxies of the environment are not used.',
+    help: 'Check the region, DNS, the proxy of the environment (HTTPS_PROXY, NO_PROXY) and the egress rules between this pod and EC2.',
   },
 ];
 

@@ -166,3 +166,25 @@ test('nobody answers: the hop limit is named', async () => {
   assert.equal(trouble?.reason, 'Unreachable');
   assert.match(trouble?.message ?? '', /ECONNREFUSED.*HttpPutResponseHopLimit/);
 });
+
+/** What AWS documents of `autoscaling/target-lifecycle-state`. */
+const targets = {
+  InService: undefined,
+  Standby: undefined,
+  Detached: undefined,
+  'Warmed:Running': undefined,
+  'Warmed:Stopped': 'stop',
+  'Warmed:Hibernated': 'stop',
+  Terminated: 'termination',
+  'something new': undefined,
+} as const;
+for (const [target, kind] of Object.entries(targets))
+  test(`an instance whose Auto Scaling group has ${target} in store for it: ${kind ?? 'nothing is announced'}`, async () => {
+    await using server = await imds({ 'autoscaling/target-lifecycle-state': `${target}\n` });
+    const reader = awsMetadata({ base: server.base, clock: quickClock(), source: 'agent' });
+    const found = told(await reader.urgent(signal)).map(({ id, kind, state, deadline, code }) => [id, kind, state, deadline, code]);
+    assert.deepEqual(
+      found,
+      kind === undefined ? [] : [['autoscaling-lifecycle', kind, 'Active', undefined, `target-lifecycle-state ${target}`]],
+    );
+  });

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
-import type { MachineEvent } from '../../core/machine/event.ts';
+import type { EventKind, MachineEvent } from '../../core/machine/event.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import { type AwsEvent, machineEvents } from '../aws/events.ts';
 import { readCloudTime } from '../times.ts';
@@ -110,6 +110,31 @@ const rebalance = (raw: unknown, instance: string, source: string): readonly Mac
   ];
 };
 
+/** What an Auto Scaling group has in store for its instance: the target states in which it does not go on running here, and what is known of them. */
+const targets: ReadonlyMap<string, { readonly kind: EventKind; readonly description: string }> = new Map([
+  ['Terminated', { kind: 'termination', description: 'The Auto Scaling group terminates this instance' }],
+  ['Warmed:Stopped', { kind: 'stop', description: 'The Auto Scaling group stops this instance, for its warm pool' }],
+  ['Warmed:Hibernated', { kind: 'stop', description: 'The Auto Scaling group hibernates this instance, for its warm pool' }],
+]);
+
+/** Without a deadline: AWS does not say how long the group's lifecycle hooks wait. */
+const lifecycle = (target: string, instance: string, source: string): readonly MachineEvent[] => {
+  const known = targets.get(target);
+  return known === undefined
+    ? []
+    : [
+        {
+          provider: 'aws',
+          id: 'autoscaling-lifecycle',
+          code: `target-lifecycle-state ${target}`,
+          instance,
+          state: 'Active',
+          source,
+          ...known,
+        },
+      ];
+};
+
 const identifying = (ask: Ask): MetadataReader['identity'] => {
   let instance: string | undefined;
   return async signal => {
@@ -143,9 +168,16 @@ const asksTwo =
     return trouble === undefined ? { told: [id.told, first.told, second.told] } : { trouble };
   };
 
+/** The target state of an instance of an Auto Scaling group; empty for any other. */
+const targetState = async (ask: Ask, signal: AbortSignal): Promise<Fetched<string>> => {
+  const { told, trouble } = await ask('autoscaling/target-lifecycle-state', signal);
+  if (trouble !== undefined) return { trouble };
+  return { told: told === 'none' ? '' : told.text.trim() };
+};
+
 /**
  * Reads what EC2's metadata service (IMDSv2 only) announces about this machine: scheduled events and their history, the two minutes' notice of
- * a Spot instance, and the recommendation to rebalance. All times are UTC. What the service does not know (404) is announced by nobody.
+ * a Spot instance, the recommendation to rebalance, and that its Auto Scaling group takes it out. All times are UTC. What the service does not know (404) is announced by nobody.
  */
 export const awsMetadata = (access: MetadataAccess): MetadataReader => {
   const { clock, source } = access;
@@ -158,8 +190,12 @@ export const awsMetadata = (access: MetadataAccess): MetadataReader => {
     urgent: async signal => {
       const { told, trouble } = await notices(signal);
       if (trouble !== undefined) return { trouble };
+      const target = await targetState(ask, signal);
+      if (target.trouble !== undefined) return target;
       const [id, action, notice] = told;
-      return { told: [...interruption(action, id, source, clock.now()), ...rebalance(notice, id, source)] };
+      return {
+        told: [...interruption(action, id, source, clock.now()), ...rebalance(notice, id, source), ...lifecycle(target.told, id, source)],
+      };
     },
     scheduled: async signal => {
       const { told, trouble } = await maintenances(signal);

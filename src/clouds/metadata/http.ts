@@ -1,6 +1,7 @@
 import type { MachineEvent } from '../../core/machine/event.ts';
 import type { Clock } from '../../support/clock.ts';
 import { Deadline } from '../../support/deadline.ts';
+import { isDefect } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
 import { AnswerTooLarge, exchangeOver, type HttpResponse } from '../../support/http-exchange.ts';
 import { direct } from '../../support/proxy.ts';
@@ -43,7 +44,7 @@ const exchange = exchangeOver({ mostBytes: longestReply, keepAlive: false, proxy
 
 /**
  * Asks the metadata service once. An answer of any status is told; none within the time limit (5 s when left out) is the trouble Unreachable.
- * It rejects with the signal's reason when that is aborted. Redirects are not followed: a metadata service sends none.
+ * It rejects with the signal's reason when that is aborted, and for defects. Redirects are not followed: a metadata service sends none.
  */
 export const askMetadata = async (
   access: MetadataAccess,
@@ -59,6 +60,7 @@ export const askMetadata = async (
     return { told: await exchange(asking, deadline.signal) };
   } catch (error) {
     signal.throwIfAborted();
+    if (isDefect(error)) throw error;
     if (error instanceof AnswerTooLarge) {
       return {
         trouble: { reason: 'Failed', message: `${method} ${url}: its answer is longer than ${longestReply} bytes; it is asked again.` },

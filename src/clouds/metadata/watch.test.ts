@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Log, LogFields } from '../../support/log.ts';
+import { Defects } from '../../support/defects.ts';
+import { type Log, type LogFields, silentLog } from '../../support/log.ts';
 import { quickClock } from '../testing/quick-clock.ts';
 import { type Answer, type ServedRequest, serving } from '../testing/serving.ts';
 import { type MetadataWatch, type OwnSighting, watchMetadata } from './watch.ts';
@@ -44,6 +45,7 @@ const watched = async (
     clock: looking,
     signal: stop.signal,
     log,
+    defects: new Defects({ log }),
     random: () => 1,
     seen: sighting => void seen.push(sighting),
     ...more,
@@ -151,7 +153,8 @@ test('it ends with the signal in the middle of a question', async () => {
     base: server.base,
     clock: quickClock(),
     signal: stop.signal,
-    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    log: silentLog,
+    defects: new Defects({ log: silentLog }),
     seen: () => assert.fail('nothing was seen'),
   });
   assert.equal(server.asked.length, 1);

@@ -1,6 +1,7 @@
 import type { MachineEvent, SourceObservation } from '../../core/machine/event.ts';
 import { Backoff } from '../../support/backoff.ts';
 import type { Clock } from '../../support/clock.ts';
+import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
 import type { Fetched, Trouble } from '../trouble.ts';
 import { awsMetadata } from './aws.ts';
@@ -21,6 +22,7 @@ export type MetadataWatch = {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly log: Log;
+  readonly defects: Defects;
   /** Uniform in [0, 1): jitter of the back-off. */
   readonly random?: () => number;
   /** Told in sightings and events; `agent` when left out. */
@@ -65,7 +67,7 @@ const complaining = (log: Log, provider: string): ((trouble: Trouble | undefined
 };
 
 /** Tells what differs from what was told last; false when that could not be done, and is still to be done. */
-const telling = ({ seen, log, provider }: MetadataWatch): ((sighting: OwnSighting) => Promise<boolean>) => {
+const telling = ({ seen, log, defects, provider }: MetadataWatch): ((sighting: OwnSighting) => Promise<boolean>) => {
   let told: string | undefined;
   return async sighting => {
     const text = textOf(sighting);
@@ -75,17 +77,18 @@ const telling = ({ seen, log, provider }: MetadataWatch): ((sighting: OwnSightin
       told = text;
       return true;
     } catch (error) {
-      log.error('failed to pass on an announcement of the metadata service; retrying', { provider, error });
+      const why = defects.textOf('Process', `metadata of ${provider}`, error);
+      log.error('failed to pass on an announcement of the metadata service; retrying', { provider, error: why });
       return false;
     }
   };
 };
 
 /** One look after the other: what leaves only seconds every time, what is planned ahead when it is due and the service answers at all. */
-const looking = (reader: MetadataReader, source: string, clock: Clock, scheduledEvery: number) => {
+const looking = (reader: MetadataReader, { provider, clock, defects }: MetadataWatch, source: string, scheduledEvery: number) => {
   let [instance, due] = ['', -Infinity];
   let scheduled: Events = { told: [] };
-  return async (signal: AbortSignal): Promise<{ readonly sighting: OwnSighting; readonly answered: boolean }> => {
+  const read = async (signal: AbortSignal): Promise<Events> => {
     const urgent = await reader.urgent(signal);
     const now = clock.now().epochMilliseconds;
     if (urgent.trouble === undefined) {
@@ -95,6 +98,14 @@ const looking = (reader: MetadataReader, source: string, clock: Clock, scheduled
       }
       instance = (await reader.identity(signal)).told ?? instance;
     }
+    return urgent;
+  };
+  return async (signal: AbortSignal): Promise<{ readonly sighting: OwnSighting; readonly answered: boolean }> => {
+    const urgent = await read(signal).catch((error: unknown): Events => {
+      signal.throwIfAborted();
+      // What the service refuses comes as a value: this is ours, and the next look may go well.
+      return { trouble: { reason: 'Failed', message: defects.tell('Process', `metadata of ${provider}`, error) } };
+    });
     return { sighting: sightingOf(source, instance, urgent, scheduled), answered: urgent.trouble === undefined };
   };
 };
@@ -106,7 +117,7 @@ const looking = (reader: MetadataReader, source: string, clock: Clock, scheduled
  */
 export const watchMetadata = async (options: MetadataWatch): Promise<void> => {
   const { provider, every = 2000, scheduledEvery = 30_000, clock, signal, log, random = Math.random, source = 'agent' } = options;
-  const look = looking(openReader(provider, { ...options, source }), source, clock, scheduledEvery);
+  const look = looking(openReader(provider, { ...options, source }), options, source, scheduledEvery);
   const backoff = new Backoff({ firstMs: Math.max(every, 1000), longestMs: longestWaitMs, random });
   const complain = complaining(log, provider);
   const tell = telling(options);

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
+import { printable } from '../../core/printable.ts';
 import type { HttpRequest } from '../../support/http-exchange.ts';
 import type { Notification } from './notification.ts';
 import { textOf } from './text.ts';
@@ -39,7 +40,7 @@ const cloudEvent = ({ source, template }: Format, notification: Notification): B
       subject: about.namespace === undefined ? about.name : `${about.namespace}/${about.name}`,
       time: at.toString(),
       datacontenttype: 'application/json',
-      data: { type, reason, message, text: textOf(template, notification, asItIs), object: { ...about } },
+      data: { type, reason, message: printable(message), text: textOf(template, notification, asItIs), object: { ...about } },
     },
   };
 };

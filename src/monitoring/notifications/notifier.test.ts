@@ -6,6 +6,7 @@ import { after, describe, test } from 'node:test';
 import { type Answer, type ServedRequest, serving } from '../../clouds/testing/serving.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { KubeEvent } from '../../operator/ports.ts';
+import { Defects } from '../../support/defects.ts';
 import { type Log, silentLog } from '../../support/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { Notifier } from './notifier.ts';
@@ -57,7 +58,15 @@ const bench = async (
     await clock.advance(1000 * seconds);
     await new Promise(resolve => setTimeout(resolve, 60));
   };
-  await use({ notifier: new Notifier(file, { clock, log, meter }), clock, asked: server.asked, counted, logged, pass, write });
+  await use({
+    notifier: new Notifier(file, { clock, log, defects: new Defects({ log }), meter }),
+    clock,
+    asked: server.asked,
+    counted,
+    logged,
+    pass,
+    write,
+  });
   assert.doesNotMatch(logged.join('\n'), new RegExp(secret));
 };
 
@@ -117,6 +126,20 @@ describe('what is sent', () => {
         [bodyOf(of('/g/api/annotations'))['time'], of('/g/api/annotations')?.headers.authorization],
         [1_795_248_000_000, `Bearer ${secret}`],
       );
+    });
+  });
+
+  test('what people have written acts on no terminal, is one line, and does not hide in a chat', async () => {
+    const receivers = (base: string): string =>
+      ['slack', 'teams', 'grafana', 'cloudevents'].map(kind => `\n- {name: ${kind}, kind: ${kind}, url: "${base}/${kind}"}`).join('');
+    await bench(receivers, ok, async ({ notifier, asked, pass }) => {
+      notifier.record(event({ message: 'new disk\u001b]0;x\u0007\nplan kernel: Complete\u202e\u200b\u2028' }));
+      await pass(0);
+      assert.equal(asked.length, 4);
+      for (const { path, body } of asked) {
+        assert.match(body, /new disk\^\[\]0;x\^G\\\\nplan kernel: Complete\\\\u202e\\\\u200b\\\\u2028/, path);
+        assert.doesNotMatch(body, /\\u001b|\\u0007|[^\\]\\n|[\u202e\u200b\u2028]/, path);
+      }
     });
   });
 

@@ -1,5 +1,6 @@
 import type { KubeEvent, Recorder } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
 import { ReloadedFile } from '../reloaded-file.ts';
 import { contentOf, isSelected, notificationOf } from './notification.ts';
@@ -11,7 +12,12 @@ interface NotificationMeter {
   notified(receiver: string, result: NotificationResult): void;
 }
 
-export type NotifierTools = { readonly clock: Clock; readonly log: Log; readonly meter?: NotificationMeter | undefined };
+export type NotifierTools = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly defects: Defects;
+  readonly meter?: NotificationMeter | undefined;
+};
 
 /** The same is not told again within this time, in milliseconds. */
 const sameForMs = 600_000;
@@ -75,9 +81,11 @@ export class Notifier implements Recorder {
     const current = this.#file.current;
     const configs = 'problem' in current ? [] : current.content;
     if (configs === this.#configs || (configs.length === 0 && this.#configs.length === 0)) return;
-    const { clock, log, meter } = this.#tools;
+    const { clock, log, defects, meter } = this.#tools;
     for (const sender of this.#senders) void sender.close(0);
     this.#configs = configs;
-    this.#senders = configs.map(config => new Sender({ config, clock, log, told: result => meter?.notified(config.name, result) }));
+    this.#senders = configs.map(
+      config => new Sender({ config, clock, log, defects, told: result => meter?.notified(config.name, result) }),
+    );
   }
 }

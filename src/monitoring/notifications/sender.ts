@@ -1,5 +1,6 @@
 import type { Clock } from '../../support/clock.ts';
 import { Deadline } from '../../support/deadline.ts';
+import { type Defects, isDefect } from '../../support/defects.ts';
 import type { HttpResponse } from '../../support/http-exchange.ts';
 import type { Log } from '../../support/log.ts';
 import { Carrier, contentOf, UnreadableFile } from '../carrier.ts';
@@ -16,6 +17,7 @@ type SenderOptions = {
   readonly config: ReceiverConfig;
   readonly clock: Clock;
   readonly log: Log;
+  readonly defects: Defects;
   readonly told: (result: NotificationResult) => void;
 };
 
@@ -131,8 +133,14 @@ export class Sender {
       return judged(await this.#carrier.call(askingFor(config, url, notification), deadline.signal));
     } catch (error) {
       if (error instanceof UnreadableFile) return { kind: 'again', why: error.message };
-      return { kind: 'again', why: deadline.expired ? `no response within ${config.timeoutMs / 1000} s` : codeOf(error) };
+      return { kind: 'again', why: deadline.expired ? `no response within ${config.timeoutMs / 1000} s` : this.#why(error) };
     }
+  }
+
+  /** A code and no more: the message may hold the address, which is a secret of the receiver. */
+  #why(error: unknown): string {
+    if (isDefect(error)) this.#options.defects.tell('Process', `receiver ${this.#options.config.name}`, error);
+    return codeOf(error);
   }
 
   /** As the file says at that moment: a mounted Secret is replaced while the operator runs. */

@@ -1,4 +1,4 @@
-import { shortened } from '../../core/text.ts';
+import { printable, printableLines } from '../../core/printable.ts';
 import type { Notification } from './notification.ts';
 
 /** The words of a notification: a template with a few placeholders, of which nothing is evaluated. */
@@ -26,9 +26,8 @@ const placeholder = /\{\{\s*([^{}]*?)\s*\}\}/g;
 export const oddPlaceholder = (template: string): string | undefined =>
   [...template.matchAll(placeholder)].map(([, name = '']) => name).find(name => !fieldNames.includes(name));
 
-/** The template with the fields of the notification, each of them escaped. */
+const bounded = (text: string): string => printableLines(text.length > longest ? `${text.slice(0, longest - 1)}…` : text);
+
+/** The template with the fields of the notification, each of them in one row and escaped; line breaks of the template stay. */
 export const textOf = (template: string, notification: Notification, escape: (text: string) => string): string =>
-  shortened(
-    template.replaceAll(placeholder, (_all, name: string) => escape(fields[name]?.(notification) ?? '')),
-    longest,
-  );
+  bounded(template.replaceAll(placeholder, (_all, name: string) => escape(printable(fields[name]?.(notification) ?? ''))));

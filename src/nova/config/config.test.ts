@@ -172,3 +172,22 @@ for (const [what, read, message] of bad) {
     });
   });
 }
+
+test("Keystone's address may end in any version, or in none: version 3 is at the same place", () => {
+  const urls: readonly (readonly [told: string, authUrl: string])[] = [
+    ['http://k:5000', 'http://k:5000/v3'],
+    ['http://k:5000/', 'http://k:5000/v3'],
+    ['http://k:5000/v3', 'http://k:5000/v3'],
+    ['http://k:5000/v3/', 'http://k:5000/v3'],
+    ['http://k:5000/v2.0', 'http://k:5000/v3'],
+    ['http://k:5000/v2.0/', 'http://k:5000/v3'],
+    ['http://k:5000/v3/auth/tokens', 'http://k:5000/v3'],
+    ['https://cloud.example/identity', 'https://cloud.example/identity/v3'],
+    ['https://cloud.example/identity/v2.0', 'https://cloud.example/identity/v3'],
+    ['https://v3.example/keystone', 'https://v3.example/keystone/v3'],
+  ];
+  for (const [told, authUrl] of urls) {
+    const config = findNovaConfig({}, { OS_AUTH_URL: told, OS_USER_ID: 'u', OS_PASSWORD: 'p', OS_PROJECT_ID: 'x' });
+    assert.equal(config.authUrl, authUrl, told);
+  }
+});

@@ -64,8 +64,9 @@ export const authUrlOf = (text: string, key: string, source: string): string => 
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
     throw new NovaConfigError(`${key} in ${source} is no http:// or https:// address: ${text}`);
   }
-  const bare = text.replace(/\/+$/, '').replace(/\/v2\.0$/, '');
-  return bare.endsWith('/v3') ? bare : `${bare}/v3`;
+  const bare = text.replace(/\/+$/, '');
+  // Version 3 is at the same place as the earlier ones, whose addresses are still in people's files.
+  return `${bare.replace(/\/v(3|2\.0)(\/auth\/tokens)?$/, '')}/v3`;
 };
 
 const named = (reader: Reader, idKeys: readonly string[], nameKeys: readonly string[]): NameOrId | undefined => {

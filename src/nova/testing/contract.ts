@@ -81,6 +81,16 @@ const idle = (scene: Scene, id: string): Promise<NovaServer> =>
     'a server without a task',
   );
 
+const became = (scene: Scene, id: string, vmState: string): Promise<NovaServer> =>
+  eventually(
+    scene,
+    async () => {
+      const server = await serverNow(scene, id);
+      return server.vmState === vmState && server.taskState === undefined ? server : undefined;
+    },
+    `a server that is ${vmState}`,
+  );
+
 /** While no host but the first is enabled. */
 const withoutTargets = async (scene: Scene, play: () => Promise<void>): Promise<void> => {
   try {
@@ -155,8 +165,9 @@ const cases: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     assert.deepEqual([waiting.vmState, waiting.status, waiting.host], ['resized', 'VERIFY_RESIZE', record.target]);
     must(await perform(scene, { kind: 'confirm', server: id }));
     await ended(scene, id, 'confirmed');
-    const moved = await idle(scene, id);
-    assert.deepEqual([moved.vmState, moved.host], ['stopped', record.target]);
+    // Nova ends the record a moment before the server leaves the state `resized`, in which no task is told.
+    const moved = await became(scene, id, 'stopped');
+    assert.equal(moved.host, record.target);
     await scene.remove(id);
   },
   'a server in error does not move': async scene => {

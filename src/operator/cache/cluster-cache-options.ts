@@ -1,10 +1,12 @@
 import type { KindAdapter } from '../../core/request/request.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
 import type { Clock } from '../../support/clock.ts';
+import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
 import type { Api, Watcher } from '../ports.ts';
 import type { ClusterCacheEvents } from './listeners.ts';
 import type { Namespaces } from './namespaces.ts';
+import type { OwnProcess } from './operator-replicas.ts';
 
 /**
  * everything: nodes, their maintenances and all that has a say. drain: only what a drain looks at beside the pods; what the user may not
@@ -23,6 +25,9 @@ export type ClusterCacheOptions = {
   readonly readWindow?: ((raw: unknown) => MaintenanceWindow) | undefined;
   /** Whose objects count, of kinds that have namespaces; everybody's when left out. */
   readonly namespaces?: Namespaces | undefined;
+  /** Missing where this process runs in no pod. */
+  readonly self?: OwnProcess | undefined;
   readonly events: ClusterCacheEvents;
   readonly log: Log;
+  readonly defects: Defects;
 };

@@ -2,15 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import { readMaintenanceWindow } from '../../apis/maintenance-window.ts';
-import { readNode } from '../../core/hold/node.ts';
+import { writeBefore } from '../../core/hold/hold-record.ts';
+import { beforeAnnotation, readNode } from '../../core/hold/node.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
+import { Defects } from '../../support/defects.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Collection } from '../ports.ts';
 import { FakeCluster, uidOf } from '../testing/fake-cluster.ts';
 import { Lines, settle } from '../testing/fakes.ts';
 import { ClusterCache } from './cluster-cache.ts';
 import { type Namespaces, namespacesOf } from './namespaces.ts';
+import { lackText } from './withheld.ts';
 
 const adapter = maintenance('leases');
 const node = (name: string): string => `/api/v1/nodes/${name}`;
@@ -64,6 +67,7 @@ const watched = async (
       foreign: ({ name }) => foreign.push(name),
     },
     log: new Lines(),
+    defects: new Defects({ log: new Lines() }),
     ...more,
     ...(scope && { scope }),
   });
@@ -287,7 +291,7 @@ test('of two kinds, either may not be installed', async () => {
   await end();
 });
 
-test('what may not be read is waited for, but for VMs, and for all that a drain alone can do without', async () => {
+test('what may not be read keeps all that depends on it, and what is not there is waited for', async () => {
   const [budgets, vms] = ['/apis/policy/v1/poddisruptionbudgets', '/apis/kubevirt.io/v1/virtualmachineinstances'];
   const unsynced = async (lack: 'missing' | 'withheld', path: string, scope?: 'drain') => {
     const { clusterCache, end } = await watched(cluster => cluster[lack].add(path), scope);
@@ -297,9 +301,30 @@ test('what may not be read is waited for, but for VMs, and for all that a drain 
   };
   assert.deepEqual(await unsynced('withheld', vms), []);
   assert.deepEqual(await unsynced('withheld', '/api/v1/nodes'), ['nodes']);
-  assert.deepEqual(await unsynced('withheld', budgets), ['poddisruptionbudgets']);
+  assert.deepEqual(await unsynced('withheld', budgets), []);
   assert.deepEqual(await unsynced('withheld', budgets, 'drain'), []);
   assert.deepEqual(await unsynced('missing', budgets, 'drain'), ['poddisruptionbudgets']);
+});
+
+test('a node is left as it is where something that has a say about it may not be read, and only then', async () => {
+  const lackFor = async (path: string, annotations: Readonly<Record<string, string>> = {}) => {
+    const { clusterCache, end } = await watched(each => each.withheld.add(path), undefined, { adapters: [adapter, other] });
+    const metadata = { name: 'n1', uid: 'n1', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z', annotations };
+    clusterCache.nodes.apply({ type: 'added', object: clusterCache.nodes.read({ metadata, spec: {}, status: {} }) });
+    const found = [clusterCache.isReading, clusterCache.lackFor('n1'), lackText(clusterCache)?.split(' ')[4]?.replace(/,$/, '')];
+    await end();
+    return found;
+  };
+  const heldBy = (...kinds: readonly string[]) => ({
+    [beforeAnnotation]: writeBefore({ unschedulable: false, taints: {}, labels: {}, kinds }),
+  });
+  assert.deepEqual(await lackFor('/api/v1/nodes'), [false, 'nodes', 'nodes']);
+  assert.deepEqual(await lackFor(other.path), [false, undefined, other.name], 'nobody holds it');
+  assert.deepEqual(await lackFor(other.path, heldBy(other.name)), [false, other.name, other.name]);
+  assert.deepEqual(await lackFor(other.path, heldBy(adapter.name)), [false, undefined, other.name], 'another kind holds it');
+  assert.deepEqual(await lackFor(other.path, heldBy()), [false, other.name, other.name], 'who holds it is not known');
+  for (const path of ['/apis/policy/v1/poddisruptionbudgets', '/apis/apps/v1/daemonsets', '/apis/storage.k8s.io/v1/volumeattachments'])
+    assert.deepEqual(await lackFor(path, heldBy(adapter.name)), [false, undefined, undefined], path);
 });
 
 test('of a kind that has namespaces, what is elsewhere than where it counts is told and not known; nobody asks where others are', async () => {

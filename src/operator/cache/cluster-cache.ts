@@ -12,21 +12,19 @@ import { Cache } from './cache.ts';
 import type { CacheScope, ClusterCacheOptions } from './cluster-cache-options.ts';
 import { InformerSet } from './informer-set.ts';
 import { KnownWindows } from './known-windows.ts';
-import { LifecycleEvictions, lifecycleCollections } from './lifecycle-evictions.ts';
+import { LifecycleEvictions } from './lifecycle-evictions.ts';
 import type { ClusterCacheEvents, Listener } from './listeners.ts';
 import { type NamedObject, readNamed } from './named.ts';
 import type { Namespaces } from './namespaces.ts';
 import { NodeCache } from './node-cache.ts';
 import { fingerprint, isMarked, standsFor } from './node-predicates.ts';
 import { NodeWatch } from './node-watch.ts';
+import { OperatorReplicas } from './operator-replicas.ts';
 import { PodWatches } from './pod-watches.ts';
-import { Vms, vmCollections } from './vms.ts';
+import { requestReader } from './read-requests.ts';
+import { Vms } from './vms.ts';
 import type { CachedNode } from './whole-node.ts';
-
-/** Collections that many clusters do not have, and that older roles do not let the operator read. */
-const isOptional = (name: string): boolean => vmCollections.has(name) || lifecycleCollections.has(name);
-
-const windowsName = 'maintenancewindows.drydock.dev';
+import { isNeeded, isOptional, lackOf, leasesIn, windowsName } from './withheld.ts';
 
 /** Everything that is known of the cluster, kept up to date by watches. It only watches and tells; it never decides. */
 export class ClusterCache {
@@ -43,6 +41,7 @@ export class ClusterCache {
   readonly knownWindows: KnownWindows;
   readonly vms: Vms;
   readonly lifecycleEvictions: LifecycleEvictions;
+  readonly operatorReplicas: OperatorReplicas;
 
   readonly #informers: InformerSet;
   readonly #readWindow: ((raw: unknown) => MaintenanceWindow) | undefined;
@@ -66,16 +65,19 @@ export class ClusterCache {
     this.#informers = new InformerSet({
       watcher: options.watcher,
       log: options.log,
-      lacks: (name, status) => this.#lacks(name, status),
+      defects: options.defects,
+      mayLack: name => name === windowsName || isOptional(name) || this.#adapters.some(adapter => adapter.name === name),
       complete: () => this.#touchAll(),
     });
     const touched = (nodeName: string | undefined): void => {
-      if (nodeName !== undefined && this.unsynced.length === 0 && this.concerns(nodeName)) this.#events.touched(nodeName);
+      if (nodeName !== undefined && !this.isReading && this.concerns(nodeName)) this.#events.touched(nodeName);
     };
     // An Eviction names its pod, not its node.
     const pod = (uid: string): void => touched(this.pods.nodeOf(uid));
     this.lifecycleEvictions = new LifecycleEvictions(options, this.#informers, { pod, node: touched });
     this.vms = new Vms(options, this.#informers, touched);
+    this.operatorReplicas = new OperatorReplicas(options.self, this.#informers, this, touched);
+    if (options.self) this.subscribe(this.operatorReplicas.listener);
   }
 
   /** Tells of every node, maintenance and window that changes, until the answer is called. */
@@ -117,9 +119,10 @@ export class ClusterCache {
       ...this.#adapters.map(adapter => this.#followRequests(adapter, signal)),
       this.lifecycleEvictions.followRequests(signal),
       this.#followWindows(signal),
+      this.operatorReplicas.follow(signal),
       ...[...leaseNamespaces].map(namespace =>
         this.#informers.follow(
-          `leases in ${namespace}`,
+          leasesIn(namespace),
           { path: `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases` },
           readLease,
           change => this.#leaseChanged(change),
@@ -136,9 +139,36 @@ export class ClusterCache {
     ]);
   }
 
-  /** Collections that have not been read completely yet. As long as there is one, nothing may be decided. */
+  /**
+   * Collections that have not been read completely yet, or may not be read although much depends on them. As long as there is one, nothing may be decided that is about
+   * the cluster as a whole; of single nodes `lackFor` says what keeps them.
+   */
   get unsynced(): readonly string[] {
-    return this.#informers.unsynced;
+    const { unsynced } = this.#informers;
+    return this.#scope === 'drain' ? unsynced : [...unsynced, ...this.withheld.filter(isNeeded)];
+  }
+
+  /** Nothing may be decided about any node: not everything has been read that may be read. */
+  get isReading(): boolean {
+    return this.#informers.unsynced.length > 0;
+  }
+
+  /** Collections that may not be read here. */
+  get withheld(): readonly string[] {
+    return this.#informers.withheld;
+  }
+
+  /** The collection that has a say about this node and may not be read; undefined where nothing is missing for it. */
+  lackFor(nodeName: string): string | undefined {
+    const { withheld } = this.#informers;
+    if (withheld.length === 0 || this.#scope === 'drain') return undefined;
+    const [requests, node, isLeased] = [this.requests.in(nodeName), this.nodes.get(nodeName), this.#isLeased(nodeName)];
+    return lackOf({ withheld, adapters: this.#adapters, nodeName, requests, node, isLeased });
+  }
+
+  /** VolumeAttachments of the node; undefined as long as they are not known. */
+  attachmentsOf(nodeName: string): readonly Attachment[] | undefined {
+    return this.#informers.isKnown('volumeattachments') ? this.attachments.in(nodeName) : undefined;
   }
 
   /** Kinds that this cluster does not have (yet), by name. */
@@ -169,21 +199,9 @@ export class ClusterCache {
     for (const nodeName of names) if (this.concerns(nodeName)) this.#events.touched(nodeName);
   }
 
-  #lacks(name: string, status: number): 'missing' | 'withheld' | undefined {
-    // An operator whose rights are of an older version goes on as that one did: KubeVirt answers evictions anyway.
-    if (status === 403 && (this.#scope === 'drain' || isOptional(name))) return 'withheld';
-    const isKind = name === windowsName || isOptional(name) || this.#adapters.some(adapter => adapter.name === name);
-    // A kind whose CRD is not installed has no objects: that is known as well.
-    return isKind && status === 404 ? 'missing' : undefined;
-  }
-
   async #followRequests(adapter: KindAdapter, signal: AbortSignal): Promise<void> {
-    const project = (raw: unknown): MaintenanceRequest | undefined => {
-      const request = adapter.read(raw);
-      if (typeof request !== 'string') return this.#isForeign(request) ? undefined : request;
-      this.#log.warn('ignoring invalid object', { kind: adapter.kind, name: readNamed(raw).key.split('/').at(-1), error: request });
-      return undefined;
-    };
+    const { foreign } = this.#events;
+    const project = requestReader(adapter, { log: this.#log, namespaces: this.#namespaces, foreign });
     const changed = (change: Change<MaintenanceRequest>): void => {
       const before = this.requests.apply(change);
       this.#tell(listener => listener.request?.(change.object));
@@ -194,12 +212,6 @@ export class ClusterCache {
     await this.#informers.follow(adapter.name, { path: adapter.path }, project, changed, signal, unseen);
   }
 
-  #isForeign(request: MaintenanceRequest): boolean {
-    if (request.namespace === undefined || this.#namespaces?.counts(request.namespace) !== false) return false;
-    this.#events.foreign(request);
-    return true;
-  }
-
   async #followWindows(signal: AbortSignal): Promise<void> {
     if (this.#readWindow === undefined) return;
     const changed = (change: Change<MaintenanceWindow>): void => {
@@ -207,7 +219,7 @@ export class ClusterCache {
       this.#tell(listener => listener.window?.(change.object));
       // Its status is ours and says nothing new to us.
       if (change.type === 'changed' && change.before.generation === change.object.generation) return;
-      if (this.unsynced.length === 0) this.#touchAll();
+      if (!this.isReading) this.#touchAll();
     };
     await this.#informers.follow(windowsName, { path: windowsPath }, this.#readWindow, changed, signal);
   }
@@ -267,17 +279,16 @@ export class ClusterCache {
 
   #leaseChanged(change: Change<Lease>): void {
     this.leases.apply(change);
-    for (const nodeName of this.requests.groups()) {
-      const concerned = leaseNames(this.#adapters, nodeName).some(name => leaseKey(name) === change.object.key);
-      if (concerned) this.#events.touched(nodeName);
-    }
+    const isConcerned = (nodeName: string): boolean =>
+      leaseNames(this.#adapters, nodeName).some(name => leaseKey(name) === change.object.key);
+    for (const nodeName of this.requests.groups()) if (isConcerned(nodeName)) this.#events.touched(nodeName);
   }
 
   #daemonSetChanged(change: Change<NamedObject>): void {
     this.daemonSets.apply(change);
     if (change.type === 'changed') return;
     this.#daemonSetNames = undefined;
-    if (this.unsynced.length === 0) for (const nodeName of this.pods.watched()) this.#events.touched(nodeName);
+    if (!this.isReading) for (const nodeName of this.pods.watched()) this.#events.touched(nodeName);
   }
 
   #attachmentChanged(change: Change<Attachment>): void {

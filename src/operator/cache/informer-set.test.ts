@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Defects } from '../../support/defects.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Change, WatchHandler } from '../ports.ts';
 import { failure, Lines, response, ScriptedApi, settle } from '../testing/fakes.ts';
@@ -12,7 +13,8 @@ const bench = () => {
   const informers = new InformerSet({
     watcher: { watch: async ({ path }, _project, handler) => void handlers.set(path, handler) },
     log: new Lines(),
-    lacks: (_name, status) => (status === 404 ? 'missing' : undefined),
+    defects: new Defects({ log: new Lines() }),
+    mayLack: () => true,
     complete: () => told.push('complete'),
   });
   const [api, clock, stop] = [new ScriptedApi(), new VirtualClock(), new AbortController()];
@@ -97,7 +99,8 @@ test('what was read and may not be read for a while is known again when it is li
   const informers = new InformerSet({
     watcher: { watch: async (_collection, _project, handler) => void handlers.push(handler) },
     log: new Lines(),
-    lacks: (_name, status) => (status === 404 ? 'missing' : 'withheld'),
+    defects: new Defects({ log: new Lines() }),
+    mayLack: () => true,
     complete: () => told.push('complete'),
   });
   await informers.follow(
@@ -131,7 +134,8 @@ test('what only answers to our own writes have told of is removed when a complet
   const informers = new InformerSet({
     watcher: { watch: async (_collection, _project, handler) => void handlers.push(handler) },
     log: new Lines(),
-    lacks: () => undefined,
+    defects: new Defects({ log: new Lines() }),
+    mayLack: () => false,
     complete: () => {},
   });
   const cache = new Cache<Thing>();
@@ -143,4 +147,35 @@ test('what only answers to our own writes have told of is removed when a complet
   assert.deepEqual([told, cache.size], [[], 1]);
   handlers[0]?.listed?.({ keys: new Set(), version: '8' });
   assert.deepEqual([told, cache.size], [['removed a'], 0]);
+});
+
+test('what may not be read is withheld at once when it was never known, at the second refusal when it was, and missing once it is not served', async () => {
+  const handlers: Pick<WatchHandler<never>, 'synced' | 'failing'>[] = [];
+  const informers = new InformerSet({
+    watcher: { watch: async (_collection, _project, handler) => void handlers.push(handler) },
+    log: new Lines(),
+    defects: new Defects({ log: new Lines() }),
+    mayLack: () => true,
+    complete: () => {},
+  });
+  const found = (): readonly unknown[] => [[...informers.withheld], [...informers.missing], informers.unsynced];
+  const { signal } = new AbortController();
+  void informers.follow(
+    'kinds',
+    { path: '/kinds' },
+    () => undefined,
+    () => {},
+    signal,
+  );
+  const [handler] = handlers;
+  const refused = (status: number): void => handler?.failing?.({ message: 'no', status, retryInMs: 1 });
+  refused(403);
+  assert.deepEqual(found(), [['kinds'], [], []]);
+  handler?.synced();
+  refused(403);
+  assert.deepEqual(found(), [[], [], []], 'a server that has just begun refuses what it allows a second later');
+  refused(403);
+  assert.deepEqual(found(), [['kinds'], [], []]);
+  refused(404);
+  assert.deepEqual(found(), [[], ['kinds'], []]);
 });

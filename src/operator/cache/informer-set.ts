@@ -1,4 +1,5 @@
 import type { Clock } from '../../support/clock.ts';
+import { type Defects, isDefect } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
 import type { Api, CachedObject, Change, Collection, CompleteList, Watcher, WatchHandler } from '../ports.ts';
 import type { Cache } from './cache.ts';
@@ -14,12 +15,13 @@ const askAgainMs = 10_000;
 type Resources = { readonly resources?: readonly { readonly name: string }[] };
 
 /** What is served under the path of a version; everybody may ask. Undefined when that cannot be found out. */
-const servedUnder = async (api: Api, path: string, signal: AbortSignal): Promise<readonly string[] | undefined> => {
+const servedUnder = async (api: Api, path: string, defects: Defects, signal: AbortSignal): Promise<readonly string[] | undefined> => {
   try {
     const { status, body } = await api.call({ method: 'GET', path }, signal);
     if (status === 404) return [];
     return status === 200 ? ((body as Resources).resources ?? []).map(({ name }) => name) : undefined;
-  } catch {
+  } catch (error) {
+    if (isDefect(error)) defects.tell('Watch', path, error);
     return undefined;
   }
 };
@@ -30,29 +32,39 @@ export class InformerSet {
   readonly missing = new Set<string>();
   readonly #unsynced = new Set<string>();
   readonly #withheld = new Set<string>();
+  /** Known, and refused once since: an API server that has just begun refuses what it allows a second later. */
+  readonly #refused = new Set<string>();
   /** Questions under way, by the path of a version: its kinds are asked for together. */
   readonly #discoveries = new Map<string, Promise<readonly string[] | undefined>>();
   readonly #watcher: Watcher;
   readonly #log: Log;
-  readonly #lacks: (name: string, status: number) => MissingReason | undefined;
+  readonly #defects: Defects;
+  readonly #mayLack: (name: string) => boolean;
   readonly #complete: () => void;
 
-  /** `lacks` says which collections can be done without; `complete` is told whenever the last that was waited for has been read, and when what can be read changes after that. */
+  /** `mayLack` says which kinds a cluster need not serve; what this user may not read is done without in any case. `complete` is told whenever the last that was waited for has been read, and when what can be read changes after that. */
   constructor(options: {
     readonly watcher: Watcher;
     readonly log: Log;
-    readonly lacks: (name: string, status: number) => MissingReason | undefined;
+    readonly defects: Defects;
+    readonly mayLack: (name: string) => boolean;
     readonly complete: () => void;
   }) {
     this.#watcher = options.watcher;
     this.#log = options.log;
-    this.#lacks = options.lacks;
+    this.#defects = options.defects;
+    this.#mayLack = options.mayLack;
     this.#complete = options.complete;
   }
 
   /** Collections that have not been read completely yet. As long as there is one, nothing may be decided. */
   get unsynced(): readonly string[] {
     return [...this.#unsynced].sort();
+  }
+
+  /** Collections that this user may not read, and that are done without. */
+  get withheld(): readonly string[] {
+    return [...this.#withheld].sort();
   }
 
   /** It has been read and is kept up to date: what is not in it does not exist. */
@@ -122,13 +134,15 @@ export class InformerSet {
   async #isServed(api: Api, { path }: Collection, signal: AbortSignal): Promise<boolean | undefined> {
     const cut = path.lastIndexOf('/');
     const version = path.slice(0, cut);
-    const asked = this.#discoveries.get(version) ?? servedUnder(api, version, signal).finally(() => this.#discoveries.delete(version));
+    const asked =
+      this.#discoveries.get(version) ?? servedUnder(api, version, this.#defects, signal).finally(() => this.#discoveries.delete(version));
     this.#discoveries.set(version, asked);
     return (await asked)?.includes(path.slice(cut + 1));
   }
 
-  /** It has been read completely, for the first time or again: an API server that has just begun refuses what it allows a second later. */
+  /** It has been read completely, for the first time or again. */
   #readable(name: string): void {
+    this.#refused.delete(name);
     const wasMissing = this.missing.delete(name);
     const wasWithheld = this.#withheld.delete(name);
     if (wasMissing) this.#log.info('kind is served now', { kind: name });
@@ -141,15 +155,25 @@ export class InformerSet {
     if (this.#unsynced.size === 0) this.#complete();
   }
 
+  #reasonOf(name: string, status: number | undefined): MissingReason | undefined {
+    // A user whose rights are of an older version goes on as before, with all that the missing right is not about.
+    if (status === 403) return 'withheld';
+    // A kind whose CRD is not installed has no objects: that is known as well.
+    return status === 404 && this.#mayLack(name) ? 'missing' : undefined;
+  }
+
   #failing(name: string, problem: Problem): void {
     const { message, status, retryInMs } = problem;
-    const reason = status === undefined ? undefined : this.#lacks(name, status);
-    if (reason === undefined) {
+    const reason = this.#reasonOf(name, status);
+    const isPassing = reason === 'withheld' && this.isKnown(name) && !this.#refused.has(name);
+    if (isPassing) this.#refused.add(name);
+    if (reason === undefined || isPassing) {
       this.#log.warn('failed to list or watch a collection; retrying', { collection: name, error: message, retryInMs });
       return;
     }
-    const known = reason === 'missing' ? this.missing : this.#withheld;
+    const [known, other] = reason === 'missing' ? [this.missing, this.#withheld] : [this.#withheld, this.missing];
     if (known.has(name)) return;
+    other.delete(name);
     known.add(name);
     if (reason === 'missing') this.#log.info('kind is not installed in this cluster; it is reconciled as soon as it is', { kind: name });
     else this.#log.warn('not allowed to read a collection; continuing without it', { collection: name, error: message });

@@ -97,4 +97,20 @@ describe('all windows are known that were there before an object', () => {
     assert.deepEqual([known.areKnownTo({ uid: 'u0', generation: 1 }), known.areKnownTo({ uid: 'u1', generation: 1 })], [false, true]);
     assert.equal(api.calls.length, 10_001);
   });
+
+  test('a bug of ours after the answer is no problem of the API server: whoever asks is told of it, and the next one asks anew', async () => {
+    const { api, log, windows, known } = bench(() => listOf('7'), '7');
+    Object.defineProperty(windows, 'get', {
+      configurable: true,
+      value: () => {
+        throw new Error('bug in the cache');
+      },
+    });
+    const asking = [known.find(disk), known.find({ uid: 'u2', generation: 1 })];
+    for (const one of asking) await assert.rejects(one, /bug in the cache/);
+    assert.deepEqual([known.problem, log.of('warn')], [undefined, []]);
+    Reflect.deleteProperty(windows, 'get');
+    assert.equal(await known.find(disk), true);
+    assert.equal(api.calls.length, 3);
+  });
 });

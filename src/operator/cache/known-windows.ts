@@ -1,6 +1,7 @@
 import { compareVersions } from '../../core/version.ts';
 import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
 import type { Clock } from '../../support/clock.ts';
+import { isDefect } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { listAll } from '../list.ts';
@@ -57,7 +58,7 @@ export class KnownWindows {
     return this.#known.get(uid) === generation;
   }
 
-  /** Asks the API server once a generation; as long as it gives no answer, or knows of more than the watch, each time. Never rejects. */
+  /** Asks the API server once a generation; as long as it gives no answer, or knows of more than the watch, each time. Rejects for defects only. */
   async find(asker: Asker): Promise<boolean> {
     if (this.areKnownTo(asker)) return true;
     const isKnown = await this.#listed();
@@ -74,10 +75,12 @@ export class KnownWindows {
   /** The answer to a list that begins now, or later: one at a time, for all who ask meanwhile. */
   #listed(): Promise<boolean> {
     if (this.#running === undefined) return this.#begin();
-    this.#next ??= this.#running.then(() => {
+    const begin = (): Promise<boolean> => {
       this.#next = undefined;
       return this.#begin();
-    });
+    };
+    // Whoever has asked for the list before is told what became of it.
+    this.#next ??= this.#running.then(begin, begin);
     return this.#next;
   }
 
@@ -90,16 +93,23 @@ export class KnownWindows {
   }
 
   async #list(): Promise<boolean> {
+    const listed = await this.#read();
+    if (listed === undefined) return false;
+    const news = listed.find(window => this.#isNews(window));
+    this.#problem = news && this.#isLate() ? `the watch has not told of ${news.metadata.name} yet` : undefined;
+    if (news === undefined) this.#owedSince = undefined;
+    return news === undefined;
+  }
+
+  /** All windows as the API server has them; undefined where it does not say, and then why is known. */
+  async #read(): Promise<readonly Listed[] | undefined> {
     try {
-      const listed = (await listAll(this.#api, windowsPath, {}, 'none if missing')) as readonly Listed[];
-      const news = listed.find(window => this.#isNews(window));
-      this.#problem = news && this.#isLate() ? `the watch has not told of ${news.metadata.name} yet` : undefined;
-      if (news === undefined) this.#owedSince = undefined;
-      return news === undefined;
+      return (await listAll(this.#api, windowsPath, {}, 'none if missing')) as readonly Listed[];
     } catch (error) {
+      if (isDefect(error)) throw error;
       this.#log.warn('failed to list the windows before something begins', { error });
       this.#problem = errorText(error);
-      return false;
+      return undefined;
     }
   }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { secondsAfter } from '../../core/time.ts';
+import { Defects } from '../../support/defects.ts';
 import { silentLog } from '../../support/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Api, Collection, Watcher, WatchHandler } from '../ports.ts';
@@ -18,8 +19,8 @@ const followed = async (resources: readonly string[]) => {
       handler.synced();
     },
   };
-  const lacks = (name: string): 'missing' | undefined => (lifecycleCollections.has(name) ? 'missing' : undefined);
-  const informers = new InformerSet({ watcher, log: silentLog, complete: () => {}, lacks });
+  const mayLack = (name: string): boolean => lifecycleCollections.has(name);
+  const informers = new InformerSet({ watcher, log: silentLog, defects: new Defects({ log: silentLog }), complete: () => {}, mayLack });
   const api: Api = { call: async () => ({ status: 200, headers: {}, body: { resources: resources.map(name => ({ name })) } }) };
   const touched: string[] = [];
   const over = new AbortController();
@@ -38,6 +39,7 @@ const followed = async (resources: readonly string[]) => {
 };
 
 const both = ['evictions', 'evictionrequests'];
+const pods = ['a', 'b'].map(uid => ({ namespace: 'shop', uid }));
 
 const raw = (name: string, uid: string, state: string, responder = 'mover.example/m') => ({
   metadata: { namespace: 'shop', name, uid: name, resourceVersion: '1' },
@@ -59,14 +61,16 @@ const rawRequest = (uid: string, requester = 'drydock.dev/drain') => ({
 test('the responders whose turn it is are known by their pods, and whoever waits for one is touched', async () => {
   const { evictions, watched, touched, tell } = await followed(both);
   assert.deepEqual(watched.get('evictions')?.collection, { path: '/apis/lifecycle.k8s.io/v1alpha1/evictions' });
-  assert.equal(evictions.of(['a', 'b']).size, 0);
+  assert.equal(evictions.of(pods).size, 0);
   tell('evictions', 'added', raw('a-1', 'a', 'Active'));
   tell('evictions', 'added', raw('b-1', 'b', 'Inactive'));
   tell('evictions', 'added', raw('c-1', 'c', 'Active'));
-  assert.deepEqual([...evictions.of(['a', 'b'])], [['a', { name: 'mover.example/m' }]]);
+  assert.deepEqual([...evictions.of(pods)], [['a', { name: 'mover.example/m', createdAt: Temporal.Instant.fromEpochMilliseconds(0) }]]);
+  const elsewhere = [{ namespace: 'payments', uid: 'a' }];
+  assert.equal(evictions.of(elsewhere).size, 0, 'an Eviction of one namespace says nothing of a pod of another');
   assert.deepEqual(touched, ['a', 'b', 'c']);
   tell('evictions', 'removed', raw('a-1', 'a', 'Active'));
-  assert.equal(evictions.of(['a', 'b']).size, 0);
+  assert.equal(evictions.of(pods).size, 0);
   assert.equal(touched.at(-1), 'a');
 });
 
@@ -81,7 +85,7 @@ test("of two Evictions of a pod the one with a responder of the pod's own counts
   ] as const)
     tell('evictions', 'added', raw(name, uid, 'Active', responder));
   assert.deepEqual(
-    [...evictions.of(['a', 'b'])].map(([uid, { name }]) => [uid, name]),
+    [...evictions.of(pods)].map(([uid, { name }]) => [uid, name]),
     [
       ['a', 'mover.example/m'],
       ['b', 'mover.example/m'],

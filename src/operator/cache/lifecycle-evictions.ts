@@ -28,7 +28,7 @@ type Touched = { readonly pod: (podUid: string) => void; readonly node: (nodeNam
 
 /** Evictions, whoever has requested them, and our own EvictionRequests, kept up to date by watches where they are served. */
 export class LifecycleEvictions {
-  readonly #evictions = new Cache<LifecycleEviction>(({ podUid }) => podUid);
+  readonly #evictions = new Cache<LifecycleEviction>(({ namespace, podUid }) => `${namespace}/${podUid}`);
   readonly #requests = new Cache<EvictionRequest>(({ nodeName }) => nodeName);
   readonly #informers: InformerSet;
   readonly #touched: Touched;
@@ -61,12 +61,12 @@ export class LifecycleEvictions {
     await this.#informers.followOnceServed(this.#reach, requestsName, collection, readEvictionRequest, changed, signal);
   }
 
-  /** The responders whose turn it is, by the uid of the pod. Of several Evictions of a pod, one whose responder has something to do counts. */
-  of(podUids: readonly string[]): ReadonlyMap<string, ActiveResponder> {
+  /** The responders whose turn it is, by the uid of the pod. An Eviction has a say over pods of its own namespace. Of several Evictions of a pod, one whose responder has something to do counts. */
+  of(pods: readonly { readonly namespace: string; readonly uid: string }[]): ReadonlyMap<string, ActiveResponder> {
     const active = new Map<string, ActiveResponder>();
     if (this.#evictions.size === 0) return active;
-    for (const uid of podUids)
-      for (const { responder } of this.#evictions.in(uid))
+    for (const { namespace, uid } of pods)
+      for (const { responder } of this.#evictions.in(`${namespace}/${uid}`))
         if (responder !== undefined && (!responder.isDefault || !active.has(uid))) active.set(uid, responder);
     return active;
   }

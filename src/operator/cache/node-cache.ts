@@ -1,7 +1,9 @@
 import { readNode } from '../../core/hold/node.ts';
 import { sameJson } from '../../core/json.ts';
+import { type Identified, likelyNames, type MachineIdentity, nodeOfMachine } from '../../core/machine/identity.ts';
 import { isControlPlane } from '../../core/quorum/quorum.ts';
 import { Cache } from './cache.ts';
+import { IdentityIndex } from './identity-index.ts';
 import { interned } from './intern-strings.ts';
 import { type CachedNode, readWholeNode } from './whole-node.ts';
 
@@ -10,6 +12,7 @@ export class NodeCache extends Cache<CachedNode> {
   /** Keeps of a Node object what is kept here. */
   readonly read = interned((raw): CachedNode => (this.#isWhole ? readWholeNode(raw) : readNode(raw)));
   readonly #controlPlane = new Set<string>();
+  readonly #byIdentity = new IdentityIndex<CachedNode>();
   #labelsVersion = 0;
   #isWhole = false;
 
@@ -28,8 +31,20 @@ export class NodeCache extends Cache<CachedNode> {
     return [...this.#controlPlane].flatMap(name => this.get(name) ?? []);
   }
 
+  /** The Node of this Machine, or why there is none. */
+  of(machine: MachineIdentity): Identified<CachedNode> {
+    const likely = likelyNames(machine).flatMap(name => this.get(name) ?? []);
+    return nodeOfMachine(machine, this.#byIdentity.near(machine, likely));
+  }
+
+  /** All nodes that the cloud calls so. */
+  called(instance: string): readonly CachedNode[] {
+    return this.#byIdentity.called(instance);
+  }
+
   protected override stored(before: CachedNode | undefined, after: CachedNode | undefined): void {
     if (!sameJson(before?.labels, after?.labels)) this.#labelsVersion += 1;
+    this.#byIdentity.update(before, after);
     if (before !== undefined && after === undefined) this.#controlPlane.delete(before.name);
     if (after === undefined) return;
     if (isControlPlane(after)) this.#controlPlane.add(after.name);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { Defects } from '../../support/defects.ts';
 import type { Change, Watcher, WatchHandler } from '../ports.ts';
 import { Lines, settle } from '../testing/fakes.ts';
 import { InformerSet } from './informer-set.ts';
@@ -48,7 +49,8 @@ const bench = () => {
       });
     },
   };
-  const informers = (): InformerSet => new InformerSet({ watcher, log: new Lines(), lacks: () => undefined, complete: () => {} });
+  const informers = (): InformerSet =>
+    new InformerSet({ watcher, log: new Lines(), defects: new Defects({ log: new Lines() }), mayLack: () => false, complete: () => {} });
   const [first, second] = [informers(), informers()];
   const nodes = new NodeCache();
   const told: string[] = [];

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readPod } from '../../core/pod/pod.ts';
+import { Defects } from '../../support/defects.ts';
 import { silentLog } from '../../support/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { CachedObject, Collection, WatchHandler } from '../ports.ts';
@@ -34,6 +35,7 @@ const bench = (listed: () => readonly object[]) => {
     },
     clock,
     log: silentLog,
+    defects: new Defects({ log: silentLog }),
     events: {
       touched: nodeName => touched.push(nodeName),
       podChanged: ({ name }, _nodeName, isLeaving) => {

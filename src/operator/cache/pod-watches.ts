@@ -1,5 +1,7 @@
+import type { Problem } from '../../core/maintenance/report.ts';
 import { isTerminating, type Pod, readPod } from '../../core/pod/pod.ts';
 import type { Clock } from '../../support/clock.ts';
+import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
 import { listAll } from '../list.ts';
 import type { Api, Change, Watcher } from '../ports.ts';
@@ -10,6 +12,9 @@ type Watch = {
   readonly pods: Cache<Pod>;
   readonly stop: AbortController;
   synced: boolean;
+  /** Of reading them, one after the other. */
+  failures: number;
+  problem?: Problem;
   /** Pods (uid by key) that were read and of which the watch has not told: it may never do, when they have gone before it came so far. */
   readonly unheard: Map<string, string>;
   confirmed: 'not asked' | 'asked' | 'yes';
@@ -24,6 +29,7 @@ type Options = {
     readonly podChanged: (pod: Pod, nodeName: string, leaving: boolean) => void;
   };
   readonly log: Log;
+  readonly defects: Defects;
 };
 
 /** Milliseconds until a list that could not be read is tried again. */
@@ -31,6 +37,9 @@ const confirmAgainMs = 1000;
 
 /** Milliseconds that the watch gets to tell of a pod that has been read. */
 const hearWithinMs = 30_000;
+
+/** A server that has just begun fails once or twice. */
+const tellAfterFailures = 3;
 
 /** Half of a pod's updates say nothing that matters here. */
 const fingerprint = ({ uid, phase, ready, labels, deletionTimestamp, finalizers, owner }: Pod): string =>
@@ -55,6 +64,12 @@ export class PodWatches {
     return watch?.synced === true ? [...watch.pods.values()] : undefined;
   }
 
+  /** Why they are not known: what the API server said to several tries in a row, or at once where it gives no right. */
+  problemOf(nodeName: string): Problem | undefined {
+    const watch = this.#watches.get(nodeName);
+    return watch === undefined || watch.synced ? undefined : watch.problem;
+  }
+
   /** The pods have been read once more since `confirm` was called first. */
   isConfirmed(nodeName: string): boolean {
     return this.#watches.get(nodeName)?.confirmed === 'yes';
@@ -72,7 +87,7 @@ export class PodWatches {
   start(nodeName: string): void {
     if (this.#watches.has(nodeName)) return;
     const pods = new Cache<Pod>(({ namespace }) => namespace);
-    const watch: Watch = { pods, stop: new AbortController(), synced: false, unheard: new Map(), confirmed: 'not asked' };
+    const watch: Watch = { pods, stop: new AbortController(), synced: false, failures: 0, unheard: new Map(), confirmed: 'not asked' };
     this.#watches.set(nodeName, watch);
     void this.#run(nodeName, watch);
   }
@@ -121,13 +136,15 @@ export class PodWatches {
 
   /** All pods of the node as they are now, however often it takes; undefined when nobody wants to know any more. */
   async #read(nodeName: string, { stop: { signal } }: Watch): Promise<readonly unknown[] | undefined> {
-    const { api, clock, log } = this.#options;
+    const { api, clock, log, defects } = this.#options;
     while (!signal.aborted) {
       try {
         return await listAll(api, collection, { fieldSelector: onNode(nodeName) }, 'an error', signal);
       } catch (error) {
         if (signal.aborted) return undefined;
-        log.warn('failed to read the pods of a node again; retrying', { node: nodeName, error });
+        // The node waits for these pods: there is another try, whoever is to blame.
+        const text = defects.textOf('Watch', nodeName, error);
+        log.warn('failed to read the pods of a node again; retrying', { node: nodeName, error: text });
         await clock.sleep(confirmAgainMs, signal);
       }
     }
@@ -170,11 +187,22 @@ export class PodWatches {
           watch.synced = true;
           touch();
         },
-        failing: ({ message, retryInMs }) =>
-          log.warn('failed to read the pods of a node; retrying', { node: nodeName, error: message, retryInMs }),
+        failing: ({ message, status, retryInMs }) => {
+          log.warn('failed to read the pods of a node; retrying', { node: nodeName, error: message, retryInMs });
+          this.#failed(nodeName, watch, message, status);
+        },
       },
       watch.stop.signal,
     );
+  }
+
+  #failed(nodeName: string, watch: Watch, message: string, status: number | undefined): void {
+    watch.failures += 1;
+    if (watch.synced || (status !== 403 && watch.failures < tellAfterFailures)) return;
+    const isNews = watch.problem === undefined;
+    const reason = status === 403 ? 'NotAllowed' : 'PodsUnknown';
+    watch.problem = { reason, message: `the pods of the node are not known, and none of them is evicted: ${message}` };
+    if (isNews && this.#isCurrent(nodeName, watch)) this.#options.events.touched(nodeName);
   }
 
   #tell({ type, object }: Change<Pod>, nodeName: string): void {

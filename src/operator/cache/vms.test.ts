@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { launcherOf, makeVmi } from '../../core/testing/make-vms.ts';
+import { Defects } from '../../support/defects.ts';
 import { silentLog } from '../../support/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Api, Watcher, WatchHandler } from '../ports.ts';
@@ -17,8 +18,9 @@ const hands = () => {
   const informers = new InformerSet({
     watcher,
     log: silentLog,
+    defects: new Defects({ log: silentLog }),
     complete: () => {},
-    lacks: (name, status) => (!vmCollections.has(name) ? undefined : status === 404 ? 'missing' : 'withheld'),
+    mayLack: name => vmCollections.has(name),
   });
   const resources = ['virtualmachineinstances', 'virtualmachineinstancemigrations', 'kubevirts'].map(name => ({ name }));
   const api: Api = { call: async () => ({ status: 200, headers: {}, body: { resources } }) };
@@ -109,4 +111,33 @@ test('a VM that goes, or is told of as changed before it was known, touches its 
   assert.deepEqual(touched, ['n1']);
   tell('virtualmachineinstances', raw('a', { nodeName: 'n1' }, '2'), 'removed');
   assert.deepEqual(touched, ['n1', 'n1']);
+});
+
+test('target pods without a node are watched from the first migration on, and touch the node that their VM leaves', async () => {
+  const { vms, tell, touched, only, each } = hands();
+  await vms.follow(new AbortController().signal);
+  assert.throws(() => only('pods'));
+  each(handler => handler.synced());
+  tell('virtualmachineinstances', raw('a', { nodeName: 'n1', evacuationNodeName: 'n1' }));
+  const metadata = { namespace: 'vms', name: 'm', uid: 'm', resourceVersion: '1' };
+  tell('virtualmachineinstancemigrations', { metadata, spec: { vmiName: 'a' }, status: { phase: 'Scheduling' } });
+  assert.equal(vms.of('n1', [], new Set())?.unplaced, undefined, 'not read yet');
+  only('pods').synced();
+  assert.equal(vms.of('n1', [], new Set())?.unplaced?.size, 0);
+  touched.length = 0;
+  const target = {
+    metadata: {
+      namespace: 'vms',
+      name: 'virt-launcher-a-y',
+      uid: 'p',
+      resourceVersion: '2',
+      labels: { 'kubevirt.io/migrationJobUID': 'm' },
+    },
+    status: { conditions: [{ type: 'PodScheduled', status: 'False', message: '0/3 nodes are available' }] },
+  };
+  tell('pods', target);
+  assert.deepEqual(touched, ['n1']);
+  assert.equal(vms.of('n1', [], new Set())?.unplaced?.get('m')?.why, '0/3 nodes are available');
+  tell('pods', target, 'removed');
+  assert.equal(vms.of('n1', [], new Set())?.unplaced?.size, 0, 'it has a node now');
 });

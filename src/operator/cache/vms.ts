@@ -6,8 +6,11 @@ import {
   migrationsPath,
   readMigration,
   readSettings,
+  readTarget,
   readVmi,
   settingsPath,
+  type UnplacedTarget,
+  unplacedTargets,
   type Vmi,
   type VmMigration,
   vmisPath,
@@ -22,9 +25,11 @@ const names = {
   vmis: 'virtualmachineinstances.kubevirt.io',
   migrations: 'virtualmachineinstancemigrations.kubevirt.io',
   settings: 'kubevirts.kubevirt.io',
+  /** Pods, and of those only the few that a migration has made and that have no node. */
+  targets: 'pods of migrations without a node',
 } as const;
 
-/** The collections that a cluster without KubeVirt does not have. */
+/** The collections that a cluster without KubeVirt does not have, or that can be done without. */
 export const vmCollections: ReadonlySet<string> = new Set(Object.values(names));
 
 /** VMs change all the time by what their agents say; only this much of them matters. */
@@ -36,6 +41,7 @@ export class Vms {
   readonly #vmis = new Cache<Vmi>(({ nodeName = '' }) => nodeName);
   readonly #migrations = new Cache<VmMigration>(({ vmi }) => vmi);
   readonly #settings = new Cache<KubeVirtSettings>();
+  readonly #targets = new Cache<UnplacedTarget>();
   readonly #informers: InformerSet;
   readonly #touched: (nodeName: string) => void;
   /** Nodes whose VMs wait until KubeVirt has less to do. */
@@ -43,6 +49,10 @@ export class Vms {
   readonly #byUid = new Map<string, string>();
   /** Missing when something has changed since. */
   #traffic: Traffic | undefined;
+
+  /** Aborted when all of it ends. */
+  #following: AbortSignal | undefined;
+  #isFollowingTargets = false;
 
   readonly #reach: { readonly api: Api; readonly clock: Clock };
 
@@ -54,6 +64,7 @@ export class Vms {
 
   /** Watches until the signal is aborted. */
   async follow(signal: AbortSignal): Promise<void> {
+    this.#following = signal;
     const informers = this.#informers;
     await Promise.all([
       informers.followOnceServed(this.#reach, names.vmis, { path: vmisPath }, readVmi, change => this.#vmChanged(change), signal),
@@ -76,6 +87,19 @@ export class Vms {
     ]);
   }
 
+  /** From the first migration on: most clusters have none. */
+  #followTargets(): void {
+    const signal = this.#following;
+    if (signal === undefined || this.#isFollowingTargets) return;
+    this.#isFollowingTargets = true;
+    const collection = { path: '/api/v1/pods', ...unplacedTargets };
+    void this.#informers.followInto(this.#targets, names.targets, collection, readTarget, change => this.#targetChanged(change), signal);
+  }
+
+  #targetChanged({ object }: Change<UnplacedTarget>): void {
+    for (const { uid, vmi } of this.#migrations.values()) if (uid === object.migration) this.#touch(this.#vmis.get(vmi));
+  }
+
   #vmChanged(change: Change<Vmi>): void {
     const before = this.#vmis.apply(change);
     this.#traffic = undefined;
@@ -88,6 +112,7 @@ export class Vms {
 
   #migrationChanged(change: Change<VmMigration>): void {
     this.#migrations.apply(change);
+    this.#followTargets();
     this.#traffic = undefined;
     this.#touch(this.#vmis.get(change.object.vmi));
   }
@@ -106,7 +131,9 @@ export class Vms {
     const own = [...ownersOf(pods), ...remembered].flatMap(uid => this.#vmis.get(this.#byUid.get(uid) ?? '') ?? []);
     const asked = this.#traffic.asked.filter(({ evacuatedFrom }) => evacuatedFrom === nodeName);
     const vmis = [...new Set([...this.#vmis.in(nodeName), ...own, ...asked])];
-    return knownFor({ settings, vmis, migrations: vmis.flatMap(({ key }) => this.#migrations.in(key)) }, this.#traffic);
+    const unplaced = this.#informers.isKnown(names.targets) ? [...this.#targets.values()] : undefined;
+    const migrations = vmis.flatMap(({ key }) => this.#migrations.in(key));
+    return knownFor({ settings, vmis, migrations, ...(unplaced && { unplaced }) }, this.#traffic);
   }
 
   /** Whether the node waits until there is room for more migrations. */

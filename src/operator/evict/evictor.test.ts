@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PodCall } from '../../core/drain/plan.ts';
 import { at, makeBudget, makePod } from '../../core/testing/make.ts';
+import { Defects } from '../../support/defects.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
+import type { Api } from '../ports.ts';
 import { failure, Lines, Notebook, response, SlowApi, settle, Tallies } from '../testing/fakes.ts';
 import { Evictor } from './evictor.ts';
 import { InFlightEvictions } from './in-flight-evictions.ts';
@@ -28,6 +30,7 @@ const bench = () => {
     api,
     clock,
     log,
+    defects: new Defects({ log, meter }),
     recorder,
     meter,
     fence,
@@ -78,6 +81,24 @@ test('that a pod is no more is told at once, and only when the server says so of
   api.next().response(response(201));
   await settle();
   assert.deepEqual(gone, ['a on n1']);
+});
+
+test('the codes of a webhook say nothing of the pod, its budget or its request', async () => {
+  const { api, evictor, gone, states } = bench();
+  const requestFor = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'n' };
+  evictor.launch(callOf('a'), 'n1');
+  evictor.launch(callOf('b', { budget: web }), 'n1');
+  evictor.launch(callOf('c', { method: 'request', requestFor }), 'n1');
+  await settle();
+  const by = 'admission webhook "a.b.c" denied the request: no';
+  api.next().response(response(404, { message: by, details: { name: 'a', kind: 'pods' } }));
+  api.next().response(response(500, { message: 'Internal error occurred: failed calling webhook "a.b.c": connection refused' }));
+  api.next().response(response(409, { message: by, reason: 'AlreadyExists' }));
+  await settle();
+  assert.deepEqual(gone, []);
+  assert.deepEqual(states(), {}, 'nothing has happened: nothing counts');
+  const kinds = [...evictor.attemptsOf('n1').values()].map(({ outcome }) => outcome.kind);
+  assert.deepEqual(kinds, ['denied', 'webhookFailed', 'denied']);
 });
 
 test('evictions of one budget take turns, those of others and of none at the same time', async () => {
@@ -366,4 +387,72 @@ test('of a pod that had ended when it was asked to go, that is remembered', asyn
     return evictor.attemptsOf('n1').get(uidOf(name))?.ended === true;
   };
   assert.deepEqual([await ended('a', 'Succeeded'), await ended('b', 'Running')], [true, false]);
+});
+
+const bug = (): never => {
+  throw new Error('bug in the cache');
+};
+
+type Breaks = { readonly gone?: () => never; readonly answered?: () => never; readonly evicted?: () => never };
+
+const broken = <A extends Api>(over: Breaks, api: A) => {
+  const clock = new VirtualClock(at(0));
+  const [inFlight, meter, log] = [new InFlightEvictions(), new Tallies(), new Lines()];
+  if (over.evicted !== undefined) meter.evicted = over.evicted;
+  const { gone = () => {}, answered = () => {} } = over;
+  const evictor = new Evictor({
+    api,
+    clock,
+    log,
+    defects: new Defects({ log, meter }),
+    recorder: new Notebook(),
+    meter,
+    fence: { mayAct: () => true },
+    inFlight,
+    gone,
+    answered,
+  });
+  return { api, inFlight, meter, log, evictor };
+};
+
+test('a bug of ours after the answer: an eviction that was accepted counts as such, and the bug is told as one, once', async () => {
+  for (const over of [{ answered: bug }, { evicted: bug }]) {
+    const { api, inFlight, meter, log, evictor } = broken(over, new SlowApi());
+    evictor.launch(callOf('a', { budget: web }), 'n1');
+    await settle();
+    api.next().response(response(201));
+    await settle();
+    assert.deepEqual(
+      inFlight.of('n1').map(({ state }) => state),
+      ['accepted'],
+    );
+    assert.ok(meter.panics.length > 0);
+    assert.equal(log.of('error').length, 1);
+    evictor.launch(callOf('b', { budget: web }), 'n1');
+    await settle();
+    assert.equal(api.waiting.length, 1, 'the budget goes on');
+  }
+});
+
+test('a bug of ours where the pod is gone: nobody waits for it', async () => {
+  const { api, inFlight, meter, evictor } = broken({ gone: bug }, new SlowApi());
+  evictor.launch(callOf('a', { budget: web }), 'n1');
+  await settle();
+  api.next().response(response(404, { details: { name: 'a', kind: 'pods' } }));
+  await settle();
+  assert.deepEqual([inFlight.of('n1').length, meter.panics.length], [0, 1]);
+});
+
+test('a bug of ours in the call is no refusal of the API server', async () => {
+  const api = {
+    call: async () => {
+      throw new TypeError("Cannot read properties of undefined (reading 'boom')");
+    },
+  };
+  const { evictor, meter, log } = broken({}, api);
+  evictor.launch(callOf('a'), 'n1');
+  await settle();
+  assert.deepEqual([meter.panics.length, log.of('error').length], [1, 1]);
+  const attempt = evictor.attemptsOf('n1').get(uidOf('a'));
+  assert.match(JSON.stringify(attempt), /A defect in Drydock/);
 });

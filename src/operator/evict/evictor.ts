@@ -3,9 +3,9 @@ import { type Attempt, type EvictionMethod, nextAttempt } from '../../core/drain
 import type { PodCall } from '../../core/drain/plan.ts';
 import { isFinished, type Pod } from '../../core/pod/pod.ts';
 import type { Clock } from '../../support/clock.ts';
-import { errorText } from '../../support/error-text.ts';
+import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
-import type { Api, ApiCall, Fence, Meter, Recorder } from '../ports.ts';
+import type { Api, ApiCall, ApiResponse, Fence, Meter, Recorder } from '../ports.ts';
 import { BudgetTurns } from './budget-turns.ts';
 import { type InFlightEvictions, takesNothing } from './in-flight-evictions.ts';
 import { escalation, podCall } from './pod-calls.ts';
@@ -14,6 +14,7 @@ type Options = {
   readonly api: Api;
   readonly clock: Clock;
   readonly log: Log;
+  readonly defects: Defects;
   readonly recorder: Recorder;
   readonly meter: Meter;
   readonly fence: Fence;
@@ -23,6 +24,9 @@ type Options = {
   /** An answer has come: the node is to be looked at again. */
   readonly answered: (nodeName: string) => void;
 };
+
+/** Where there is no answer to be made of what the server said. */
+const defectText = 'A defect in Drydock keeps it from reading the answer of the API server: see the log of the operator';
 
 /** For the log. */
 const said: Readonly<Record<EvictionMethod, string>> = {
@@ -91,7 +95,7 @@ export class Evictor {
     }
   }
 
-  /** Never rejects. */
+  /** Never rejects: a defect of ours is told as one, and changes nothing of what the server said. */
   async #send(call: PodCall, nodeName: string): Promise<void> {
     const { inFlight, clock, fence } = this.#options;
     const { uid } = call.pod;
@@ -104,10 +108,25 @@ export class Evictor {
     }
     inFlight.put({ ...inFlightEviction, state: 'sent', at: clock.now() });
     const started = clock.now();
-    const outcome = await this.#ask(call, nodeName);
-    this.#note(call, nodeName, outcome, started);
-    if (outcome.kind === 'gone') this.#options.gone(call.pod, nodeName);
-    this.#options.answered(nodeName);
+    const outcome = await this.#asked(call, nodeName);
+    this.#guard(call, () => this.#note(call, nodeName, outcome, started));
+    // Whatever went wrong while it was noted: it has been sent, and counts as the server has it.
+    if (inFlight.get(uid)?.state === 'sent') this.#guard(call, () => this.#land(uid, outcome, clock.now()));
+    if (outcome.kind === 'gone') this.#guard(call, () => this.#options.gone(call.pod, nodeName));
+    this.#guard(call, () => this.#options.answered(nodeName));
+  }
+
+  #guard({ pod }: PodCall, work: () => void): void {
+    this.#options.defects.guard('Process', () => pod.key, work, undefined);
+  }
+
+  /** What is thrown around the calls, whose own failures are outcomes, is ours. */
+  async #asked(call: PodCall, nodeName: string): Promise<EvictionOutcome> {
+    try {
+      return await this.#ask(call, nodeName);
+    } catch (error) {
+      return { kind: 'failed', message: this.#options.defects.tell('Process', call.pod.key, error) };
+    }
   }
 
   async #ask(call: PodCall, nodeName: string): Promise<EvictionOutcome> {
@@ -122,10 +141,22 @@ export class Evictor {
   }
 
   async #exchange(call: ApiCall): Promise<EvictionOutcome> {
+    const response = await this.#call(call);
+    if ('kind' in response) return response;
+    const isTaken = response.status >= 200 && response.status < 300;
+    return this.#options.defects.guard(
+      'Process',
+      () => call.path,
+      () => classify(response),
+      isTaken ? { kind: 'accepted' } : { kind: 'failed', message: defectText },
+    );
+  }
+
+  async #call(call: ApiCall): Promise<ApiResponse | EvictionOutcome> {
     try {
-      return classify(await this.#options.api.call(call));
+      return await this.#options.api.call(call);
     } catch (error) {
-      return { kind: 'failed', message: errorText(error) };
+      return { kind: 'failed', message: this.#options.defects.textOf('Process', call.path, error) };
     }
   }
 
@@ -141,7 +172,7 @@ export class Evictor {
 
   #note(call: PodCall, nodeName: string, outcome: EvictionOutcome, started: Temporal.Instant): void {
     const { clock, inFlight, log, meter } = this.#options;
-    const { pod, method, budget } = call;
+    const { pod, method, gracePeriodSeconds, budget } = call;
     const now = clock.now();
     meter.evicted(method, outcome.kind, (now.epochMilliseconds - started.epochMilliseconds) / 1000);
     const attempts = this.#attempts.get(nodeName) ?? new Map<string, Attempt>();
@@ -149,6 +180,7 @@ export class Evictor {
     const seen = budget && `${budget.key}@${budget.resourceVersion}`;
     const attempt = nextAttempt(before, {
       method,
+      ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
       outcome,
       at: now,
       ...(seen !== undefined && { budgetSeen: seen }),

@@ -9,8 +9,9 @@ import type { Write } from '../../core/maintenance/decision.ts';
 import { at, makeNode } from '../../core/testing/make.ts';
 import { makeEvent, makeMachine, makeMachineRequest } from '../../core/testing/make-machine.ts';
 import type { Clock } from '../../support/clock.ts';
-import { Cache } from '../cache/cache.ts';
+import { Defects } from '../../support/defects.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { NodeCache } from '../cache/node-cache.ts';
 import { Lines, ScriptedApi } from '../testing/fakes.ts';
 import type { WriteOutcome, Writer } from '../write/writer.ts';
 import { EventIngester } from './event-ingester.ts';
@@ -30,11 +31,19 @@ const bench = ({ machines = [], nodes = [], requests = [] }: Known, responses: r
     },
   } as unknown as Writer;
   const clock = { now: () => at(0), sleep: (ms: number) => Promise.resolve(void pauses.push(ms)) } as unknown as Clock;
-  const unused = { api: new ScriptedApi(), watcher: {} as never, namespaces: {} as never, changes: {} as never, log: new Lines() };
+  const log = new Lines();
+  const unused = {
+    api: new ScriptedApi(),
+    watcher: {} as never,
+    namespaces: {} as never,
+    changes: {} as never,
+    log,
+    defects: new Defects({ log }),
+  };
   const machineCache = new MachineCache({ ...unused, clock, adapter: machineAdapter });
   for (const machine of machines) machineCache.machines.observe(machine);
   for (const request of requests) machineCache.requests.observe(request);
-  const cache = { nodes: new Cache<Node>() };
+  const cache = { nodes: new NodeCache() };
   for (const node of nodes) cache.nodes.observe(node);
   const options = { machines: machineCache, cache: cache as unknown as ClusterCache, writer, adapter: machineAdapter, clock };
   return { ingester: new EventIngester({ ...options, namespace: 'drydock-system' }), writes, about, pauses };
@@ -47,39 +56,55 @@ const node = makeNode({ providerId: 'aws:///a/i-n' });
 describe('whom an announcement is about', () => {
   const target = (known: Known, by: (ingester: EventIngester) => AnnouncedTarget | undefined) => by(bench(known).ingester);
 
+  const of = makeNode({ providerId: 'aws:///a/i-1' });
+  const alien = makeMachine({ key: 'capi/customer/db-1', namespace: 'customer', name: 'db-1', uid: 'db', providerId: 'vsphere://4230' });
+
   test('what the cloud calls a machine: the machine, else the node, else nobody', () => {
+    const found = (known: Known, instance: string) => target(known, ingester => ingester.targetOf(instance));
+    assert.deepEqual(found({ machines: [own], nodes: [of] }, 'i-1'), { name: 'm1', instance: 'i-1', machine: own, nodeName: 'n1' });
+    assert.deepEqual(found({ machines: [nodeless] }, 'i-1'), { name: 'm1', instance: 'i-1', machine: nodeless });
+    assert.deepEqual(found({ machines: [own] }, 'i-1'), { name: 'm1', instance: 'i-1', machine: own, nodeName: 'n1' }, 'a node elsewhere');
+    assert.deepEqual(found({ nodes: [node] }, 'i-n'), { name: 'n1', instance: 'i-n', nodeName: 'n1' });
+    assert.equal(found({ nodes: [node] }, 'i-9'), undefined);
     assert.deepEqual(
-      target({ machines: [own], nodes: [node] }, ingester => ingester.targetOf('i-1')),
-      {
-        name: 'm1',
-        instance: 'i-1',
-        machine: own,
-        nodeName: 'n1',
-      },
+      found({ machines: [own], nodes: [node] }, 'i-1'),
+      { name: 'm1', instance: 'i-1', machine: own },
+      'another node has its name',
     );
-    assert.deepEqual(
-      target({ machines: [nodeless] }, ingester => ingester.targetOf('i-1')),
-      { name: 'm1', instance: 'i-1', machine: nodeless },
-    );
-    assert.deepEqual(
-      target({ nodes: [node] }, ingester => ingester.targetOf('i-n')),
-      { name: 'n1', instance: 'i-n', nodeName: 'n1' },
-    );
+  });
+
+  test('several that are called so: none, whichever comes first', () => {
+    const twin = makeMachine({ key: 'capi/tenant/m2', namespace: 'tenant', name: 'm2', uid: 'm2', providerId: 'aws:///a/i-1' });
+    for (const machines of [
+      [own, twin],
+      [twin, own],
+    ]) {
+      assert.equal(
+        target({ machines }, ingester => ingester.targetOf('i-1')),
+        undefined,
+      );
+      assert.deepEqual(
+        target({ machines, nodes: [of] }, ingester => ingester.targetOf('i-1')),
+        { name: 'n1', instance: 'i-1', nodeName: 'n1' },
+      );
+    }
+    const second = makeNode({ key: 'n2', name: 'n2', uid: 'n2', providerId: 'aws:///a/i-1' });
     assert.equal(
-      target({ nodes: [node] }, ingester => ingester.targetOf('i-9')),
+      target({ nodes: [of, second] }, ingester => ingester.targetOf('i-1')),
       undefined,
     );
   });
 
-  test('a node: its machine, under the name that the machine, else the node has in the cloud, else under the node’s own', () => {
-    const instance = (known: Known) => target(known, ingester => ingester.targetOfNode('n1'))?.instance;
-    assert.equal(instance({ machines: [own], nodes: [node] }), 'i-1');
-    assert.equal(instance({ machines: [makeMachine()], nodes: [node] }), 'i-n');
-    assert.equal(instance({ machines: [makeMachine()], nodes: [makeNode()] }), 'n1');
-    assert.deepEqual(
-      target({ nodes: [node] }, ingester => ingester.targetOfNode('n1')),
-      { name: 'n1', instance: 'i-n', nodeName: 'n1' },
-    );
+  test('a node: the Machine of its providerID, never one that only names it', () => {
+    const found = (known: Known) => {
+      const { name, instance } = target(known, ingester => ingester.targetOfNode('n1')) ?? {};
+      return [name, instance];
+    };
+    assert.deepEqual(found({ machines: [own, alien], nodes: [of] }), ['m1', 'i-1']);
+    assert.deepEqual(found({ machines: [alien, own], nodes: [of] }), ['m1', 'i-1']);
+    assert.deepEqual(found({ machines: [alien], nodes: [of] }), ['n1', 'i-1']);
+    assert.deepEqual(found({ machines: [makeMachine()], nodes: [node] }), ['n1', 'i-n'], 'no providerID on the Machine');
+    assert.deepEqual(found({ machines: [own], nodes: [makeNode()] }), ['n1', 'n1'], 'no providerID on the node');
     assert.equal(
       target({ nodes: [makeNode({ key: 'n2', name: 'n2' })] }, ingester => ingester.targetOfNode('n1')),
       undefined,
@@ -88,22 +113,13 @@ describe('whom an announcement is about', () => {
 
   test('a Machine by its name, under that name where the cloud has none for it', () => {
     const bare = makeMachine();
+    const found = (known: Known) => target(known, ingester => ingester.targetNamed('m1'));
+    assert.deepEqual(found({ machines: [bare] }), { name: 'm1', instance: 'm1', machine: bare, nodeName: 'n1' });
+    assert.deepEqual(found({ machines: [nodeless] }), { name: 'm1', instance: 'i-1', machine: nodeless });
     assert.deepEqual(
-      target({ machines: [bare] }, ingester => ingester.targetNamed('m1')),
-      {
-        name: 'm1',
-        instance: 'm1',
-        machine: bare,
-        nodeName: 'n1',
-      },
-    );
-    assert.deepEqual(
-      target({ machines: [nodeless] }, ingester => ingester.targetNamed('m1')),
-      {
-        name: 'm1',
-        instance: 'i-1',
-        machine: nodeless,
-      },
+      found({ machines: [bare], nodes: [node] }),
+      { name: 'm1', instance: 'm1', machine: bare },
+      'that node is another machine',
     );
   });
 });
@@ -179,6 +195,16 @@ describe('what is taken in', () => {
     ]);
   });
 
+  test('whoever is stopped waits for no other try, and begins none', async () => {
+    const { ingester, writes, pauses } = bench({}, [{ result: 'conflict' }]);
+    const stop = new AbortController();
+    const taken = ingester.take(look(), stop.signal);
+    stop.abort();
+    assert.equal(await taken, 'another writer keeps changing the object');
+    assert.ok(writes.length <= 2 && pauses.length <= 1, `${writes.length} writes, ${pauses.length} pauses`);
+    assert.equal(await ingester.take(look(), stop.signal), 'the operator is stopping');
+  });
+
   test('a race is run six times with ever longer pauses between, and what was said last is the answer', async () => {
     const later = { until: at(9) };
     const ends: readonly (readonly [WriteOutcome, string])[] = [
@@ -189,7 +215,7 @@ describe('what is taken in', () => {
     for (const [response, problem] of ends) {
       const { ingester, writes, pauses, about: names } = bench({}, [response]);
       assert.equal(await ingester.take(look()), problem);
-      assert.deepEqual([writes.length, pauses, names[0]], [6, [100, 200, 400, 800, 1600, 3200], 'n1']);
+      assert.deepEqual([writes.length, pauses, names[0]], [6, [100, 200, 400, 800, 1600], 'n1']);
     }
     const won = bench({}, [{ result: 'conflict' }, { result: 'stored' }]);
     assert.equal(await won.ingester.take(look({ name: 'm1', instance: 'i-1', machine: nodeless })), undefined);

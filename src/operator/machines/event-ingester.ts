@@ -2,7 +2,8 @@ import { sameJson } from '../../core/json.ts';
 import type { AnnouncedTarget, MachineAdapter } from '../../core/machine/adapter.ts';
 import { afterLook, sorted } from '../../core/machine/announced.ts';
 import { isPending, type MachineEvent } from '../../core/machine/event.ts';
-import { instanceOf } from '../../core/machine/machine.ts';
+import type { Machine } from '../../core/machine/machine.ts';
+import { instanceOf, isCalled } from '../../core/machine/provider-id.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
 import type { EventSource } from '../../core/machine/source.ts';
 import { announce, independentAnnotation, machineMaintenanceApi, ownWrite } from '../../core/machine/writes.ts';
@@ -46,47 +47,59 @@ export class EventIngester {
     this.#options = options;
   }
 
-  /** The machine or node that the cloud calls so; undefined for one that this cluster does not have. */
-  targetOf(instance: string): AnnouncedTarget | undefined {
+  /** The machine or node that the cloud calls so, in any of its ways; undefined for one that this cluster does not have, and where several are called so. */
+  targetOf(called: string): AnnouncedTarget | undefined {
     const { machines, cache } = this.#options;
-    const machine = machines.byInstance(instance);
-    if (machine !== undefined)
-      return { name: machine.name, instance, machine, ...(machine.nodeName !== undefined && { nodeName: machine.nodeName }) };
-    const node = [...cache.nodes.values()].find(({ providerId }) => instanceOf(providerId) === instance);
-    return node && { name: node.name, instance, nodeName: node.name };
+    const [node, ...otherNodes] = cache.nodes.called(called);
+    if (node !== undefined) return otherNodes.length > 0 ? undefined : this.targetOfNode(node.name);
+    const [machine, ...others] = machines.machines.called(called);
+    return machine === undefined || others.length > 0 ? undefined : this.#targetOfMachine(machine);
   }
 
-  /** The machine of a node, or the node itself where it has none. */
+  /** The machine of a node, or the node itself where nothing proves that a Machine is the node's. */
   targetOfNode(nodeName: string): AnnouncedTarget | undefined {
     const { machines, cache } = this.#options;
-    const machine = [...machines.machines.values()].find(one => one.nodeName === nodeName);
     const node = cache.nodes.get(nodeName);
-    const instance = instanceOf(machine?.providerId ?? node?.providerId) ?? nodeName;
-    if (machine !== undefined) return { name: machine.name, instance, machine, nodeName };
-    return node && { name: nodeName, instance, nodeName };
+    if (node === undefined) return undefined;
+    const instance = instanceOf(node.providerId) ?? nodeName;
+    const machine = machines.machines.of(node);
+    return 'found' in machine
+      ? { name: machine.found.name, instance, machine: machine.found, nodeName }
+      : { name: nodeName, instance, nodeName };
   }
 
-  /** Whatever somebody calls a machine: the name of a node, of a Machine, or what the cloud calls it. */
+  /** Whatever somebody calls a machine: the name of a node, of the only Machine of that name, or what the cloud calls it. */
   targetNamed(name: string): AnnouncedTarget | undefined {
     const { machines, cache } = this.#options;
     if (cache.nodes.get(name) !== undefined) return this.targetOfNode(name);
     const [machine, ...others] = machines.machines.in(name);
     if (machine === undefined || others.length > 0) return this.targetOf(name);
-    const { nodeName, providerId } = machine;
-    return { name, instance: instanceOf(providerId) ?? name, machine, ...(nodeName !== undefined && { nodeName }) };
+    return this.#targetOfMachine(machine);
   }
 
-  /** Answers undefined when everything is stored, else what went wrong. */
-  async take(look: MachineObservation): Promise<string | undefined> {
+  /** With the node that the Machine is; else with the one that it names, unless this cluster has another node of that name. */
+  #targetOfMachine(machine: Machine): AnnouncedTarget {
+    const { nodes } = this.#options.cache;
+    const node = nodes.of(machine);
+    const { name, nodeName } = machine;
+    const instance = instanceOf(machine.providerId) ?? name;
+    const named = nodeName !== undefined && nodes.get(nodeName) === undefined ? nodeName : undefined;
+    const own = 'found' in node ? node.found.name : named;
+    return { name, instance, machine, ...(own !== undefined && { nodeName: own }) };
+  }
+
+  /** Answers undefined when everything is stored, else what went wrong. Whoever is stopped does not wait for another try. */
+  async take(look: MachineObservation, signal?: AbortSignal): Promise<string | undefined> {
     let problem: string | undefined;
     for (let attempt = 0; attempt < tries; attempt += 1) {
+      // A race: the watch tells what the other has made of the object.
+      if (attempt > 0) await this.#options.clock.sleep(pauseMs * 2 ** (attempt - 1), signal);
+      if (signal?.aborted === true) return problem ?? 'the operator is stopping';
       const write = this.#writeFor(look);
       if (write === undefined) return undefined;
       const written = await this.#options.writer.write(write, look.target.nodeName ?? look.target.name);
       if (written.result === 'stored') return undefined;
       problem = textOf(written);
-      // A race: the watch tells what the other has made of the object.
-      await this.#options.clock.sleep(pauseMs * 2 ** attempt);
     }
     return problem;
   }
@@ -95,7 +108,7 @@ export class EventIngester {
     const { adapter, clock } = this.#options;
     const known = this.#requestOf(look.target);
     const events = sorted(afterLook(known?.events ?? [], look.events, look, clock.now()));
-    if (known === undefined) return events.some(isPending) ? this.#creation(look, events) : undefined;
+    if (known === undefined) return events.some(isPending) || events.some(isWord) ? this.#creation(look, events) : undefined;
     if (known.deleting) return undefined;
     const spec = adapter.eventsSpec(events);
     if (sameJson(spec, adapter.eventsSpec(known.events))) return undefined;
@@ -103,13 +116,22 @@ export class EventIngester {
     return ownWrite(known, 'record the announcements', { spec, ...metadata }, told(known, events));
   }
 
-  #requestOf({ name, instance, machine }: AnnouncedTarget): MachineRequest | undefined {
-    const named = this.#options.machines.requests.in(name);
-    return named.find(
-      request =>
-        request.instance === instance ||
-        (machine !== undefined && request.machineNamespace === machine.namespace && request.instance === ''),
-    );
+  #requestOf(target: AnnouncedTarget): MachineRequest | undefined {
+    const { name, instance, machine, nodeName } = target;
+    const providerId = this.#providerIdOf(target);
+    const isNamed = (request: MachineRequest): boolean =>
+      request.instance === instance || (providerId !== undefined && isCalled(providerId, request.instance));
+    // A node that had no providerID when something was announced about it was called by its name.
+    const isNode = (request: MachineRequest): boolean => machine === undefined && request.nodeOnly && request.instance === nodeName;
+    const isNameless = (request: MachineRequest): boolean =>
+      machine !== undefined && request.machineNamespace === machine.namespace && request.instance === '';
+    return this.#options.machines.requests.in(name).find(request => isNamed(request) || isNode(request) || isNameless(request));
+  }
+
+  #providerIdOf({ name, machine, nodeName }: AnnouncedTarget): string | undefined {
+    const { machines, cache } = this.#options;
+    const node = nodeName === undefined ? undefined : cache.nodes.get(nodeName);
+    return node?.providerId ?? machines.machines.in(name).find(({ namespace }) => namespace === machine?.namespace)?.providerId;
   }
 
   /** The name of the replaced operator; with the namespace in it where another machine of that name has taken it. */
@@ -132,6 +154,9 @@ export class EventIngester {
     };
   }
 }
+
+/** What is over is kept as well where its sender says when he wrote it: a copy of its announcement may come later. */
+const isWord = ({ toldAt }: MachineEvent): boolean => toldAt !== undefined;
 
 const textOf = (written: Exclude<WriteOutcome, { result: 'stored' }>): string =>
   'message' in written

@@ -1,13 +1,13 @@
 import type { Node } from '../../core/hold/node.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { isPending, type MachineEvent, type SourceObservation } from '../../core/machine/event.ts';
-import { instanceOf } from '../../core/machine/machine.ts';
+import { instanceOf, isAgentsOwn, isEc2Instance } from '../../core/machine/provider-id.ts';
 import { type EventSource, type Notice, noticesPath, type ScanResult } from '../../core/machine/source.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
+import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { Defects } from '../defects.ts';
 import type { Recorder } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import type { Writer } from '../write/writer.ts';
@@ -85,7 +85,7 @@ export class EventSourceReconciler {
 
   /** Looks at all nodes and notices, after a start and after a change of what is to be looked for. */
   everything(): void {
-    // Nobody looks at nodes where no source does: ten thousand of them in the queue would cost seconds.
+    // Nobody looks at nodes where no source does.
     if (this.#signalSources().length > 0) for (const { name } of this.#options.cache.nodes.values()) this.#queue.add(`node/${name}`);
     for (const { key } of this.#options.machines.notices.values()) this.#queue.add(`notice/${key}`);
     for (const { name } of this.#options.machines.sources.values()) this.#queue.add(`scan/${name}`);
@@ -135,8 +135,8 @@ export class EventSourceReconciler {
     if (notice !== undefined && cache.nodes.get(name) === undefined) return this.#forgetNotice(notice);
     const target = ingester.targetOfNode(name);
     if (notice === undefined || target === undefined) return;
-    const said = instanceOf(cache.nodes.get(name)?.providerId);
-    if (said !== undefined && said !== notice.instance) {
+    const providerId = cache.nodes.get(name)?.providerId;
+    if (!isAgentsOwn(notice, providerId)) {
       const about = {
         apiVersion: 'drydock.dev/v1alpha1',
         kind: 'NodeNotice',
@@ -144,7 +144,7 @@ export class EventSourceReconciler {
         uid: notice.uid,
         resourceVersion: notice.resourceVersion,
       };
-      const message = `Ignored: the notice names machine ${notice.instance}, but node ${name} is machine ${said}`;
+      const message = `Ignored: the notice names machine ${notice.instance}, but node ${name} is machine ${instanceOf(providerId)}`;
       recorder.record({ type: 'Warning', reason: 'NotOwnNode', message, component: 'drydock', about });
       return;
     }
@@ -172,7 +172,7 @@ export class EventSourceReconciler {
 
   async #take(look: Parameters<EventIngester['take']>[0], key: string): Promise<void> {
     const { ingester, log, clock } = this.#options;
-    const problem = await ingester.take(look);
+    const problem = await ingester.take(look, this.#stop.signal);
     if (problem === undefined) return;
     log.warn('failed to store announcements; retrying', { machine: look.target.name, error: problem });
     this.#queue.addAt(key, secondsAfter(clock.now(), 5));
@@ -201,11 +201,13 @@ export class EventSourceReconciler {
     await reportScan(source, { at: this.#options.clock.now(), unknown: [], withoutProviderId: [] }, this.#options);
   }
 
-  /** Machines of this cloud, by the providerIDs of Machines and nodes, each once. */
+  /** The instances of EC2, by the providerIDs of Machines and nodes, each once. What AWS calls otherwise (nodes of Fargate) is no instance, and not asked about. */
   #instances(): { readonly instances: ReadonlyMap<string, string>; readonly without: readonly string[] } {
     const { machines, cache } = this.#options;
     const all = [...machines.machines.values()];
-    const ids = [...all, ...cache.nodes.values()].flatMap(({ providerId }) => (providerId?.startsWith('aws:') ? [providerId] : []));
+    const ids = [...all, ...cache.nodes.values()].flatMap(({ providerId }) =>
+      providerId !== undefined && isEc2Instance(providerId) ? [providerId] : [],
+    );
     const without = all
       .filter(({ providerId, deleting }) => providerId === undefined && !deleting)
       .map(({ namespace, name }) => `${namespace}/${name}`);
@@ -221,7 +223,7 @@ export class EventSourceReconciler {
     const { instances, without } = this.#instances();
     const seen = await scanner.scan(source, instances, this.#stop.signal);
     for (const instance of this.#concerned(seen)) {
-      const target = ingester.targetOf(instance);
+      const target = ingester.targetOf(instances.get(instance) ?? instance);
       if (target === undefined) continue;
       const events = seen.events.filter(event => event.instance === instance);
       await this.#take({ target, events, source: source.name, complete: true, response: source }, `scan/${source.name}`);

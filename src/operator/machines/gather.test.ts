@@ -2,14 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readMachineMaintenance } from '../../apis/machines/machine-maintenance.ts';
 import { type MachineKind, readMachine } from '../../core/machine/machine.ts';
-import { Cache } from '../cache/cache.ts';
-import { machineOf } from './gather.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { NodeCache } from '../cache/node-cache.ts';
+import { subjectOf } from './gather.ts';
 import type { MachineCache } from './machine-cache.ts';
+import { MachineStore } from './machine-store.ts';
 
 const kind: MachineKind = { api: 'capi', apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', plural: 'machines' };
 
 test('of two Machines of one name it is the one that the cloud calls so, in an Azure scale set too', () => {
-  const machines = new Cache<ReturnType<typeof readMachine>>(({ name }) => name);
+  const machines = new MachineStore();
   for (const namespace of ['one', 'two']) {
     const providerID = `azure:///subscriptions/s/virtualMachineScaleSets/pool-${namespace}/virtualMachines/0`;
     const metadata = { name: 'm', namespace, uid: namespace, resourceVersion: '1' };
@@ -20,5 +22,5 @@ test('of two Machines of one name it is the one that the cloud calls so, in an A
     spec: { maintenancescheduled: false, machineid: 'pool-two_0', machinelink: 'm' },
   });
   assert.ok(typeof request !== 'string');
-  assert.equal(machineOf({ machines } as MachineCache, request)?.namespace, 'two');
+  assert.equal(subjectOf(request, { machines } as MachineCache, { nodes: new NodeCache() } as ClusterCache).machine?.namespace, 'two');
 });

@@ -1,12 +1,13 @@
-import { conditionOf, isReady, transitionTimeOf } from '../../core/hold/node.ts';
-import { sameJson } from '../../core/json.ts';
+import { conditionOf, isReady, type Node, transitionTimeOf } from '../../core/hold/node.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { isPending } from '../../core/machine/event.ts';
-import { instanceOf, type Machine, type MachineSet } from '../../core/machine/machine.ts';
-import { isOver, type MachineRequest, type MachineStrategy, nodeNameOf } from '../../core/machine/request.ts';
+import type { Machine, MachineSet } from '../../core/machine/machine.ts';
+import { pauseOf } from '../../core/machine/pause.ts';
+import { instanceOf, isAgentsOwn, isCalled } from '../../core/machine/provider-id.ts';
+import { isOver, isResponse, type MachineRequest, type MachineStrategy, nodeNameOf } from '../../core/machine/request.ts';
 import type { MachineLimits, MachineSnapshot, OtherMaintenance, ReplacementSet, UnreadyMachine } from '../../core/machine/snapshot.ts';
 import { childDrain, childName } from '../../core/machine/writes.ts';
-import type { MaintenanceRequest } from '../../core/request/request.ts';
+import { isChanged } from '../../core/maintenance/child.ts';
 import { secondsBetween } from '../../core/time.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { MachineCache } from './machine-cache.ts';
@@ -16,38 +17,80 @@ import type { MachineCache } from './machine-cache.ts';
 /** Longest chain of owners that is followed: Machine, MachineSet, MachineDeployment. */
 const longestChain = 3;
 
-/** What would make another machine when this one is gone: the uppermost owner that is known. */
-const setOf = ({ sets }: MachineCache, { api, namespace, owner }: Pick<Machine, 'api' | 'namespace' | 'owner'>): MachineSet | undefined => {
-  let found: MachineSet | undefined;
+/** The owners of a machine that are known, from the nearest to the uppermost. */
+const setsOf = ({ sets }: MachineCache, { api, namespace, owner }: Pick<Machine, 'api' | 'namespace' | 'owner'>): readonly MachineSet[] => {
+  const found: MachineSet[] = [];
   let next = owner;
-  for (let step = 0; step < longestChain && next !== undefined; step += 1) {
+  while (found.length < longestChain && next !== undefined) {
     const set = sets.get(`${api}/${next.kind}/${namespace}/${next.name}`);
-    if (set === undefined) break;
-    found = set;
+    if (set?.uid !== next.uid) break;
+    found.push(set);
     next = set.owner;
   }
   return found;
 };
 
+/** What would make another machine when this one is gone: the uppermost owner that is known. */
+const setOf = (machines: MachineCache, machine: Machine): MachineSet | undefined => setsOf(machines, machine).at(-1);
+
+/** What a request is about: its Machine and its Node, as far as their identity is proven. */
+export type Subject = Pick<MachineSnapshot, 'machine' | 'node' | 'unidentified'>;
+
+/** Nothing is said against it where no providerID says what the cloud calls it. */
+const isCalledSo = (providerId: string | undefined, instance: string): boolean =>
+  providerId === undefined || instanceOf(providerId) === undefined || isCalled(providerId, instance);
+
+/** It is what the request names: called by the cloud as the request says, and still the one that the work began with. */
+const isNamed = ({ uid, name, providerId }: Machine, { instance, history }: MachineRequest): boolean => {
+  if (history.machineUid !== undefined) return history.machineUid === uid;
+  return instance === '' || instance === name || isCalledSo(providerId, instance);
+};
+
 /** The one that the request names; the only one of that name where it names no namespace. */
-export const machineOf = ({ machines }: MachineCache, request: MachineRequest): Machine | undefined => {
+const machineOf = ({ machines }: MachineCache, request: MachineRequest): Machine | undefined => {
   if (request.nodeOnly) return undefined;
-  const named = machines.in(request.machineName);
+  const named = machines.in(request.machineName).filter(machine => isNamed(machine, request));
   const { machineNamespace } = request;
   if (machineNamespace !== undefined) return named.find(({ namespace }) => namespace === machineNamespace);
-  return named.length > 1 ? named.find(({ providerId }) => instanceOf(providerId) === request.instance) : named[0];
+  return named.length > 1 ? named.find(({ providerId }) => providerId !== undefined && isCalled(providerId, request.instance)) : named[0];
+};
+
+/** Whether a node is what the request calls its machine: without a Machine, nothing else tells it from a successor of its name. */
+const isNamedNode = ({ name, providerId }: Node, { instance, machineName }: MachineRequest): boolean =>
+  instance === '' || instance === name || instance === machineName || isCalledSo(providerId, instance);
+
+/** Of a request about a node, or about a machine that is gone. */
+const subjectWithoutMachine = (request: MachineRequest, machines: MachineCache, cache: ClusterCache): Subject => {
+  const nodeName = nodeNameOf(request, undefined);
+  const node = nodeName === undefined ? undefined : cache.nodes.get(nodeName);
+  if (node === undefined || !isNamedNode(node, request)) return {};
+  const machine = request.nodeOnly ? machines.machines.of(node) : undefined;
+  return { node, ...(machine && 'lack' in machine && { unidentified: machine.lack }) };
+};
+
+/** The Machine and the Node of a request. A Machine that names a node of another identity has none that is known, and says why. */
+export const subjectOf = (request: MachineRequest, machines: MachineCache, cache: ClusterCache): Subject => {
+  const machine = machineOf(machines, request);
+  if (machine === undefined) return subjectWithoutMachine(request, machines, cache);
+  const found = cache.nodes.of(machine);
+  if ('found' in found) return { machine: { ...machine, nodeName: found.found.name }, node: found.found };
+  const { nodeName: _named, ...nodeless } = machine;
+  const named = nodeNameOf(request, machine);
+  const isElsewhere = named === undefined || cache.nodes.get(named) === undefined;
+  return isElsewhere && found.isNear !== true ? { machine } : { machine: nodeless, unidentified: found.lack };
 };
 
 /** A node that this cluster does not have belongs to another one: what its machine API says has to do. */
 const isServing = (machine: Machine, { nodes }: ClusterCache): boolean => {
-  if (machine.deleting || machine.nodeName === undefined) return false;
-  const node = nodes.get(machine.nodeName);
-  return node === undefined ? machine.available : isReady(node);
+  if (machine.deleting) return false;
+  const node = nodes.of(machine);
+  if ('found' in node) return isReady(node.found);
+  return machine.nodeName !== undefined && nodes.get(machine.nodeName) === undefined && machine.available;
 };
 
 const unreadyOf = (machine: Machine, { nodes }: ClusterCache): UnreadyMachine => {
-  const node = machine.nodeName === undefined ? undefined : nodes.get(machine.nodeName);
-  const ready = node && conditionOf(node, 'Ready');
+  const node = nodes.of(machine);
+  const ready = 'found' in node ? conditionOf(node.found, 'Ready') : undefined;
   const since = ready && transitionTimeOf(ready);
   return { machine, ...(since && { since }) };
 };
@@ -66,6 +109,7 @@ const otherOf = (machines: MachineCache, request: MachineRequest): OtherMaintena
   return {
     key: request.key,
     active: request.history.startedAt !== undefined && !isOver(request.history.phase),
+    responds: isResponse(request),
     controlPlane: machine?.controlPlane ?? false,
     undrained: new Set(request.history.phase === 'Drained' ? [] : request.events.filter(isPending).map(({ id }) => id)),
     ...(set !== undefined && { set }),
@@ -88,13 +132,6 @@ const seenOf = (requests: Iterable<MachineRequest>): ReadonlyMap<MachineStrategy
 /** Cluster API copies the annotations of a MachineDeployment to its MachineSet: the record there is no machine of its own. */
 const isCopy = ({ owner }: MachineSet): boolean => owner?.kind === 'MachineDeployment';
 
-/** It differs in more than how long a pod gets: that depends on when it was made. */
-const isChanged = (child: MaintenanceRequest, request: MachineRequest, drainPolicy: MachineAdapter['drainPolicy']): boolean => {
-  const { maxGracePeriodSeconds: _own, ...own } = child.policy;
-  const { maxGracePeriodSeconds: _wanted, ...wanted } = drainPolicy(childDrain(request));
-  return !sameJson(own, wanted);
-};
-
 /** The Maintenance of the request's name, if it is the request's: for its node, by its own word a part of it, and draining as it is told. */
 const childOf = (
   request: MachineRequest,
@@ -106,7 +143,7 @@ const childOf = (
   if (found === undefined) return {};
   const nodes = [nodeName, request.history.nodeName].filter(name => name !== undefined);
   if (found.part?.of !== request.key || !nodes.includes(found.nodeName)) return { stranger: found };
-  return { child: found, ...(isChanged(found, request, drainPolicy) && { childChanged: true }) };
+  return { child: found, ...(isChanged(found, drainPolicy(childDrain(request))) && { childChanged: true }) };
 };
 
 /** Agents speak of their own node only, and a cloud that is asked of its machines; what a node says of itself, or a sender of CloudEvents, does not press. */
@@ -123,12 +160,13 @@ export const snapshotOf = (
   cache: ClusterCache,
   settings: { readonly limits: MachineLimits; readonly drainLeadSeconds: number; readonly drainPolicy: MachineAdapter['drainPolicy'] },
 ): MachineSnapshot => {
-  const machine = machineOf(machines, request);
+  const { machine, node, unidentified } = subjectOf(request, machines, cache);
   const nodeName = nodeNameOf(request, machine);
-  const node = nodeName === undefined ? undefined : cache.nodes.get(nodeName);
   const recorded = request.history.set === undefined ? undefined : machines.sets.get(request.history.set);
   const replacement = replacementOf(machines, cache, recorded ?? (machine && setOf(machines, machine)));
-  const notice = nodeName === undefined ? undefined : machines.notices.get(nodeName);
+  const notice = node && machines.notices.get(node.name);
+  const operatorPod = node && cache.operatorReplicas.ownOn(node.name);
+  const pause = machine && pauseOf(machine, setsOf(machines, machine), machines.clusterOf(machine));
   return {
     request,
     machineApi: machines.hasMachineApi,
@@ -138,12 +176,16 @@ export const snapshotOf = (
     others: [...machines.requests.values()].map(other => otherOf(machines, other)),
     seen: seenOf(machines.requests.values()),
     limits: settings.limits,
+    nodeCount: cache.nodes.size,
     drainLeadSeconds: settings.drainLeadSeconds,
     ...(machine && { machine }),
     ...(node && { node }),
+    ...(operatorPod !== undefined && { operatorPod }),
+    ...(pause && { pause }),
     ...(replacement && { replacement }),
     ...childOf(request, nodeName, cache, settings.drainPolicy),
     urgentSources: urgentSourcesOf(request, machines),
-    ...(notice && { notice }),
+    ...(notice && isAgentsOwn(notice, node?.providerId) && { notice }),
+    ...(unidentified !== undefined && { unidentified }),
   };
 };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { failure, Lines, response, ScriptedApi } from '../testing/fakes.ts';
-import { isNodeGone } from './is-node-gone.ts';
+import { isNodeGone, isUnseenGone } from './is-node-gone.ts';
 
 const missing = (name: string) => response(404, { kind: 'Status', code: 404, reason: 'NotFound', details: { name, kind: 'nodes' } });
 
@@ -34,5 +34,28 @@ describe('whether a node is gone', () => {
       assert.deepEqual([asked, isGone], [[`GET /api/v1/nodes/${encodeURIComponent(name)}`], false]);
       assert.doesNotMatch(asked[0]!.slice('GET /api/v1/nodes/'.length), /[/?#\s]/);
     }
+  });
+});
+
+describe('whether there is no node of a providerID', () => {
+  const id = 'aws:///a/i-1';
+  const page = (ids: readonly (string | undefined)[], next = '') =>
+    response(200, {
+      metadata: { continue: next },
+      items: ids.map(providerID => ({ spec: { ...(providerID !== undefined && { providerID }) } })),
+    });
+  const ask = async (...pages: readonly Awaited<ReturnType<typeof response>>[]) => {
+    let at = 0;
+    const [api, log] = [new ScriptedApi(() => pages[at++] ?? failure(500, 'asked too often')), new Lines()];
+    const isGone = await isUnseenGone(api, { providerId: id }, log);
+    return [isGone, api.asked.length, log.lines.length];
+  };
+
+  test('only a whole list without it says so', async () => {
+    assert.deepEqual(await ask(page([])), [true, 1, 0]);
+    assert.deepEqual(await ask(page(['aws:///a/i-2', undefined], 'more'), page(['gce://p/z/n'])), [true, 2, 0]);
+    assert.deepEqual(await ask(page(['aws:///a/i-2'], 'more'), page([id], 'more')), [false, 2, 0]);
+    assert.deepEqual(await ask(page(['aws:///a/i-2'], 'more'), failure(410, 'expired')), [false, 2, 1]);
+    assert.deepEqual(await ask(failure(403, 'forbidden')), [false, 1, 1]);
   });
 });

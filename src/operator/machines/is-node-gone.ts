@@ -1,16 +1,45 @@
+import { isSameProviderId } from '../../core/machine/provider-id.ts';
+import type { MachineDecision } from '../../core/machine/snapshot.ts';
 import { isMissing } from '../../core/status.ts';
 import type { Log } from '../../support/log.ts';
 import type { Api } from '../ports.ts';
+import { vitalGet } from '../vital-get.ts';
 
-/** Whether the API server says that it has no such node. Never rejects: who gets no answer knows nothing. */
+/** Whether the API server says that it has no such node. Rejects for defects only: who gets no answer knows nothing. */
 export const isNodeGone = async (api: Api, nodeName: string, log: Log): Promise<boolean> => {
-  try {
-    const path = `/api/v1/nodes/${encodeURIComponent(nodeName)}`;
-    const found = await api.call({ method: 'GET', path, priority: 'vital', timeoutMs: 10_000 });
-    if (found.status !== 200 && !isMissing(nodeName, found)) log.warn('failed to look up a node', { node: nodeName, status: found.status });
-    return isMissing(nodeName, found);
-  } catch (error) {
-    log.warn('failed to look up a node', { node: nodeName, error });
-    return false;
-  }
+  const path = `/api/v1/nodes/${encodeURIComponent(nodeName)}`;
+  const found = await vitalGet(api, path, error => log.warn('failed to look up a node', { node: nodeName, error }));
+  if (found === undefined) return false;
+  if (found.status !== 200 && !isMissing(nodeName, found)) log.warn('failed to look up a node', { node: nodeName, status: found.status });
+  return isMissing(nodeName, found);
 };
+
+/** Nodes of one page. */
+const pageSize = 500;
+
+type Page = {
+  readonly metadata?: { readonly continue?: string };
+  readonly items?: readonly { readonly spec?: { readonly providerID?: string } }[];
+};
+
+/** Whether the API server says, of all its nodes, that none has this providerID. Rejects for defects only: who gets no answer knows nothing. */
+const hasNoNode = async (api: Api, providerId: string, log: Log): Promise<boolean> => {
+  let next = '';
+  do {
+    const query = { limit: pageSize, ...(next !== '' && { continue: next }) };
+    const page = await vitalGet(api, '/api/v1/nodes', error => log.warn('failed to look up a node', { providerId, error }), query);
+    if (page === undefined) return false;
+    if (page.status !== 200) {
+      log.warn('failed to look up a node', { providerId, status: page.status });
+      return false;
+    }
+    const { items = [], metadata } = page.body as Page;
+    if (items.some(({ spec }) => isSameProviderId(spec?.providerID, providerId))) return false;
+    next = metadata?.continue ?? '';
+  } while (next !== '');
+  return true;
+};
+
+/** Whether what no watch has told of is not there, as the API server says itself. */
+export const isUnseenGone = (api: Api, unseen: NonNullable<MachineDecision['unseenNode']>, log: Log): Promise<boolean> =>
+  'name' in unseen ? isNodeGone(api, unseen.name, log) : hasNoNode(api, unseen.providerId, log);

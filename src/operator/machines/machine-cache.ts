@@ -1,24 +1,27 @@
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import {
   collectionOf,
-  instanceOf,
   type Machine,
+  type MachineCluster,
   type MachineKind,
   type MachineSet,
   readMachine,
+  readMachineCluster,
   readMachineSet,
 } from '../../core/machine/machine.ts';
+import type { KnownCluster } from '../../core/machine/pause.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
 import { type EventSource, type Notice, noticesPath, sourcesPath } from '../../core/machine/source.ts';
 import { machineMaintenancesPath } from '../../core/machine/writes.ts';
 import type { Clock } from '../../support/clock.ts';
-import { errorText } from '../../support/error-text.ts';
+import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
 import { Cache } from '../cache/cache.ts';
 import { InformerSet } from '../cache/informer-set.ts';
 import type { Namespaces } from '../cache/namespaces.ts';
 import type { Api, Watcher } from '../ports.ts';
 import { machineKindsHere } from './machine-kinds.ts';
+import { MachineStore } from './machine-store.ts';
 
 /** What is told of the machines. */
 export type MachineChanges = {
@@ -27,6 +30,8 @@ export type MachineChanges = {
   readonly foreign: (request: MachineRequest) => void;
   readonly machine: (machine: Machine) => void;
   readonly set: (set: MachineSet) => void;
+  /** A Cluster that machines are part of. */
+  readonly cluster: () => void;
   readonly source: (source: EventSource, change: 'added' | 'changed' | 'removed') => void;
   readonly notice: (notice: Notice) => void;
   /** All that decides has been read. */
@@ -38,6 +43,7 @@ type Options = {
   readonly watcher: Watcher;
   readonly clock: Clock;
   readonly log: Log;
+  readonly defects: Defects;
   readonly adapter: MachineAdapter;
   readonly namespaces: Namespaces;
   readonly changes: MachineChanges;
@@ -46,6 +52,9 @@ type Options = {
 const maintenancesName = 'machinemaintenances.machinemaintenance.managed.openshift.io';
 const sourcesName = 'machineeventsources.drydock.dev';
 const noticesName = 'nodenotices.drydock.dev';
+
+/** Machine kinds are done without, each machine with a word about it; without the others nothing is known of what is asked for. */
+const isNeeded = (name: string): boolean => name === maintenancesName || name === sourcesName || name === noticesName;
 
 /** A machine API may be installed later: looked for again after so many seconds. */
 const discoverEvery = 300;
@@ -56,8 +65,9 @@ const discoverAgainAfter = 5;
 /** Everything that is known of machines and of what is announced about them, kept up to date by watches. */
 export class MachineCache {
   readonly requests = new Cache<MachineRequest>(({ machineName }) => machineName);
-  readonly machines = new Cache<Machine>(({ name }) => name);
+  readonly machines = new MachineStore();
   readonly sets = new Cache<MachineSet>();
+  readonly #clusters = new Cache<MachineCluster>();
   readonly sources = new Cache<EventSource>();
   readonly notices = new Cache<Notice>();
   readonly kinds = new Map<string, MachineKind>();
@@ -70,17 +80,21 @@ export class MachineCache {
     this.#informers = new InformerSet({
       watcher: options.watcher,
       log: options.log,
-      lacks: (name, status) => {
-        if (status === 404) return 'missing';
-        return status === 403 && this.kinds.has(name) ? 'withheld' : undefined;
-      },
+      defects: options.defects,
+      mayLack: () => true,
       complete: () => this.#options.changes.complete(),
     });
   }
 
-  /** Collections that have not been read completely yet. */
+  /** Collections that have not been read completely yet, or may not be read although much depends on them. */
   get unsynced(): readonly string[] {
-    return this.#discovered ? this.#informers.unsynced : ['machine APIs', ...this.#informers.unsynced];
+    const { unsynced } = this.#informers;
+    return [...(this.#discovered ? [] : ['machine APIs']), ...unsynced, ...this.withheld.filter(isNeeded)];
+  }
+
+  /** Collections that may not be read here. */
+  get withheld(): readonly string[] {
+    return this.#informers.withheld;
   }
 
   /** Whether there are machines can be known: at least one machine API is served and read. */
@@ -88,9 +102,12 @@ export class MachineCache {
     return [...this.kinds].some(([name, { kind }]) => kind === 'Machine' && this.#informers.isKnown(name));
   }
 
-  /** The machine that the cloud calls so. */
-  byInstance(instance: string): Machine | undefined {
-    return [...this.machines.values()].find(({ providerId }) => instanceOf(providerId) === instance);
+  /** The Cluster of a Machine; undefined where it is in none, or the cluster serves none: then nothing of that kind can be paused. */
+  clusterOf({ namespace, clusterName }: Machine): KnownCluster | undefined {
+    const served = [...this.kinds].find(([, { kind }]) => kind === 'Cluster');
+    if (clusterName === undefined || served === undefined) return undefined;
+    if (!this.#informers.isKnown(served[0])) return 'withheld';
+    return this.#clusters.get(`${namespace}/${clusterName}`) ?? 'missing';
   }
 
   /** Watches until the signal is aborted. */
@@ -140,28 +157,33 @@ export class MachineCache {
 
   /** Follows every machine kind that the cluster has, also those that come later. */
   async #discover(signal: AbortSignal): Promise<void> {
-    const { api, clock, log } = this.#options;
+    const { clock } = this.#options;
     const followed: Promise<void>[] = [];
     while (!signal.aborted) {
-      let pause = discoverEvery;
-      try {
-        for (const kind of await machineKindsHere(api, signal)) {
-          const name = `${kind.plural}.${kind.apiVersion}`;
-          if (this.kinds.has(name)) continue;
-          this.kinds.set(name, kind);
-          followed.push(this.#followMachines(name, kind, signal));
-        }
-        this.#found();
-      } catch (error) {
-        if (signal.aborted) break;
-        pause = discoverAgainAfter;
-        log.warn('failed to discover the machine APIs; retrying', {
-          error: errorText(error),
-        });
+      const kinds = await this.#kindsHere(signal);
+      if (signal.aborted) break;
+      for (const kind of kinds ?? []) {
+        const name = `${kind.plural}.${kind.apiVersion}`;
+        if (this.kinds.has(name)) continue;
+        this.kinds.set(name, kind);
+        followed.push(this.#followMachines(name, kind, signal));
       }
-      await clock.sleep(pause * 1000, signal);
+      if (kinds !== undefined) this.#found();
+      await clock.sleep((kinds === undefined ? discoverAgainAfter : discoverEvery) * 1000, signal);
     }
     await Promise.all(followed);
+  }
+
+  /** The machine kinds that are served; undefined where the API server does not say. */
+  async #kindsHere(signal: AbortSignal): Promise<readonly MachineKind[] | undefined> {
+    try {
+      return await machineKindsHere(this.#options.api, signal);
+    } catch (error) {
+      // The loop goes on in any case: without it no machine is known.
+      const text = this.#options.defects.textOf('Watch', 'machine APIs', error);
+      if (!signal.aborted) this.#options.log.warn('failed to discover the machine APIs; retrying', { error: text });
+      return undefined;
+    }
   }
 
   #found(): void {
@@ -174,6 +196,10 @@ export class MachineCache {
     const { changes } = this.#options;
     const collection = { path: collectionOf(kind) };
     const { machines, sets } = this;
+    if (kind.kind === 'Cluster') {
+      const read = (raw: unknown): MachineCluster => readMachineCluster(raw, kind);
+      return this.#informers.followInto(this.#clusters, name, collection, read, () => changes.cluster(), signal);
+    }
     return kind.kind === 'Machine'
       ? this.#informers.followInto(
           machines,

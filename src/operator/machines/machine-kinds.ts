@@ -31,6 +31,7 @@ const groups: readonly { readonly group: string; readonly versions: readonly str
       { ...capi, kind: 'Machine', plural: 'machines' },
       { ...capi, kind: 'MachineSet', plural: 'machinesets' },
       { ...capi, kind: 'MachineDeployment', plural: 'machinedeployments' },
+      { ...capi, kind: 'Cluster', plural: 'clusters' },
     ],
   },
   {

@@ -92,6 +92,42 @@ describe('a machine that is to be retired', () => {
     await bench.end();
   });
 
+  /** Its node has a pod that a budget keeps. */
+  const guarded = (furniture: Furniture, cluster: Bench['cluster']): void => {
+    furnished(furniture);
+    const [name, namespace] = ['a', 'shop'];
+    cluster.put('/api/v1/namespaces/shop/pods/a', {
+      metadata: { name, namespace },
+      spec: { nodeName: 'n-m1' },
+      status: { phase: 'Running' },
+    });
+    cluster.put('/apis/policy/v1/namespaces/shop/poddisruptionbudgets/b', {
+      metadata: { name, namespace, generation: 1 },
+      spec: { selector: {} },
+      status: { observedGeneration: 1, disruptionsAllowed: 0 },
+    });
+  };
+
+  test('is replaced when its cloud has taken it before it was drained, and released when its node has survived', async () => {
+    for (const kind of ['stop', 'retirement'] as const)
+      for (const [status, wanted] of [
+        ['Unknown', 'Replacing Replacement'],
+        ['True', 'Cancelled undefined'],
+      ] as const) {
+        const bench = machineBench(guarded);
+        bench.cloud.events = [announced('i-m1', { kind, notBefore: now, deadline: now })];
+        await bench.wait(1);
+        assert.equal(phase(bench), 'Draining Drain');
+        bench.furniture.node('n-m1', 'aws:///a/i-m1', status);
+        bench.cloud.events = [announced('i-m1', { kind, notBefore: now, deadline: now, state: 'Completed' })];
+        await bench.wait(3700);
+        assert.equal(phase(bench), wanted, `${kind} ${status}`);
+        assert.equal(bench.cluster.get(paths.machine('m1')) === undefined, status === 'Unknown');
+        assert.equal(bench.cluster.get(child) === undefined, status === 'True');
+        await bench.end();
+      }
+  });
+
   test('is released when its object is deleted', async () => {
     const bench = machineBench((furniture, cluster) => {
       furnished(furniture);
@@ -526,12 +562,23 @@ describe('what somebody sends', () => {
     }
   });
 
-  test('is refused whole where one is not known here', async () => {
-    const bench = machineBench(furnished);
-    await bench.wait(1);
-    assert.deepEqual(await send(bench, 'm1', 'stranger'), { refused: 'no node or machine of this cluster is called stranger' });
-    assert.equal(bench.cluster.get(request), undefined);
-    await bench.end();
+  test('is judged one by one: what is known here is stored, and the others are named', async () => {
+    const after = async (...names: readonly string[]) => {
+      const bench = machineBench(furnished);
+      await bench.wait(1);
+      const became = await send(bench, ...names);
+      const stored = bench.cluster.get(request) !== undefined;
+      await bench.end();
+      return [became, stored] as const;
+    };
+    const stranger = 'no node or machine of this cluster is called stranger';
+    assert.deepEqual(await after('stranger'), [{ refused: stranger }, false]);
+    assert.deepEqual(await after('m1', 'stranger'), [{ stored: 1, refused: stranger }, true]);
+    assert.deepEqual(await after('stranger', 'm1', 'stranger'), [{ stored: 1, refused: stranger }, true]);
+    const many = Array.from({ length: 8 }, (_, n) => `s${n}`.padEnd(400, 'x'));
+    const [became, stored] = await after('m1', ...many);
+    const { refused } = became as { readonly refused: string };
+    assert.ok(stored && refused.length < 1500 && refused.endsWith(' and 3 more'), refused);
   });
 
   test('takes nothing back of what was sent before', async () => {

@@ -1,11 +1,26 @@
 import type { MachineEvent } from '../../core/machine/event.ts';
+import { fewOf, shortened } from '../../core/text.ts';
 import { EventIngester } from './event-ingester.ts';
 import { type EventScanner, EventSourceReconciler, type SignalReader } from './event-source-reconciler.ts';
 import { MachineReconciler, type MachinesOptions } from './machine-reconciler.ts';
 import { WindowReconciler } from './window-reconciler.ts';
 
 /** What has become of events that somebody has sent. */
-export type Reception = 'stored' | { readonly later: string } | { readonly refused: string };
+export type Reception =
+  | 'stored'
+  /** So many are; the others are about nothing that this cluster has. */
+  | { readonly stored: number; readonly refused: string }
+  | { readonly later: string }
+  | { readonly refused: string };
+
+/** Characters of a name that somebody has sent, and names of one answer. */
+const [longestName, mostNames] = [253, 5];
+
+const strangersText = (names: readonly string[]): string =>
+  `no node or machine of this cluster is called ${fewOf(
+    [...new Set(names)].map(name => shortened(name, longestName)),
+    mostNames,
+  )}`;
 
 export type MachineManagerOptions = MachinesOptions & {
   /** Where new MachineMaintenances are made. */
@@ -24,15 +39,15 @@ export class MachineManager {
 
   constructor(options: MachineManagerOptions) {
     this.#options = options;
-    const { clock, cache, adapter } = options;
+    const { clock, defects, cache, adapter } = options;
     this.#machines = new MachineReconciler(options, {
       source: (source, change) => this.#sources.sourceChanged(source, change),
       notice: notice => this.#sources.noticed(notice),
       complete: () => this.#sources.everything(),
     });
-    const { machines, writer, defects } = this.#machines;
+    const { machines, writer } = this.#machines;
     this.#ingester = new EventIngester({ ...options, machines, writer });
-    this.#sources = new EventSourceReconciler({ ...options, machines, writer, defects, ingester: this.#ingester });
+    this.#sources = new EventSourceReconciler({ ...options, machines, writer, ingester: this.#ingester });
     this.#windows = new WindowReconciler({ cache, writer, clock, defects, windowStatus: adapter.windowStatus });
   }
 
@@ -47,28 +62,43 @@ export class MachineManager {
     return this.#machines.machines.unsynced;
   }
 
+  /** Collections that may not be read. */
+  get withheld(): readonly string[] {
+    return this.#machines.machines.withheld;
+  }
+
+  /** Ends what is received with the manager. */
+  #signal: AbortSignal | undefined;
+
   /** Kind and phase of every machine maintenance. */
   states(): readonly (readonly [kind: string, state: string])[] {
     return [...this.#machines.machines.requests.values()].map(({ history }) => ['MachineMaintenance', history.phase ?? 'Pending'] as const);
   }
 
-  /** Takes in what somebody has sent about machines, whatever he calls them. Nothing of it is stored when one of them is not known here. */
+  /**
+   * Takes in what somebody has sent about machines, whatever he calls them. Each event is judged by itself: an account has machines of several clusters, and senders cannot
+   * tell them apart. What is stored stays stored where the rest has to be sent again.
+   */
   async receive(events: readonly MachineEvent[]): Promise<Reception> {
     if (this.unsynced.length > 0 || this.#options.cache.unsynced.length > 0) return { later: 'the cluster has not been read yet' };
-    const looks = events.map(event => ({ event, target: this.#ingester.targetNamed(event.instance ?? '') }));
-    const stranger = looks.find(({ target }) => target === undefined);
-    if (stranger !== undefined) return { refused: `no node or machine of this cluster is called ${stranger.event.instance ?? ''}` };
-    for (const { event, target } of looks) {
-      if (target === undefined) continue;
-      const problem = await this.#ingester.take({ target, events: [event], source: event.source, complete: false });
-      if (problem !== undefined) return { later: problem };
+    const strangers: string[] = [];
+    let later: string | undefined;
+    for (const event of events) {
+      const name = event.resource ?? event.instance ?? '';
+      const target = this.#ingester.targetNamed(name);
+      if (target === undefined) strangers.push(name);
+      else later = (await this.#ingester.take({ target, events: [event], source: event.source, complete: false }, this.#signal)) ?? later;
     }
-    return 'stored';
+    if (later !== undefined) return { later };
+    if (strangers.length === 0) return 'stored';
+    const stored = events.length - strangers.length;
+    return { ...(stored > 0 && { stored }), refused: strangersText(strangers) };
   }
 
   /** Works until the signal is aborted, and ends what it has begun. The loop of the nodes has to run as well. */
   async run(signal: AbortSignal): Promise<void> {
     const { cache } = this.#options;
+    this.#signal = signal;
     const end = cache.subscribe({
       node: node => this.#sources.nodeChanged(node),
       window: window => this.#windows.changed(window),

@@ -8,6 +8,7 @@ import { machineMaintenanceFinalizer } from '../../core/machine/writes.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import { makeMachine, makeMachineRequest } from '../../core/testing/make-machine.ts';
 import { windowsPath } from '../../core/window/window.ts';
+import { Defects } from '../../support/defects.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
@@ -33,6 +34,7 @@ const deaf = () => {
     requests: new Map(),
     observeRequest: ({ name }: { readonly name: string }) => observed.push(name),
     unsynced: [],
+    withheld: [],
   } as unknown as ClusterCache;
   const ports = { api, watcher: {} as never, recorder: new Notebook(), meter: new Tallies(), fence: { mayAct: () => true } };
   const { machines, writer } = new MachineReconciler(
@@ -40,11 +42,12 @@ const deaf = () => {
       ...ports,
       clock: new VirtualClock(),
       log: new Lines(),
+      defects: new Defects({ log: new Lines() }),
       cache,
       adapters: [adapter],
       adapter: machineAdapter,
       namespaces: namespacesOf('drydock-system', []),
-      limits: { perSet: 1, perZone: 0 },
+      limits: { perSet: 1, perZone: 0, nodes: 1 },
       drainLeadSeconds: 1800,
     },
     { source: () => {}, notice: () => {}, complete: () => {} },
@@ -434,7 +437,6 @@ describe('a watch that is late does not prove that a machine has no node', () =>
         furniture.machineApi();
         furniture.set('workers', 1);
         furniture.machine('m1', { set: 'workers' });
-        furniture.node('n-m1', 'aws:///a/i-m1');
         cluster.patch(paths.machine('m1'), { status: null });
         asked(cluster);
       },
@@ -442,7 +444,10 @@ describe('a watch that is late does not prove that a machine has no node', () =>
         responses: ({ method, path, body }) => {
           if (path !== paths.machine('m1') || deletions(bench) > 1) return undefined;
           const { metadata, ...current } = bench.cluster.get(path) as JsonObject & { readonly metadata: JsonObject };
-          if (method === 'GET') return response(200, { ...current, metadata: { ...metadata, resourceVersion: '999' }, status: withNode });
+          if (method === 'GET') {
+            bench.furniture.node('n-m1', 'aws:///a/i-m1');
+            return response(200, { ...current, metadata: { ...metadata, resourceVersion: '999' }, status: withNode });
+          }
           const { uid, resourceVersion } = metadata;
           assert.deepEqual(body, { preconditions: { uid, resourceVersion } });
           return response(409, { kind: 'Status', reason: 'Conflict' });

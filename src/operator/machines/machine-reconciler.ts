@@ -1,4 +1,4 @@
-import { type JsonObject, mergePatch } from '../../core/json.ts';
+import type { JsonObject } from '../../core/json.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { decideMachine } from '../../core/machine/decide.ts';
 import { deadlineOf } from '../../core/machine/event.ts';
@@ -8,18 +8,19 @@ import type { MachineDecision, MachineLimits, MachineSnapshot } from '../../core
 import { announce, pathOfRequest } from '../../core/machine/writes.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
+import { statusChange } from '../../core/status.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Listener } from '../cache/listeners.ts';
 import type { Namespaces } from '../cache/namespaces.ts';
-import { Defects } from '../defects.ts';
+import { lackText } from '../cache/withheld.ts';
 import type { Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import { type CacheUpdater, cacheUpdaterOf, isAbout, isRemoved, isStillThere, objectPath } from '../write/cache-updater.ts';
 import { DecisionWriter } from '../write/decision-writer.ts';
 import { UncertainWrites } from '../write/uncertain-writes.ts';
 import { Writer } from '../write/writer.ts';
-import { machineOf, snapshotOf } from './gather.ts';
-import { isNodeGone } from './is-node-gone.ts';
+import { snapshotOf, subjectOf } from './gather.ts';
+import { isUnseenGone } from './is-node-gone.ts';
 import { MachineCache, type MachineChanges } from './machine-cache.ts';
 
 /** What was decided, and on what. */
@@ -51,16 +52,14 @@ export class MachineReconciler {
   readonly writer: Writer;
   /** For others who write machine maintenances. */
   readonly cacheUpdater: CacheUpdater;
-  readonly defects: Defects;
   readonly #options: MachinesOptions;
   readonly #queue: WorkQueue;
   readonly #decisions: DecisionWriter;
   #acting = false;
 
   constructor(options: MachinesOptions, told: Pick<MachineChanges, 'source' | 'notice' | 'complete'>) {
-    const { clock } = options;
+    const { clock, defects } = options;
     this.#options = options;
-    this.defects = new Defects(options);
     this.machines = new MachineCache({
       ...options,
       changes: {
@@ -69,7 +68,8 @@ export class MachineReconciler {
         // Nothing waits for it, and the writer never rejects.
         foreign: request => void this.#tell(request, 'ForeignNamespace', options.namespaces.remedy),
         machine: machine => this.#machineChanged(machine),
-        set: () => this.#touch(isUnderWay),
+        set: () => this.#touch(request => isUnderWay(request) || isPaused(request)),
+        cluster: () => this.#touch(request => isUnderWay(request) || isPaused(request)),
         complete: () => {
           this.everything();
           options.changed?.();
@@ -88,7 +88,7 @@ export class MachineReconciler {
     });
     this.#queue = new WorkQueue({
       clock,
-      defects: this.defects,
+      defects,
       controller: 'MachineMaintenance',
       work: key => this.#pass(key),
       rank: key => this.#rank(key),
@@ -121,7 +121,8 @@ export class MachineReconciler {
   }
 
   #nodeOf(request: MachineRequest): string | undefined {
-    return nodeNameOf(request, machineOf(this.machines, request));
+    const { machine, node } = subjectOf(request, this.machines, this.#options.cache);
+    return node?.name ?? nodeNameOf(request, machine);
   }
 
   #touch(concerns: (request: MachineRequest) => boolean): void {
@@ -154,10 +155,18 @@ export class MachineReconciler {
   /** Looks at one machine maintenance and does what is to be done. Rejects for defects only. */
   async #pass(key: string): Promise<void> {
     const { fence, cache } = this.#options;
-    if (!this.#acting || !fence.mayAct() || cache.unsynced.length > 0 || this.machines.unsynced.length > 0) return;
+    if (!this.#acting || !fence.mayAct()) return;
+    if (cache.unsynced.length > 0 || this.machines.unsynced.length > 0) return this.#refuse(key);
     if (!(await this.#decisions.settled(key)) || !this.#acting || !fence.mayAct()) return;
     const request = this.machines.requests.get(key);
     if (request !== undefined) await this.#carryOut(request);
+  }
+
+  /** Not everything is known that has a say: it waits, and says so where that is for want of a right. */
+  async #refuse(key: string): Promise<void> {
+    const request = this.machines.requests.get(key);
+    const text = lackText(this.machines) ?? lackText(this.#options.cache);
+    if (request !== undefined && text !== undefined) await this.#tell(request, 'NotAllowed', text);
   }
 
   /** A look at it has thrown: it waits, and says so. */
@@ -169,7 +178,7 @@ export class MachineReconciler {
   /** Says why nothing at all is done about it. */
   async #tell(request: MachineRequest, reason: string, message: string): Promise<void> {
     if (!this.#acting) return;
-    const patch = mergePatch(request.status, { phase: 'Pending', ...request.status, waitingFor: reason, message });
+    const patch = statusChange(request.status, { phase: 'Pending', ...request.status, waitingFor: reason, message });
     if (patch !== undefined) await this.writer.write(statusWrite(request, reason, patch), request.nodeName ?? request.machineName);
   }
 
@@ -195,7 +204,7 @@ export class MachineReconciler {
     const snapshot = { ...taken, ...(nodeIsGone && { nodeIsGone }) };
     const { asksForWindows, unseenNode, ...decision } = decideMachine(snapshot, now);
     if (asksForWindows && (await cache.knownWindows.find(request))) return this.#decide(request, now, nodeIsGone);
-    if (unseenNode !== undefined && (await isNodeGone(api, unseenNode, log))) return this.#decide(request, now, true);
+    if (unseenNode !== undefined && (await isUnseenGone(api, unseenNode, log))) return this.#decide(request, now, true);
     return { snapshot, decision };
   }
 
@@ -205,7 +214,7 @@ export class MachineReconciler {
     wanted: ReturnType<MachineAdapter['maintenanceStatus']>,
   ): Write | undefined {
     if (verdict.message === '') return undefined;
-    const patch = mergePatch(request.status, wanted);
+    const patch = statusChange(request.status, wanted);
     if (patch === undefined) return undefined;
     const isTransition = wanted['phase'] !== request.status['phase'] || wanted['waitingFor'] !== request.status['waitingFor'];
     const said = isTransition ? [announce(request, verdict.warning ? 'Warning' : 'Normal', verdict.reason, verdict.message)] : [];
@@ -267,3 +276,7 @@ const statusWrite = (request: MachineRequest, what: string, patch: JsonObject): 
 
 /** Machines, nodes and sets of any name may be what it waits for. */
 const isUnderWay = ({ history }: MachineRequest): boolean => history.startedAt !== undefined && !isOver(history.phase);
+
+/** It waits for a machine, a set or a Cluster that is paused. */
+const isPaused = ({ status }: MachineRequest): boolean =>
+  status['waitingFor'] === 'MachinePaused' || status['waitingFor'] === 'PauseUnknown';

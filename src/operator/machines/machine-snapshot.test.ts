@@ -10,8 +10,10 @@ import { isReady, makeChild, makeEvent, makeMachine, makeMachineRequest, makeNot
 import { timeText } from '../../core/time.ts';
 import { Cache } from '../cache/cache.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { machineOf, snapshotOf } from './gather.ts';
+import { NodeCache } from '../cache/node-cache.ts';
+import { snapshotOf } from './gather.ts';
 import type { MachineCache } from './machine-cache.ts';
+import { MachineStore } from './machine-store.ts';
 
 type Known = {
   readonly machines?: readonly Machine[];
@@ -21,6 +23,7 @@ type Known = {
   readonly notices?: readonly Notice[];
   readonly sources?: readonly EventSource[];
   readonly children?: readonly ReturnType<typeof makeChild>[];
+  readonly operatorNode?: string;
 };
 
 const cacheOf = <T extends { readonly key: string; readonly uid: string; readonly resourceVersion: string }>(
@@ -32,38 +35,64 @@ const cacheOf = <T extends { readonly key: string; readonly uid: string; readonl
   return cache;
 };
 
+const filled = <C extends Cache<T>, T extends { readonly key: string; readonly uid: string; readonly resourceVersion: string }>(
+  cache: C,
+  objects: readonly T[],
+): C => {
+  for (const object of objects) cache.apply({ type: 'added', object });
+  return cache;
+};
+
+/** The node whose machine the cloud calls `i-NUMBER`. */
+const nodeNumber = (number: number, over: Partial<Node> = {}): Node =>
+  makeNode({ key: `n${number}`, name: `n${number}`, uid: `n${number}`, providerId: `aws:///a/i-${number}`, ...over });
+
 /** m1 of the workers has the node n1. */
 const pictured = (request: MachineRequest, known: Known = {}) => {
   const {
     machines = [member('m1')],
     sets = [workers],
-    nodes = [makeNode({ conditions: [isReady] })],
+    nodes = [nodeNumber(1, { conditions: [isReady] })],
     requests = [request],
     notices = [],
     sources = [],
     children = [],
+    operatorNode,
   } = known;
   const knownWindows = { problemFor: () => undefined };
-  const cache = { nodes: cacheOf(nodes), requests: cacheOf(children), windows: cacheOf([]), knownWindows } as unknown as ClusterCache;
+  const operatorReplicas = { ownOn: (nodeName: string) => (nodeName === operatorNode ? 'drydock/one' : undefined) };
+  const cache = {
+    nodes: filled(new NodeCache(), nodes),
+    requests: cacheOf(children),
+    windows: cacheOf([]),
+    knownWindows,
+    operatorReplicas,
+  } as unknown as ClusterCache;
   const found = {
-    machines: cacheOf(machines, ({ name }) => name),
+    machines: filled(new MachineStore(), machines),
     sets: cacheOf(sets),
     requests: cacheOf(requests),
     notices: cacheOf(notices),
     sources: cacheOf(sources),
     hasMachineApi: true,
+    clusterOf: () => undefined,
   } as unknown as MachineCache;
   return snapshotOf(request, found, cache, {
-    limits: { perSet: 1, perZone: 0 },
+    limits: { perSet: 1, perZone: 0, nodes: 1 },
     drainLeadSeconds: 1800,
     drainPolicy: machineAdapter.drainPolicy,
   });
 };
 
-const workers = makeSet();
-const owner = { kind: 'MachineSet', name: 'workers', uid: 'uid-set' };
+const workers = makeSet({ uid: 'workers' });
+const owner = { kind: 'MachineSet', name: 'workers', uid: 'workers' };
 const member = (name: string, over: Partial<Machine> = {}): Machine =>
-  makeMachine({ key: `openshift/machines/${name}`, name, uid: name, owner, ...over });
+  makeMachine({ key: `openshift/machines/${name}`, name, uid: name, owner, providerId: 'aws:///a/i-1', ...over });
+
+test('the pod of the operator is in the picture of its own node alone', () => {
+  const on = (operatorNode: string) => pictured(makeMachineRequest(), { operatorNode }).operatorPod;
+  assert.deepEqual([on('n1'), on('n2')], ['drydock/one', undefined]);
+});
 
 describe('what replaces a machine', () => {
   test('the uppermost of its owners that is known, of three at most', () => {
@@ -73,7 +102,7 @@ describe('what replaces a machine', () => {
           key: `openshift/MachineSet/machines/${name}`,
           name,
           uid: name,
-          ...(names[n + 1] !== undefined && { owner: { kind: 'MachineSet', name: names[n + 1] ?? '', uid: 'x' } }),
+          ...(names[n + 1] !== undefined && { owner: { kind: 'MachineSet', name: names[n + 1] ?? '', uid: names[n + 1] ?? '' } }),
         }),
       );
     const set = (sets: readonly MachineSet[]) => pictured(makeMachineRequest(), { sets }).replacement?.set.name;
@@ -91,25 +120,26 @@ describe('what replaces a machine', () => {
   });
 
   test('its members, those that are Ready, and since when the others are not', () => {
-    const node = (name: string, status: string) =>
-      makeNode({ key: name, name, conditions: [{ ...isReady, status, lastTransitionTime: timeText(at(-500)) }] });
+    const node = (number: number, status: string) =>
+      nodeNumber(number, { conditions: [{ ...isReady, status, lastTransitionTime: timeText(at(-500)) }] });
     const machines = [
       member('m1'),
-      member('down', { nodeName: 'n2' }),
-      member('going', { deleting: true, phase: 'Failed' }),
-      member('failed', { nodeName: 'n2', phase: 'Failed' }),
-      member('elsewhere', { nodeName: 'far', available: true }),
-      member('lost', { nodeName: 'far', available: false }),
+      member('down', { nodeName: 'n2', providerId: 'aws:///a/i-2' }),
+      member('going', { deleting: true, phase: 'Failed', providerId: 'aws:///a/i-3' }),
+      member('failed', { nodeName: 'n4', phase: 'Failed', providerId: 'aws:///a/i-4' }),
+      member('elsewhere', { nodeName: 'far', available: true, providerId: 'aws:///a/i-5' }),
+      member('lost', { nodeName: 'far', available: false, providerId: 'aws:///a/i-6' }),
+      member('alien', { nodeName: 'n1', available: true, providerId: 'vsphere://4230' }),
       makeMachine({ key: 'other', name: 'other', uid: 'other' }),
     ];
-    const { nodeName: _, ...nodeless } = member('new');
+    const { nodeName: _, ...nodeless } = member('new', { providerId: 'aws:///a/i-7' });
     const { replacement } = pictured(makeMachineRequest(), {
       machines: [...machines, nodeless],
-      nodes: [node('n1', 'True'), node('n2', 'False')],
+      nodes: [node(1, 'True'), node(2, 'False'), node(4, 'False')],
     });
     assert.deepEqual(
       replacement?.members.map(({ name }) => name),
-      ['m1', 'down', 'going', 'failed', 'elsewhere', 'lost', 'new'],
+      ['m1', 'down', 'going', 'failed', 'elsewhere', 'lost', 'alien', 'new'],
     );
     assert.equal(replacement?.ready, 2);
     assert.deepEqual(
@@ -118,6 +148,7 @@ describe('what replaces a machine', () => {
         ['down', at(-500).toString()],
         ['failed', at(-500).toString()],
         ['lost', undefined],
+        ['alien', undefined],
         ['new', undefined],
       ],
     );
@@ -144,35 +175,70 @@ describe('whose machine, node, notice and Maintenance', () => {
       member('m1', { key: 'x', uid: 'x', namespace: 'two', providerId: 'aws:///a/i-2' }),
     ];
     const found = (machines: readonly Machine[], over: Parameters<typeof makeMachineRequest>[0] = {}) =>
-      machineOf({ machines: cacheOf(machines, ({ name }) => name) } as unknown as MachineCache, makeMachineRequest(over))?.namespace;
-    assert.equal(found([one, two], { machineNamespace: 'two' }), 'two');
+      pictured(makeMachineRequest(over), { machines }).machine?.namespace;
+    assert.equal(found([one, two], { machineNamespace: 'two', instance: 'i-2' }), 'two');
+    assert.equal(found([one, two], { machineNamespace: 'two', instance: '' }), 'two', 'nothing is said of its identity');
     assert.equal(found([one, two], { instance: 'i-2' }), 'two');
     assert.equal(found([one, two], { instance: 'i-9' }), undefined);
-    assert.equal(found([one], { instance: 'i-9' }), 'one', 'there is only one');
+    assert.equal(found([one], { instance: 'i-9' }), undefined, 'another machine has its name');
+    assert.equal(found([one], { history: { machineUid: 'm1' } }), 'one');
+    assert.equal(found([one], { history: { machineUid: 'before' } }), undefined, 'the successor of the one that was begun with');
     assert.equal(found([one], { machineNamespace: 'two' }), undefined);
     assert.equal(found([one], { nodeOnly: true }), undefined);
   });
 
-  test('the node of the machine, else the one that is said, else the one that was noted', () => {
-    const nodes = ['n1', 'n2', 'n3'].map(name => makeNode({ key: name, name }));
-    const node = (over: Parameters<typeof makeMachineRequest>[0], machines = [member('m1')]) =>
+  test('the node of the identity of the machine; without a machine the one that is said, else noted, unless it has another identity', () => {
+    const nodes = [nodeNumber(1), nodeNumber(2), nodeNumber(3, { providerId: 'aws:///a/i-1b' })];
+    const node = (over: Parameters<typeof makeMachineRequest>[0], machines: readonly Machine[] = [member('m1')]) =>
       pictured(makeMachineRequest(over), { nodes, machines }).node?.name;
     assert.equal(node({ nodeName: 'n2' }), 'n1');
-    assert.equal(node({ nodeName: 'n2', history: { nodeName: 'n3' } }, []), 'n2');
-    assert.equal(node({ history: { nodeName: 'n3' } }, []), 'n3');
+    const { nodeName: _, ...nodeless } = member('m1');
+    assert.equal(node({}, [nodeless]), 'n1', 'the Machine does not name it yet');
+    assert.equal(node({ instance: 'i-2', nodeName: 'n2', history: { nodeName: 'n1' } }, []), 'n2');
+    assert.equal(node({ instance: 'i-2', history: { nodeName: 'n2' } }, []), 'n2');
+    assert.equal(node({ history: { nodeName: 'n3' } }, []), undefined, 'the successor of the node, under its name');
     assert.equal(node({}, []), undefined);
+  });
+
+  test('a Machine that names a node of another identity, or the node of another Machine, has none, and it is said why', () => {
+    const seen = (machines: readonly Machine[], nodes: readonly Node[], over: Parameters<typeof makeMachineRequest>[0] = {}) => {
+      const { node, machine, unidentified } = pictured(makeMachineRequest(over), { machines, nodes });
+      return { node: node?.name, named: machine?.nodeName, unidentified };
+    };
+    const { providerId: _p, ...anonymous } = member('m1');
+    const { providerId: _n, ...plain } = nodeNumber(1);
+    const twins = [member('m1'), member('twin', { namespace: 'tenant', key: 'tenant/twin' })];
+    assert.deepEqual(seen([member('m1', { nodeName: 'n2' })], [nodeNumber(1), nodeNumber(2)]), {
+      node: undefined,
+      named: undefined,
+      unidentified: 'Machine machines/m1 has the providerID of node n1, and names node n2 in its status',
+    });
+    assert.match(
+      seen([member('m1')], [nodeNumber(1, { providerId: 'vsphere://4230' })]).unidentified ?? '',
+      /has providerID aws.*has vsphere/,
+    );
+    assert.match(seen([anonymous], [nodeNumber(1)]).unidentified ?? '', /^Machine machines\/m1 has no spec.providerID/);
+    assert.match(seen([member('m1')], [plain]).unidentified ?? '', /^node n1 has no spec.providerID/);
+    assert.match(seen([member('m1')], [nodeNumber(1), nodeNumber(9, { providerId: 'aws:///a/i-1' })]).node ?? '', /^n1$/);
+    const onNode = { nodeOnly: true, machineName: 'n1', nodeName: 'n1' };
+    assert.match(seen(twins, [nodeNumber(1)], onNode).unidentified ?? '', /^several Machines .* machines\/m1, Machine tenant\/twin$/);
+    assert.deepEqual(seen([member('m1', { nodeName: 'far' })], [nodeNumber(2)]), {
+      node: undefined,
+      named: 'far',
+      unidentified: undefined,
+    });
   });
 
   test('the notice of that node, and the Maintenance that is named after it, for this request and its node', () => {
     const key = 'maintenances.drydock.dev//mm-m1-uid-mm';
     const policy = machineAdapter.drainPolicy({ deleteEmptyDirData: true, force: true });
-    const child = makeChild('Draining', { key, policy, part: { of: makeMachineRequest().key, drain: {} } });
+    const child = makeChild('Draining', { key, policy, part: { of: makeMachineRequest().key } });
     const all = pictured(makeMachineRequest(), { notices: [makeNotice()], children: [child] });
     assert.deepEqual(
       [all.notice?.instance, all.child?.name, all.childChanged, all.stranger],
       ['i-1', 'mm-m1-uid-mm', undefined, undefined],
     );
-    for (const over of [{ nodeName: 'n9' }, { part: { of: 'tenant/mm-m1', drain: {} } }]) {
+    for (const over of [{ nodeName: 'n9' }, { part: { of: 'tenant/mm-m1' } }]) {
       const strange = pictured(makeMachineRequest(), { children: [{ ...child, ...over }] });
       assert.deepEqual([strange.child, strange.stranger?.name], [undefined, 'mm-m1-uid-mm'], JSON.stringify(over));
     }

@@ -1,6 +1,6 @@
-import { mergePatch } from '../../core/json.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { type EventSource, type ScanResult, sourceSubject, sourcesPath } from '../../core/machine/source.ts';
+import { statusChange } from '../../core/status.ts';
 import { timeText } from '../../core/time.ts';
 import type { Recorder } from '../ports.ts';
 import type { Writer } from '../write/writer.ts';
@@ -28,7 +28,7 @@ export const reportScan = async (
   result: ScanResult,
   { adapter, writer, recorder }: { readonly adapter: MachineAdapter; readonly writer: Writer; readonly recorder: Recorder },
 ): Promise<void> => {
-  const patch = mergePatch(source.status, adapter.sourceStatus(source, result));
+  const patch = statusChange(source.status, adapter.sourceStatus(source, result));
   if (patch !== undefined) {
     const write = {
       what: `report the scan of ${timeText(result.at)}`,

@@ -1,11 +1,12 @@
-import { type JsonObject, mergePatch } from '../../core/json.ts';
+import type { JsonObject } from '../../core/json.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
+import { statusChange } from '../../core/status.ts';
 import { secondsAfter, timeText } from '../../core/time.ts';
 import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
 import type { Clock } from '../../support/clock.ts';
+import type { Defects } from '../../support/defects.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { Defects } from '../defects.ts';
 import { WorkQueue } from '../work-queue.ts';
 import type { Writer } from '../write/writer.ts';
 
@@ -53,7 +54,7 @@ export class WindowReconciler {
     const { status, until } = windowStatus(window, now);
     this.#queue.clearAppointment(name);
     if (until !== undefined) this.#queue.addAt(name, secondsAfter(until, 0.01));
-    const patch = mergePatch(window.status, status);
+    const patch = statusChange(window.status, status);
     if (patch === undefined) return;
     const { result } = await writer.write(statusWrite(name, patch), name);
     if (result !== 'stored') this.#queue.addAt(name, secondsAfter(clock.now(), againAfter));

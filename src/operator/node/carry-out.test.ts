@@ -5,6 +5,7 @@ import type { Decision, Write } from '../../core/maintenance/decision.ts';
 import { type NodeSnapshot, noNotes } from '../../core/maintenance/snapshot.ts';
 import { readPod } from '../../core/pod/pod.ts';
 import { at } from '../../core/testing/make.ts';
+import { Defects } from '../../support/defects.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ApiResponse } from '../ports.ts';
 import { FakeCluster } from '../testing/fake-cluster.ts';
@@ -55,6 +56,7 @@ const bench = (
     fence: { mayAct: () => leader.yes },
     clock,
     log,
+    defects: new Defects({ log, meter }),
     adapters: [adapter],
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
     decide: snapshot => {
@@ -193,7 +195,7 @@ test('a look that throws is told where people look', async () => {
 
 test('the lead is handed over when that is decided', async () => {
   const handed: string[] = [];
-  const self = { pod: 'drydock/one', handOver: () => handed.push('over') };
+  const self = { pod: 'drydock/one', handOver: () => handed.push('over'), handedOver: () => false };
   const { script, run, wake, end } = bench({}, { self });
   await run();
   assert.deepEqual(handed, []);

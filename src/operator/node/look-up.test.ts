@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Lookup } from '../../core/maintenance/decision.ts';
+import { Defects } from '../../support/defects.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { Cache } from '../cache/cache.ts';
 import { KnownWindows } from '../cache/known-windows.ts';
@@ -12,7 +13,7 @@ const look = async (lookup: Lookup, reply: () => ApiResponse) => {
   const [lookedUp, log] = [new LookedUp(), new Lines()];
   const api = new ScriptedApi(reply);
   const knownWindows = new KnownWindows({ api, log, clock: new VirtualClock() }, new Cache());
-  const isNew = await lookUp({ api, log, lookedUp, knownWindows }, [lookup]);
+  const isNew = await lookUp({ api, log, lookedUp, knownWindows, clock: new VirtualClock(), defects: new Defects({ log }) }, [lookup]);
   return { isNew, lookedUp, warnings: log.of('warn').length, paths: api.calls.map(({ path }) => path) };
 };
 const missing = (kind: string, name: string): ApiResponse => response(404, { kind: 'Status', code: 404, details: { kind, name } });
@@ -55,4 +56,28 @@ test('the windows are asked for as well', async () => {
   assert.equal(await isKnown(() => response(200, { items: [] })), true);
   assert.equal(await isKnown(() => response(200, { items: [{ metadata: { name: 'nights', resourceVersion: '7' } }] })), false);
   assert.equal(await isKnown(down), false);
+});
+
+describe('the pods of a namespace that are on no node', () => {
+  const unscheduled = async (reply: () => ApiResponse) => {
+    const { isNew, lookedUp, warnings, paths } = await look({ kind: 'UnscheduledPods', key: 'shop' }, reply);
+    assert.deepEqual(paths, ['/api/v1/namespaces/shop/pods']);
+    return [isNew, lookedUp.unscheduled.get('shop')?.pods.map(({ name, unschedulable }) => [name, unschedulable]), warnings];
+  };
+  const pod = (name: string, condition: object, nodeName = '') => ({
+    metadata: { name, namespace: 'shop', uid: name, resourceVersion: '1' },
+    spec: { nodeName },
+    status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', ...condition }] },
+  });
+  test('are read with what the scheduler says; who may not read them goes without, and has looked', async () => {
+    const message = '0/3 nodes are available: 3 node(s) had volume node affinity conflict.';
+    const items = [
+      pod('a', { reason: 'Unschedulable', message }),
+      pod('gated', { reason: 'SchedulingGated', message: 'gated' }),
+      pod('fresh', { status: 'Unknown' }),
+    ];
+    assert.deepEqual(await unscheduled(() => response(200, { items })), [true, [['a', message]], 0]);
+    assert.deepEqual(await unscheduled(() => failure(403, 'no')), [true, [], 1]);
+    assert.deepEqual(await unscheduled(down), [true, [], 1]);
+  });
 });

@@ -4,6 +4,7 @@ import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
 import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { windowsPath } from '../../core/window/window.ts';
+import { Defects } from '../../support/defects.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
 import { FakeCluster } from '../testing/fake-cluster.ts';
@@ -54,6 +55,7 @@ const bench = (fill: (cluster: FakeCluster) => void, { windowsLate }: { readonly
     fence: { mayAct: () => leader.yes },
     clock,
     log,
+    defects: new Defects({ log, meter }),
     adapters: [adapter],
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
   });
@@ -253,7 +255,7 @@ test('a refused write is tried again ever more slowly, and told to those who wai
     addRequest(cluster, 'n1');
   });
   let refuse = true;
-  cluster.intercept = ({ path }) => (refuse && path === nodePath('n1') ? failure(403, 'nodes "n1" is forbidden') : undefined);
+  cluster.intercept = ({ path }) => (refuse && path === nodePath('n1') ? failure(422, 'nodes "n1" is invalid') : undefined);
   const tries = (): number => cluster.written.filter(one => one === `PATCH ${nodePath('n1')}`).length;
   await calm();
   assert.equal(tries(), 1);
@@ -267,7 +269,7 @@ test('a refused write is tried again ever more slowly, and told to those who wai
   await clock.advance(60_000);
   await calm();
   assert.ok(tries() <= 9, `${tries()} tries in a minute`);
-  assert.equal(statusOf(cluster, 'n1')['message'], 'cannot write: nodes "n1" is forbidden (HTTP 403)');
+  assert.equal(statusOf(cluster, 'n1')['message'], 'cannot write: nodes "n1" is invalid (HTTP 422)');
   refuse = false;
   await clock.advance(60_000);
   await calm();
@@ -442,6 +444,7 @@ test('what can be counted: maintenances by state, held nodes, blockers by cause'
     evictionsUnderWay: 0,
     queueDepth: 0,
     unsynced: [],
+    withheld: [],
   });
   await end();
 });

@@ -2,7 +2,7 @@ import type { Budget } from '../../core/drain/budgets/budget.ts';
 import { freeOf } from '../../core/drain/budgets/in-flight-eviction.ts';
 import { decide } from '../../core/maintenance/decide.ts';
 import type { Decision, Write } from '../../core/maintenance/decision.ts';
-import { problemWrites } from '../../core/maintenance/problem.ts';
+import { notAllowedText } from '../../core/maintenance/problem.ts';
 import type { Problem } from '../../core/maintenance/report.ts';
 import type { NodeSnapshot } from '../../core/maintenance/snapshot.ts';
 import type { Pod } from '../../core/pod/pod.ts';
@@ -12,7 +12,6 @@ import type { MaintenanceWindow } from '../../core/window/window.ts';
 import { ClusterCache } from '../cache/cluster-cache.ts';
 import type { CacheScope } from '../cache/cluster-cache-options.ts';
 import type { Namespaces } from '../cache/namespaces.ts';
-import { Defects } from '../defects.ts';
 import { BudgetWaiters } from '../evict/budget-waiters.ts';
 import { Evictor } from '../evict/evictor.ts';
 import { budgetKeysOf, InFlightEvictions } from '../evict/in-flight-evictions.ts';
@@ -25,6 +24,7 @@ import { LookedUp, lookUp } from './look-up.ts';
 import { NodeStates } from './node-states.ts';
 import { countedByState } from './overview.ts';
 import { type SnapshotOptions, snapshots } from './take-snapshot.ts';
+import { tellProblem } from './tell-problem.ts';
 
 export type NodeReconcilerOptions = Ports &
   SnapshotOptions & {
@@ -54,7 +54,6 @@ export class NodeReconciler {
   readonly #lookedUp = new LookedUp();
   readonly #budgetWaiters = new BudgetWaiters();
   readonly #nodeStates = new NodeStates();
-  readonly #defects: Defects;
   readonly #queue: WorkQueue;
   readonly #evictor: Evictor;
   readonly #writer: Writer;
@@ -63,13 +62,12 @@ export class NodeReconciler {
   #acting = false;
 
   constructor(options: NodeReconcilerOptions) {
-    const { api, clock, adapters, fence, log, meter, recorder } = options;
+    const { clock, adapters, defects } = options;
     this.#options = options;
-    this.#defects = new Defects(options);
     this.cache = this.#openCache(options);
     this.#queue = new WorkQueue({
       clock,
-      defects: this.#defects,
+      defects,
       controller: 'Node',
       work: nodeName => this.#pass(nodeName),
       rank: nodeName => this.#rank(nodeName),
@@ -79,7 +77,7 @@ export class NodeReconciler {
     });
     const answered = (nodeName: string): void => this.#answered(nodeName);
     const gone = (pod: Pod, nodeName: string): void => this.cache.pods.forget(nodeName, pod);
-    this.#evictor = new Evictor({ api, clock, log, recorder, meter, fence, inFlight: this.#inFlight, gone, answered });
+    this.#evictor = new Evictor({ ...options, inFlight: this.#inFlight, gone, answered });
     this.#takeSnapshot = snapshots({
       cache: this.cache,
       nodeStates: this.#nodeStates,
@@ -90,26 +88,20 @@ export class NodeReconciler {
       options,
     });
     const cacheUpdater = cacheUpdaterOf(this.cache, adapters);
-    this.#uncertainWrites = new UncertainWrites({ api, cacheUpdater, log, stores: ['nodes', 'leases'] });
-    this.#writer = new Writer({ api, cacheUpdater, recorder, meter, fence, log, clock });
+    this.#uncertainWrites = new UncertainWrites({ ...options, cacheUpdater, stores: ['nodes', 'leases'] });
+    this.#writer = new Writer({ ...options, cacheUpdater });
   }
 
-  #openCache({ api, watcher, clock, adapters, scope = 'everything', readWindow, namespaces, log }: NodeReconcilerOptions): ClusterCache {
+  #openCache(options: NodeReconcilerOptions): ClusterCache {
     return new ClusterCache({
-      api,
-      watcher,
-      clock,
-      adapters,
-      scope,
-      readWindow,
-      namespaces,
-      log,
+      ...options,
       events: {
         touched: nodeName => this.#queue.add(nodeName),
         budgetChanged: (budget, change) => this.#budgetChanged(budget, change),
         podChanged: (pod, nodeName, leaving) => this.#podChanged(pod, nodeName, leaving),
         // Nothing waits for it, and the writer never rejects.
-        foreign: request => void this.#tell(request.nodeName, [request], { reason: 'ForeignNamespace', message: namespaces?.remedy ?? '' }),
+        foreign: request =>
+          void this.#tell(request.nodeName, [request], { reason: 'ForeignNamespace', message: options.namespaces?.remedy ?? '' }),
       },
     });
   }
@@ -157,6 +149,7 @@ export class NodeReconciler {
       evictionsUnderWay: this.#inFlight.size,
       queueDepth: this.#queue.depth,
       unsynced: cache.unsynced,
+      withheld: cache.withheld,
     };
   }
 
@@ -164,12 +157,18 @@ export class NodeReconciler {
     return this.#nodeStates.of(nodeName).remaining;
   }
 
+  get #mayAct(): boolean {
+    return this.#acting && this.#options.fence.mayAct();
+  }
+
   /** Looks at one node and does what is to be done. Rejects for defects only. */
   async #pass(nodeName: string): Promise<void> {
-    if (!this.#acting || !this.#options.fence.mayAct() || this.cache.unsynced.length > 0) return;
+    if (!this.#mayAct || this.cache.isReading) return;
+    const lack = this.cache.lackFor(nodeName);
+    if (lack !== undefined) return this.#refuse(nodeName, lack);
     const { clock, meter, decide: decideOn = decide } = this.#options;
     if (!(await this.#uncertainWrites.settle(nodeName))) return this.#wait(nodeName);
-    if (!this.#acting || !this.#options.fence.mayAct()) return;
+    if (!this.#mayAct) return;
     const started = performance.now();
     const decision = decideOn(this.#takeSnapshot(nodeName), clock.now());
     meter.decided((performance.now() - started) / 1000);
@@ -182,9 +181,14 @@ export class NodeReconciler {
     await this.#tell(nodeName, this.cache.requests.in(nodeName), { reason: 'InternalError', message });
   }
 
+  /** What has a say about the node may not be read: it stays as it is until it may, and its maintenances say so. */
+  async #refuse(nodeName: string, lack: string): Promise<void> {
+    this.#evictor.recall(nodeName, new Set());
+    await this.#tell(nodeName, this.cache.requests.in(nodeName), { reason: 'NotAllowed', message: notAllowedText(lack) });
+  }
+
   async #tell(nodeName: string, requests: readonly MaintenanceRequest[], problem: Problem): Promise<void> {
-    if (!this.#acting) return;
-    for (const write of problemWrites(requests, problem, this.#options.clock.now())) await this.#writer.write(write, nodeName);
+    if (this.#acting) await tellProblem(nodeName, requests, problem, { ...this.#options, writer: this.#writer });
   }
 
   /** It is not known how the node is held: nothing leaves it meanwhile. */

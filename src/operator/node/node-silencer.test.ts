@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import { nothingBefore, writeBefore } from '../../core/hold/hold-record.ts';
 import type { Node } from '../../core/hold/node.ts';
 import { makeNode } from '../../core/testing/make.ts';
+import { Defects } from '../../support/defects.ts';
+import { silentLog } from '../../support/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Listener } from '../cache/listeners.ts';
 import { NodeCache } from '../cache/node-cache.ts';
@@ -37,7 +39,13 @@ const setting = () => {
     for (const { node: tell } of listeners) tell?.(node);
   };
   const stop = new AbortController();
-  const running = new NodeSilencer({ cache, silencer, fence: { mayAct: () => state.acts }, clock }).run(stop.signal);
+  const running = new NodeSilencer({
+    cache,
+    silencer,
+    fence: { mayAct: () => state.acts },
+    clock,
+    defects: new Defects({ log: silentLog }),
+  }).run(stop.signal);
   return {
     clock,
     told,

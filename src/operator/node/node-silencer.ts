@@ -1,5 +1,6 @@
 import type { Node } from '../../core/hold/node.ts';
 import type { Clock } from '../../support/clock.ts';
+import type { Defects } from '../../support/defects.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { AlertSilencer, Fence } from '../ports.ts';
 
@@ -8,11 +9,15 @@ import type { AlertSilencer, Fence } from '../ports.ts';
 /** Nodes are often held and released together. */
 const gatherMs = 1000;
 
+/** After a defect of ours. */
+const againMs = 60_000;
+
 type NodeSilencerOptions = {
   readonly cache: Pick<ClusterCache, 'nodes' | 'unsynced' | 'subscribe'>;
   readonly silencer: AlertSilencer;
   readonly fence: Fence;
   readonly clock: Clock;
+  readonly defects: Defects;
 };
 
 export class NodeSilencer {
@@ -47,7 +52,7 @@ export class NodeSilencer {
 
   /** Milliseconds until the next time, where nothing happens before that. */
   async #tell(signal: AbortSignal): Promise<number> {
-    const { cache, silencer, fence } = this.#options;
+    const { cache, silencer, fence, defects } = this.#options;
     // As long as not all nodes are known, those that are held are not either.
     if (!fence.mayAct() || cache.unsynced.length > 0) return gatherMs;
     const held = [...cache.nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined);
@@ -56,7 +61,9 @@ export class NodeSilencer {
       return await silencer.silence(this.#told, signal);
     } catch (error) {
       if (signal.aborted) return 0;
-      throw error;
+      // What the alertmanagers refuse comes as a value: this is ours, and no reason for the loops beside this one to end.
+      defects.tell('Process', 'silences', error);
+      return againMs;
     }
   }
 }

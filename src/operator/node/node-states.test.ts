@@ -56,7 +56,7 @@ test('blockers are counted by cause over all nodes', () => {
 
 test('a report that was not stored counts as not said', () => {
   const nodeStates = new NodeStates();
-  const said = { at: at(1), gist: 'Draining' };
+  const said = { at: at(1), gist: 'Draining', stuck: new Set<string>() };
   nodeStates.note(
     'n1',
     {

@@ -1,3 +1,4 @@
+import { causeOfId } from '../../core/drain/blockers/blocker.ts';
 import type { Problem } from '../../core/maintenance/report.ts';
 import { type Notes, noNotes } from '../../core/maintenance/snapshot.ts';
 import type { Overview } from '../ports.ts';
@@ -58,7 +59,7 @@ export class NodeStates {
     const counts = new Map<string, number>();
     for (const { notes } of this.#nodeStates.values()) {
       for (const id of notes.blockedSince.keys()) {
-        const cause = id.slice(0, id.indexOf(' '));
+        const cause = causeOfId(id);
         counts.set(cause, (counts.get(cause) ?? 0) + 1);
       }
     }

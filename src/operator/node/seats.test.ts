@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { noNotes } from '../../core/maintenance/snapshot.ts';
+import { Defects } from '../../support/defects.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { ClusterCache } from '../cache/cluster-cache.ts';
 import { FakeCluster } from '../testing/fake-cluster.ts';
@@ -16,7 +17,15 @@ test('a control-plane node that nobody has looked at yet takes no seat; one that
   for (const name of ['n1', 'n2', 'n3']) cluster.put(`/api/v1/nodes/${name}`, { metadata: { name, labels }, spec: {}, status: {} });
   const stop = new AbortController();
   const events = { touched: () => {}, budgetChanged: () => {}, podChanged: () => {}, foreign: () => {} };
-  const cache = new ClusterCache({ api: cluster, watcher: cluster, clock: new VirtualClock(), adapters: [], events, log: new Lines() });
+  const cache = new ClusterCache({
+    api: cluster,
+    watcher: cluster,
+    clock: new VirtualClock(),
+    adapters: [],
+    events,
+    log: new Lines(),
+    defects: new Defects({ log: new Lines() }),
+  });
   const running = cache.run(stop.signal);
   await settle();
   const nodeStates = new NodeStates();

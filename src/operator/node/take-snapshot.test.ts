@@ -68,14 +68,14 @@ const snapshotOf = ({
     windows: cacheOf(windows, () => ''),
     knownWindows: { areKnownTo: ({ uid }: { readonly uid: string }) => knownTo.includes(uid) },
     budgets: cacheOf([etcd, makeBudget('web')], ({ namespace }) => namespace),
-    pods: { of: () => pods, isConfirmed: () => false },
+    pods: { of: () => pods, isConfirmed: () => false, problemOf: () => undefined },
     budgetIndex: { over: () => [] },
     leases: none,
-    attachments: none,
+    attachmentsOf: () => [],
     missingKinds: new Set(),
     vms: { of: () => vms },
     lifecycleEvictions: {
-      of: (podUids: readonly string[]) => new Map([...responders].filter(([uid]) => podUids.includes(uid))),
+      of: (pods: readonly { readonly uid: string }[]) => new Map([...responders].filter(([uid]) => pods.some(pod => pod.uid === uid))),
       requestsOf: () => evictionRequests,
       areAnswered: () => areAnswered,
     },
@@ -138,7 +138,7 @@ test('for each request it is said whether all windows are known that were there 
 });
 
 test('responders of Evictions are in the picture of the pods that are there, and of those that have been requested', () => {
-  const responders = new Map(['uid-shop-a', 'uid-gone', 'elsewhere'].map(uid => [uid, { name: 'mover.example/m' }]));
+  const responders = new Map(['uid-shop-a', 'uid-gone', 'elsewhere'].map(uid => [uid, { name: 'mover.example/m', createdAt: at(0) }]));
   const evictionRequests = new Map([['shop/drydock-uid-gone', makeEvictionRequest({ podUid: 'uid-gone' })]]);
   assert.deepEqual(
     [...(snapshotOf({ responders, evictionRequests, pods: [makePod('a')] }).responders ?? []).keys()],

@@ -1,13 +1,14 @@
 import type { PlanWork } from '../../core/drain/filters.ts';
 import type { Node } from '../../core/hold/node.ts';
 import type { LeaseTerms } from '../../core/lease/lease.ts';
-import type { NodeSnapshot } from '../../core/maintenance/snapshot.ts';
+import type { NodeSnapshot, Self } from '../../core/maintenance/snapshot.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import { etcdNamespace } from '../../core/quorum/etcd-guard.ts';
 import { isControlPlane, membersOf } from '../../core/quorum/quorum.ts';
 import { type KindAdapter, leaseKey, leaseNames } from '../../core/request/request.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { OwnProcess } from '../cache/operator-replicas.ts';
 import type { Evictor } from '../evict/evictor.ts';
 import type { InFlightEvictions } from '../evict/in-flight-evictions.ts';
 import type { Hypervisors } from '../ports.ts';
@@ -20,7 +21,11 @@ export type SnapshotOptions = {
   readonly adapters: readonly KindAdapter[];
   readonly terms: LeaseTerms;
   /** This process's pod (`namespace/name`), and how another replica is made to lead before it is evicted. */
-  readonly self?: { readonly pod: string; readonly handOver: () => void };
+  readonly self?: OwnProcess & {
+    readonly handOver: () => void;
+    /** Nobody has begun to lead although this process handed over. */
+    readonly handedOver: () => boolean;
+  };
   /** etcd's own operator guards its members here. */
   readonly openShift?: boolean;
   /** Whether the responders of pods that name some are asked by EvictionRequests; Never when left out. */
@@ -82,7 +87,10 @@ const evictionsOf = (
   { cache: { lifecycleEvictions }, options, clock }: SnapshotSources,
 ): Pick<NodeSnapshot, 'responders' | 'evictionRequests'> => {
   const own = lifecycleEvictions.requestsOf(nodeName);
-  const responders = lifecycleEvictions.of([...(pods ?? []).map(({ uid }) => uid), ...[...own.values()].map(({ podUid }) => podUid)]);
+  const responders = lifecycleEvictions.of([
+    ...(pods ?? []),
+    ...[...own.values()].map(({ namespace, podUid }) => ({ namespace, uid: podUid })),
+  ]);
   const areAnswered = lifecycleEvictions.areAnswered(clock.now());
   const evictionRequests = { mode: options.evictionRequests ?? 'Never', areAnswered, own, ...(node && { node }) };
   return {
@@ -90,6 +98,12 @@ const evictionsOf = (
     ...((areAnswered || own.size > 0) && { evictionRequests }),
   };
 };
+
+const selfOn = (nodeName: string, { pod, handedOver }: NonNullable<SnapshotOptions['self']>, cache: ClusterCache): Self => ({
+  pod,
+  handedOver: handedOver(),
+  ...cache.operatorReplicas.view(nodeName),
+});
 
 export const snapshots =
   (snapshotSources: SnapshotSources) =>
@@ -99,8 +113,9 @@ export const snapshots =
     const node = cache.nodes.get(nodeName);
     const pods = cache.pods.of(nodeName);
     const requests = cache.requests.in(nodeName);
-    const { notes, trouble } = nodeStates.of(nodeName);
+    const { notes, trouble = cache.pods.problemOf(nodeName) } = nodeStates.of(nodeName);
     const { daemonSetNames } = cache;
+    const attachments = cache.attachmentsOf(nodeName);
     const budgets = cache.budgetIndex.over(pods ?? []);
     return {
       nodeName,
@@ -108,9 +123,9 @@ export const snapshots =
       podsConfirmed: cache.pods.isConfirmed(nodeName),
       budgets,
       leases: leasesOf(nodeName, snapshotSources),
-      attachments: cache.attachments.in(nodeName),
       volumes: lookedUp.volumes,
       goneDaemonSets: lookedUp.goneDaemonSets,
+      unscheduled: lookedUp.unscheduled,
       attempts: evictor.attemptsOf(nodeName),
       inFlight: inFlight.about(nodeName, budgets),
       notes,
@@ -123,9 +138,10 @@ export const snapshots =
       ...vmsOf(nodeName, pods, snapshotSources),
       ...evictionsOf(node, nodeName, pods, snapshotSources),
       ...(planWork && { planWork: planWork(nodeName) }),
-      ...(self && { self: self.pod }),
+      ...(self && { self: selfOn(nodeName, self, cache) }),
       ...(node && { node }),
       ...(pods && { pods }),
+      ...(attachments && { attachments }),
       ...(daemonSetNames && { daemonSets: daemonSetNames }),
       ...(trouble && { trouble }),
     };

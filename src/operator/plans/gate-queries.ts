@@ -1,6 +1,7 @@
 import type { AlertGate, Gate, PromqlGate } from '../../core/plan/gates/gate.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import type { Clock } from '../../support/clock.ts';
+import type { Defects } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { FiringAlert, Monitoring, Sample, Told } from '../ports.ts';
 
@@ -39,6 +40,8 @@ export type GateQueriesOptions = {
   /** Left out where the operator has been given no source. */
   readonly monitoring?: Monitoring | undefined;
   readonly clock: Clock;
+  /** Told of what the port should never do. */
+  readonly defects?: Defects | undefined;
   /** One of the answers is another one now. */
   readonly changed: () => void;
 };
@@ -114,7 +117,7 @@ export class GateQueries {
     const { clock, changed } = this.#options;
     let waitMs = 0;
     while (!signal.aborted) {
-      const answer = await ask(monitoring, gate, signal);
+      const answer = await ask(monitoring, gate, signal, this.#options.defects);
       if (answer === undefined) return;
       if (textOf(answer) !== textOf(polled.answer)) {
         polled.answer = answer;
@@ -128,7 +131,12 @@ export class GateQueries {
 }
 
 /** Undefined once the signal is aborted: whatever comes then is nobody's answer. */
-const ask = async (monitoring: Monitoring, gate: QueryGate, signal: AbortSignal): Promise<Answer | undefined> => {
+const ask = async (
+  monitoring: Monitoring,
+  gate: QueryGate,
+  signal: AbortSignal,
+  defects: Defects | undefined,
+): Promise<Answer | undefined> => {
   try {
     const answer =
       gate.kind === 'promql'
@@ -137,6 +145,9 @@ const ask = async (monitoring: Monitoring, gate: QueryGate, signal: AbortSignal)
     return signal.aborted ? undefined : answer;
   } catch (error) {
     if (signal.aborted) return undefined;
-    return { problem: `a defect: ${errorText(error)}` };
+    // The port never rejects: this is ours.
+    return {
+      problem: defects?.tell('MaintenancePlan', `gate ${gate.kind} of source ${gate.source}`, error) ?? `a defect: ${errorText(error)}`,
+    };
   }
 };

@@ -2,6 +2,7 @@ import type { PlanAdapter } from '../../core/plan/adapter.ts';
 import { type Plan, planAnnotation, plansPath } from '../../core/plan/plan.ts';
 import type { Approval, RecordSlice, WorkPod } from '../../core/plan/snapshot.ts';
 import { approvalsPath, recordsPath } from '../../core/plan/writes.ts';
+import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
 import { Cache } from '../cache/cache.ts';
 import { InformerSet } from '../cache/informer-set.ts';
@@ -15,6 +16,7 @@ export type PlanCacheOptions = {
   /** Keeps the nodes: whole, when there is a plan. */
   readonly cache: { readonly nodeWatch: NodeWatch };
   readonly log: Log;
+  readonly defects: Defects;
   readonly adapter: PlanAdapter;
   /** Of the pods that work on nodes. */
   readonly workNamespace: string;
@@ -63,7 +65,8 @@ export class PlanCache {
     this.#informers = new InformerSet({
       watcher: options.watcher,
       log: options.log,
-      lacks: (_name, status) => (status === 404 ? 'missing' : status === 403 ? 'withheld' : undefined),
+      defects: options.defects,
+      mayLack: () => true,
       complete: () => changes.complete(),
     });
   }
@@ -83,8 +86,13 @@ export class PlanCache {
     return this.#informers.unsynced;
   }
 
-  /** What may not be read here although plans need it, for people. */
+  /** Collections that may not be read. */
   get withheld(): readonly string[] {
+    return this.#informers.withheld;
+  }
+
+  /** What may not be read here although plans need it, for people. */
+  get unread(): readonly string[] {
     const needed = [kinds.records, kinds.approvals, kinds.nodes, kinds.pods];
     return this.#rest === undefined ? [] : needed.filter(name => !this.#informers.isKnown(name) && !this.unsynced.includes(name));
   }
@@ -97,6 +105,16 @@ export class PlanCache {
   /** The image that this process runs, as its pod names it. */
   get image(): string | undefined {
     return [...this.ownPods.values()].find(({ image }) => image !== undefined)?.image;
+  }
+
+  /** Names of the Secrets that its image is pulled with, as its pod says. */
+  get pullSecrets(): readonly string[] {
+    return [...this.ownPods.values()][0]?.pullSecrets ?? [];
+  }
+
+  /** On which nodes this process may run, as its pod says. */
+  get placement(): OwnPod['placement'] | undefined {
+    return [...this.ownPods.values()][0]?.placement;
   }
 
   /** Watches until the signal is aborted. */

@@ -1,5 +1,8 @@
+import { isObject, type JsonObject } from '../../core/json.ts';
 import { planAnnotation } from '../../core/plan/plan.ts';
 import type { WorkPod } from '../../core/plan/snapshot.ts';
+import { placementOf } from '../../core/pod/placement.ts';
+import { earliest, readTime } from '../../core/time.ts';
 
 /** What is kept of the objects that plans look at beside their own kinds. */
 
@@ -10,23 +13,48 @@ type RawMetadata = {
   readonly resourceVersion: string;
   readonly deletionTimestamp?: string;
   readonly annotations?: Readonly<Record<string, string>>;
+  readonly ownerReferences?: readonly { readonly apiVersion: string; readonly kind: string; readonly uid: string }[];
+};
+
+/** Of the pods that kubelets make for what they run without being told: kubernetes.io/config.mirror (pkg/kubelet/types). */
+const mirrorAnnotation = 'kubernetes.io/config.mirror';
+
+const ownerUidOf = ({ ownerReferences = [] }: RawMetadata): string | undefined =>
+  ownerReferences.find(({ apiVersion, kind }) => kind === 'MaintenancePlan' && apiVersion.startsWith('drydock.dev/'))?.uid;
+
+type Terminated = {
+  readonly exitCode?: number;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly startedAt?: string | null;
 };
 
 type RawState = {
-  readonly terminated?: { readonly exitCode?: number; readonly reason?: string; readonly message?: string };
+  readonly running?: { readonly startedAt?: string | null };
+  readonly terminated?: Terminated;
   readonly waiting?: { readonly reason?: string; readonly message?: string };
+};
+
+type RawContainer = {
+  readonly name: string;
+  readonly containerID?: string;
+  readonly state?: RawState;
+  readonly lastState?: RawState;
+};
+
+type RawStatus = {
+  readonly phase?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string }[];
+  readonly containerStatuses?: readonly RawContainer[];
+  readonly initContainerStatuses?: readonly RawContainer[];
 };
 
 type RawPod = {
   readonly metadata: RawMetadata;
   readonly spec?: { readonly nodeName?: string };
-  readonly status?: {
-    readonly phase?: string;
-    readonly reason?: string;
-    readonly message?: string;
-    readonly containerStatuses?: readonly { readonly name: string; readonly state?: RawState }[];
-    readonly initContainerStatuses?: readonly { readonly name: string; readonly state?: RawState }[];
-  };
+  readonly status?: RawStatus;
 };
 
 const phases: readonly WorkPod['phase'][] = ['Pending', 'Running', 'Succeeded', 'Failed'];
@@ -34,30 +62,84 @@ const phases: readonly WorkPod['phase'][] = ['Pending', 'Running', 'Succeeded', 
 /** Characters of what a failed pod says: kubelet gives the end of the log. */
 const longestMessage = 800;
 
-const stateText = ({ name, state }: { readonly name: string; readonly state?: RawState }): readonly string[] => {
+const containersOf = ({ initContainerStatuses = [], containerStatuses = [] }: RawStatus): readonly RawContainer[] => [
+  ...initContainerStatuses,
+  ...containerStatuses,
+];
+
+const reasonAnd = (reason: string, message: string | undefined): string =>
+  message === undefined || message.trim() === '' ? reason : `${reason}: ${message.trim()}`;
+
+const stateText = ({ name, state }: RawContainer): readonly string[] => {
   const { terminated, waiting } = state ?? {};
   if (terminated !== undefined && terminated.exitCode !== 0) {
     const { exitCode, reason = 'ended', message = '' } = terminated;
-    return [
-      `container ${name}: ${reason}, exit code ${exitCode ?? '?'}${message === '' ? '' : `: ${message.trim().slice(-longestMessage)}`}`,
-    ];
+    return [`container ${name}: ${reasonAnd(`${reason}, exit code ${exitCode ?? '?'}`, message.trim().slice(-longestMessage))}`];
   }
-  return waiting?.reason === undefined
-    ? []
-    : [`container ${name}: ${waiting.reason}${waiting.message === undefined ? '' : `: ${waiting.message}`}`];
+  return waiting?.reason === undefined ? [] : [`container ${name}: ${reasonAnd(waiting.reason, waiting.message)}`];
 };
 
-const messageOf = ({ reason, message, initContainerStatuses = [], containerStatuses = [] }: NonNullable<RawPod['status']>): string => {
-  const own = [reason, message].filter(text => text !== undefined && text !== '').join(': ');
-  const all = [own, ...[...initContainerStatuses, ...containerStatuses].flatMap(stateText)].filter(text => text !== '');
-  return all.join('; ').slice(0, 2 * longestMessage) || 'no reason is known';
+/** Of a pod that has not ended, of which some containers have: which of them the rest keeps. */
+const runningOn = ({ containerStatuses = [] }: RawStatus): readonly string[] => {
+  const ended = containerStatuses.filter(({ state }) => state?.terminated !== undefined);
+  const running = containerStatuses.filter(({ state }) => state?.running !== undefined);
+  if (ended.length === 0 || running.length === 0) return [];
+  const over = ended.map(({ name, state }) => `container ${name} has ended with ${state?.terminated?.exitCode ?? '?'}`);
+  return [`${over.join(', ')}; ${running.map(({ name }) => name).join(', ')} ${running.length === 1 ? 'runs' : 'run'} on`];
 };
+
+/** Who takes it away before its end: a preemption, an eviction, a taint. */
+const disruption = ({ conditions = [] }: RawStatus): readonly string[] =>
+  conditions.flatMap(({ type, status, reason = '', message }) =>
+    type === 'DisruptionTarget' && status === 'True' ? [reasonAnd(reason, message)] : [],
+  );
+
+/** Not scheduled: of pods that are bound to no node. */
+const unscheduled = ({ conditions = [] }: RawStatus): readonly string[] =>
+  conditions.flatMap(({ type, status, reason = '', message }) =>
+    type === 'PodScheduled' && status === 'False' ? [reasonAnd(reason, message)] : [],
+  );
+
+const isEnd = (phase: string | undefined): boolean => phase === 'Succeeded' || phase === 'Failed';
+
+const messageOf = (status: RawStatus): string => {
+  const { phase, reason, message } = status;
+  const own = [reason, message].filter(text => text !== undefined && text !== '').join(': ');
+  const rest = isEnd(phase) ? [] : [...runningOn(status), ...unscheduled(status)];
+  const all = [own, ...disruption(status), ...containersOf(status).flatMap(stateText), ...rest].filter(text => text !== '');
+  const unknown = phase === 'Failed' ? 'no reason is known' : '';
+  return [...new Set(all)].join('; ').slice(0, 2 * longestMessage) || unknown;
+};
+
+/** What kubelet says of a container that it cannot find at the end of its pod: one that has run keeps its ID. */
+const lost = 'ContainerStatusUnknown';
+
+/** The runtime has made the container, and could not begin with it. */
+const unbegun: readonly (string | undefined)[] = ['StartError', 'ContainerCannotRun'];
+
+const hasRun = ({ containerID = '', state, lastState }: RawContainer): boolean => {
+  const ended = state?.terminated;
+  if (unbegun.includes(ended?.reason)) return false;
+  if (containerID !== '' || state?.running !== undefined || lastState?.terminated !== undefined) return true;
+  return ended !== undefined && (ended.reason !== lost || typeof ended.startedAt === 'string');
+};
+
+/** Whether a container has run: what has not begun has changed nothing. */
+const ranOf = (status: RawStatus): boolean =>
+  status.phase === 'Running' || status.phase === 'Succeeded' || containersOf(status).some(hasRun);
+
+const ranAtOf = (status: RawStatus): Temporal.Instant | undefined =>
+  earliest(
+    containersOf(status).flatMap(({ state, lastState }) =>
+      [state?.running, state?.terminated, lastState?.terminated].map(one => readTime(one?.startedAt)),
+    ),
+  );
 
 /** kubelet gives no more. */
 const longestOutput = 4096;
 
 /** What the first of its containers that has something to say has said at its end. */
-const outputOf = ({ phase, containerStatuses = [] }: NonNullable<RawPod['status']>): string | undefined =>
+const outputOf = ({ phase, containerStatuses = [] }: RawStatus): string | undefined =>
   phase === 'Succeeded'
     ? containerStatuses
         .map(({ state }) => state?.terminated?.message?.slice(0, longestOutput))
@@ -73,12 +155,15 @@ const isKilled = ({ state }: { readonly state?: RawState }): boolean => {
   return exitCode === 143 || (exitCode === 137 && reason !== 'OOMKilled') || (exitCode === 255 && reason === 'Unknown');
 };
 
-const exitCodeOf = ({ initContainerStatuses = [], containerStatuses = [] }: NonNullable<RawPod['status']>): number | undefined =>
-  [...initContainerStatuses, ...containerStatuses].map(({ state }) => state?.terminated?.exitCode ?? 0).find(code => code !== 0);
+const exitCodeOf = (status: RawStatus): number | undefined =>
+  containersOf(status)
+    .map(({ state }) => state?.terminated?.exitCode ?? 0)
+    .find(code => code !== 0);
 
-const wasKilled = ({ phase, reason, initContainerStatuses = [], containerStatuses = [] }: NonNullable<RawPod['status']>): boolean => {
+const wasKilled = (status: RawStatus): boolean => {
+  const { phase, reason } = status;
   if (phase !== 'Failed' || reason !== undefined) return phase === 'Failed' && shutdownReasons.includes(reason);
-  const failed = [...initContainerStatuses, ...containerStatuses].filter(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0);
+  const failed = containersOf(status).filter(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0);
   return failed.length > 0 && failed.every(isKilled);
 };
 
@@ -86,7 +171,7 @@ const wasKilled = ({ phase, reason, initContainerStatuses = [], containerStatuse
 export const readWorkPod = (raw: unknown): WorkPod => {
   const { metadata, spec, status = {} } = raw as RawPod;
   const { name, namespace = '', uid, resourceVersion } = metadata;
-  const [exitCode, output] = [exitCodeOf(status), outputOf(status)];
+  const [exitCode, output, ownerUid, ranAt] = [exitCodeOf(status), outputOf(status), ownerUidOf(metadata), ranAtOf(status)];
   return {
     key: `${namespace}/${name}`,
     name,
@@ -95,8 +180,13 @@ export const readWorkPod = (raw: unknown): WorkPod => {
     resourceVersion,
     nodeName: spec?.nodeName ?? '',
     plan: metadata.annotations?.[planAnnotation] ?? '',
+    ...(ownerUid !== undefined && { ownerUid }),
+    isMirror: metadata.annotations?.[mirrorAnnotation] !== undefined,
     deleting: metadata.deletionTimestamp !== undefined,
     phase: phases.find(phase => phase === status.phase) ?? 'Unknown',
+    ran: ranOf(status),
+    ...(ranAt && { ranAt }),
+    ...(status.reason === 'DeadlineExceeded' && { exceeded: true }),
     killed: wasKilled(status),
     ...(exitCode !== undefined && { exitCode }),
     message: messageOf(status),
@@ -105,15 +195,37 @@ export const readWorkPod = (raw: unknown): WorkPod => {
 };
 
 /** The pod that this process runs in. */
-export type OwnPod = { readonly key: string; readonly uid: string; readonly resourceVersion: string; readonly image?: string };
+export type OwnPod = {
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly image?: string;
+  /** The nodes that the operator's pods are kept to are those that may have its token. */
+  readonly placement: JsonObject;
+  /** Names of the Secrets that its images are pulled with. */
+  readonly pullSecrets: readonly string[];
+};
+
+const pullSecretsOf = ({ imagePullSecrets }: JsonObject): readonly string[] =>
+  Array.isArray(imagePullSecrets)
+    ? imagePullSecrets.flatMap(one => (isObject(one) && typeof one['name'] === 'string' && one['name'] !== '' ? one['name'] : []))
+    : [];
 
 export const readOwnPod = (raw: unknown): OwnPod => {
-  const { metadata, spec } = raw as {
+  const { metadata, spec = {} } = raw as {
     readonly metadata: RawMetadata;
-    readonly spec?: { readonly containers?: readonly { readonly image?: string }[] };
+    readonly spec?: JsonObject & { readonly containers?: readonly { readonly image?: string }[] };
   };
-  const image = spec?.containers?.[0]?.image;
-  return { key: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion, ...(image !== undefined && { image }) };
+  const image = spec.containers?.[0]?.image;
+  const { name: key, uid, resourceVersion } = metadata;
+  return {
+    key,
+    uid,
+    resourceVersion,
+    placement: placementOf(spec),
+    pullSecrets: pullSecretsOf(spec),
+    ...(image !== undefined && { image }),
+  };
 };
 
 /** The annotation of the leader's lease that stops all plans; its value says why. */

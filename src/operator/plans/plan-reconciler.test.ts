@@ -5,6 +5,7 @@ import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { windowsPath } from '../../core/window/window.ts';
+import { Defects } from '../../support/defects.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import { MachineManager } from '../machines/machine-manager.ts';
@@ -20,6 +21,7 @@ import { PlanReconciler } from './plan-reconciler.ts';
 const plans = '/apis/drydock.dev/v1alpha1/maintenanceplans';
 const maintenances = '/apis/drydock.dev/v1alpha1/maintenances';
 const records = '/apis/drydock.dev/v1alpha1/maintenanceplanrecords';
+const pods = '/api/v1/namespaces/drydock-plans/pods';
 const adapters = [maintenance('leases')];
 
 const metadataOf = (generation: number): JsonObject => ({
@@ -51,7 +53,8 @@ const bench = (spec: object = {}, { prepare = () => {}, monitoring, windowsLate 
   const cluster = new FakeCluster();
   const clock = new VirtualClock();
   const ports = { api: cluster, watcher: cluster, recorder: new Notebook(), meter: new Tallies(), fence: { mayAct: () => true }, clock };
-  const common = { ...ports, log: new Lines(), adapters };
+  const log = new Lines();
+  const common = { ...ports, log, defects: new Defects({ log, meter: ports.meter }), adapters };
   for (const name of ['n1', 'n2']) cluster.put(`/api/v1/nodes/${name}`, nodeOf(name));
   cluster.put(`${plans}/kernel`, planOf(spec));
   prepare(cluster);
@@ -66,7 +69,7 @@ const bench = (spec: object = {}, { prepare = () => {}, monitoring, windowsLate 
     ...common,
     cache: operator.cache,
     adapter: machineAdapter,
-    limits: { perSet: 1, perZone: 0 },
+    limits: { perSet: 1, perZone: 0, nodes: 1 },
     drainLeadSeconds: 0,
     namespace: 'drydock-system',
     namespaces: namespacesOf('drydock-system', []),
@@ -147,7 +150,11 @@ describe('the loop of the plans', () => {
         index + 1,
         JSON.stringify(status()),
       );
+      const inFlight = status()['inFlight'] as readonly { readonly pod: string }[];
+      cluster.patch(`/api/v1/namespaces/drydock-plans/pods/${inFlight[0]?.pod}`, { status: { phase: 'Running' } });
+      await wait(1);
       cluster.patch(`/api/v1/nodes/${node}`, { status: { nodeInfo: { kernelVersion: '6.2.0', bootID: 'b2' } } });
+      cluster.patch(`/api/v1/namespaces/drydock-plans/pods/${inFlight[0]?.pod}`, { status: { phase: 'Failed' } });
     }
     for (let turn = 0; turn < 20; turn += 1) await wait(1);
     assert.deepEqual([status()['phase'], status()['failures']], ['Complete', []]);
@@ -166,18 +173,26 @@ describe('the loop of the plans', () => {
   });
 
   test('keeps to the limits of other plans, shares and numbers', async () => {
-    const other = { ...planOf({ paused: true, concurrency: { maxUnavailable: '100%', maxUnavailableAbsolute: 1 } }) };
-    const metadata = { name: 'other', uid: 'uid-other', generation: 1, creationTimestamp: '2026-11-21T08:00:00Z' };
-    const prepare = (cluster: FakeCluster): void => {
-      cluster.put(`${plans}/other`, { ...other, metadata });
-      cluster.put('/api/v1/nodes/n3', nodeOf('n3'));
+    const besides = async (of: object): Promise<readonly unknown[]> => {
+      const other = planOf({
+        work: { external: { finished: { expression: 'false' } } },
+        concurrency: { maxUnavailableAbsolute: 1 },
+        ...of,
+      });
+      const metadata = { name: 'other', uid: 'uid-other', generation: 1, creationTimestamp: '2026-11-21T07:00:00Z' };
+      const prepare = (cluster: FakeCluster): void => {
+        cluster.put(`${plans}/other`, { ...other, metadata });
+        cluster.put('/api/v1/nodes/n3', nodeOf('n3'));
+      };
+      const { wait, status, end } = bench({ concurrency: { maxInFlight: 2 }, soakSeconds: 1000 }, { prepare });
+      for (let turn = 0; turn < 20; turn += 1) await wait(1);
+      end();
+      const { waiting, inFlight } = status() as { waiting: readonly { word: string; who: string }[]; inFlight: readonly unknown[] };
+      return [inFlight.length, waiting[0]?.word, waiting[0]?.who.slice(0, 20)];
     };
-    const { wait, status, end } = bench({ concurrency: { maxInFlight: 2 }, soakSeconds: 1000 }, { prepare });
-    for (let turn = 0; turn < 20; turn += 1) await wait(1);
-    const { waiting, inFlight } = status() as { waiting: readonly { word: string; who: string }[]; inFlight: readonly unknown[] };
-    assert.equal(inFlight.length, 1);
-    assert.deepEqual([waiting[0]?.word, waiting[0]?.who.slice(0, 20)], ['OtherPlanLimit', 'plan other allows 1 ']);
-    end();
+    assert.deepEqual(await besides({}), [1, 'OtherPlanLimit', 'plan other allows 1 ']);
+    for (const draft of [{ paused: true }, { due: { expression: 'node.x ==' } }, { approval: { run: 'Required' } }])
+      assert.equal((await besides(draft))[0], 2, `${JSON.stringify(draft)}: it begins nothing, and slows nobody`);
   });
 
   test('starts nothing, and says what is missing, where it has no right to what plans need', async () => {
@@ -206,6 +221,103 @@ describe('the loop of the plans', () => {
     refusal.open = true;
     for (let turn = 0; turn < 60; turn += 1) await wait(5);
     assert.equal(status()['phase'], 'Complete', JSON.stringify(status()));
+    end();
+  });
+
+  test('a pod that is refused concerns its node alone: others are released, and it is given back and told by whom', async () => {
+    const work = { job: { podSpec: { containers: [{ name: 'up', image: 'i' }] }, timeoutSeconds: 120 } };
+    const { cluster, wait, status, end } = bench(
+      { work, concurrency: { maxInFlight: 2 }, halt: { maxFailures: 1, consecutive: 0 } },
+      {
+        prepare: one => void one.put('/api/v1/nodes/n3', nodeOf('n3')),
+      },
+    );
+    const isFor = (body: unknown, node: string): boolean => JSON.stringify(body).includes(`"nodeName":"${node}"`);
+    cluster.intercept = ({ method, path, body }): ApiResponse | undefined =>
+      method === 'POST' && path === pods && isFor(body, 'n1') ? failure(403, 'exceeded quota: work') : undefined;
+    for (let turn = 0; turn < 20; turn += 1) await wait(1);
+    const [, second] = status()['inFlight'] as readonly { readonly node: string; readonly pod: string }[];
+    assert.equal(second?.node, 'n2');
+    cluster.patch(`${pods}/${second?.pod}`, { status: { phase: 'Succeeded' } });
+    for (let turn = 0; turn < 20; turn += 1) await wait(1);
+    const inFlight = status()['inFlight'] as readonly { readonly node: string }[];
+    assert.deepEqual(
+      inFlight.map(({ node }) => node),
+      ['n1', 'n3'],
+      JSON.stringify(status()),
+    );
+    for (let turn = 0; turn < 120; turn += 1) await wait(1);
+    const [failed] = status()['failures'] as readonly { readonly node: string; readonly held: boolean; readonly message: string }[];
+    assert.deepEqual([failed?.node, failed?.held], ['n1', false], JSON.stringify(status()));
+    assert.match(failed?.message ?? '', /^The work could not begin: the API server refuses its pod: .*exceeded quota: work/);
+    end();
+  });
+
+  test('a webhook that hangs slows one plan', async () => {
+    const work = { job: { podSpec: { containers: [{ name: 'up', image: 'i' }] } } };
+    const metadata = { ...metadataOf(1), name: 'other', uid: 'uid-other' };
+    const prepare = (cluster: FakeCluster): void => {
+      cluster.put('/api/v1/nodes/n3', {
+        ...nodeOf('n3'),
+        metadata: { ...(nodeOf('n3')['metadata'] as JsonObject), labels: { pool: 'b' } },
+      });
+      cluster.put(`${plans}/other`, { ...planOf({ nodeSelector: { matchLabels: { pool: 'b' } } }), metadata });
+    };
+    const pool = { matchExpressions: [{ key: 'pool', operator: 'DoesNotExist' }] };
+    const { cluster, wait, end } = bench({ work, nodeSelector: pool }, { prepare });
+    const { promise, resolve } = Promise.withResolvers<ApiResponse>();
+    let isAsked = false;
+    cluster.intercept = ({ method, path }) => {
+      if (method !== 'POST' || path !== pods) return undefined;
+      isAsked = true;
+      return promise;
+    };
+    for (let turn = 0; turn < 30; turn += 1) await wait(1);
+    const other = cluster.get(`${plans}/other`)?.['status'] as JsonObject | undefined;
+    assert.deepEqual([isAsked, other?.['phase']], [true, 'Complete'], JSON.stringify(other));
+    resolve(failure(504, 'timeout'));
+    await wait(1);
+    end();
+  });
+
+  test('a webhook that hangs about one node slows that node alone: others of the plan are released and recorded, and begin', async () => {
+    const work = { job: { podSpec: { containers: [{ name: 'up', image: 'i' }] }, timeoutSeconds: 600 } };
+    const { cluster, wait, status, end } = bench(
+      { work, concurrency: { maxInFlight: 2 } },
+      {
+        prepare: one => void one.put('/api/v1/nodes/n3', nodeOf('n3')),
+      },
+    );
+    const { promise, resolve } = Promise.withResolvers<ApiResponse>();
+    let asked = 0;
+    cluster.intercept = ({ method, path, body }) => {
+      if (method !== 'POST' || path !== pods || !JSON.stringify(body).includes('"nodeName":"n1"')) return undefined;
+      asked += 1;
+      return promise;
+    };
+    type Flying = readonly { readonly node: string; readonly state: string; readonly pod?: string }[];
+    const flying = (): Flying => status()['inFlight'] as Flying;
+    for (let turn = 0; turn < 20; turn += 1) {
+      await wait(1);
+      for (const { node, pod } of flying())
+        if (node !== 'n1' && pod !== undefined) cluster.patch(`${pods}/${pod}`, { status: { phase: 'Succeeded' } });
+    }
+    const done = { asked, flying: flying().map(({ node, state }) => `${node} ${state}`), nodes: (status()['nodes'] as JsonObject)['done'] };
+    assert.deepEqual(done, { asked: 1, flying: ['n1 Working'], nodes: 2 }, JSON.stringify(status()));
+    cluster.put(`${plans}/kernel`, {
+      ...planOf({ work, concurrency: { maxInFlight: 2 }, aborted: true }),
+      metadata: metadataOf(2),
+      status: status(),
+    });
+    for (let turn = 0; turn < 5; turn += 1) await wait(1);
+    assert.deepEqual(
+      flying().map(({ node, state }) => `${node} ${state}`),
+      ['n1 Working'],
+      'nobody knows whether its pod is made: it is not given back before that is known',
+    );
+    resolve(failure(504, 'timeout'));
+    for (let turn = 0; turn < 20; turn += 1) await wait(1);
+    assert.deepEqual([flying().length, cluster.written.filter(call => call === `DELETE ${maintenances}`).length <= 3], [0, true]);
     end();
   });
 

@@ -1,16 +1,18 @@
 import type { Budget } from '../../core/drain/budgets/budget.ts';
-import { type JsonObject, mergePatch } from '../../core/json.ts';
+import type { JsonObject } from '../../core/json.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { PlanAdapter } from '../../core/plan/adapter.ts';
 import { decidePlan } from '../../core/plan/decide.ts';
 import type { Gate } from '../../core/plan/gates/gate.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import type { PlanDecision, PlanSettings } from '../../core/plan/snapshot.ts';
-import { announce, pathOfPlan } from '../../core/plan/writes.ts';
+import { announce } from '../../core/plan/writes.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
+import { statusChange } from '../../core/status.ts';
 import { earliest, secondsAfter } from '../../core/time.ts';
+import { randomLetters } from '../../support/random.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { Defects } from '../defects.ts';
+import { lackText } from '../cache/withheld.ts';
 import { DutyCycle } from '../duty-cycle.ts';
 import type { MachineCache } from '../machines/machine-cache.ts';
 import type { Change, Monitoring, Ports } from '../ports.ts';
@@ -19,16 +21,21 @@ import type { CacheUpdater } from '../write/cache-updater.ts';
 import { DecisionWriter } from '../write/decision-writer.ts';
 import { UncertainWrites } from '../write/uncertain-writes.ts';
 import { Writer } from '../write/writer.ts';
-import { type PlanExpressions, planExpressions } from './expressions.ts';
+import { Attention } from './attention.ts';
+import { CompiledExpressions } from './compiled-expressions.ts';
+import type { PlanExpressions } from './expressions.ts';
 import { GateObjects } from './gate-objects.ts';
 import { GateQueries } from './gate-queries.ts';
 import { isShort } from './gates.ts';
 import { NodeSelections } from './node-selections.ts';
+import { OwnWrites } from './own-writes.ts';
 import { PlanCache, type PlanCacheOptions } from './plan-cache.ts';
 import { planCacheUpdater } from './plan-cache-updater.ts';
+import { planProblem } from './plan-problem.ts';
 import { nodesDone } from './plan-work.ts';
 import { overviewOf, type PlansOverview } from './plans-overview.ts';
 import { StatusPace } from './status-pace.ts';
+import { statusWrite } from './status-write.ts';
 import { asksForMachines, type SnapshotInputs, takePlanSnapshot } from './take-plan-snapshot.ts';
 
 export type PlanReconcilerOptions = Ports &
@@ -48,11 +55,13 @@ export type PlanReconcilerOptions = Ports &
     readonly touched: (nodeName: string) => void;
     /** The node that this process runs on. */
     readonly ownNode?: string;
+    /** Random letters for the names of pods, others each time; what a simulation plays again is not left to chance. */
+    readonly nonce?: () => string;
     /** Where gates ask for metrics and alerts. */
     readonly monitoring?: Monitoring | undefined;
   };
 
-/** One at a time: what one has begun, the next one sees, so that limits hold exactly. */
+/** One at a time, until its slots are stored: what one has begun, the next one sees, so that limits hold exactly. */
 const atOnce = 1;
 
 /** Windows of which the watch has not told, or that could not be read, are asked for again after so many seconds, unless the watch tells. */
@@ -68,18 +77,19 @@ export class PlanReconciler {
   readonly #writer: Writer;
   readonly #queue: WorkQueue;
   readonly #inputs: SnapshotInputs;
-  /** By uid: compiled once a generation, whatever becomes of the status. */
-  readonly #expressions = new Map<string, { readonly generation: number; readonly expressions: PlanExpressions }>();
+  readonly #expressions = new CompiledExpressions();
   readonly #dutyCycle: DutyCycle;
   readonly #pace = new StatusPace();
   readonly #decisions: DecisionWriter;
   readonly #gateObjects: GateObjects;
   readonly #gateQueries: GateQueries;
-  #acting = false;
+  readonly #attention: Attention;
+  readonly #ownWrites: OwnWrites;
 
   constructor(options: PlanReconcilerOptions) {
-    const { cache, clock, ownNode, machines } = options;
+    const { clock, nonce = randomLetters } = options;
     this.#options = options;
+    this.#attention = new Attention(clock, () => options.fence.mayAct(), nonce);
     this.#dutyCycle = new DutyCycle(clock);
     this.plans = new PlanCache(options, {
       plan: change => this.#planChanged(change),
@@ -87,10 +97,29 @@ export class PlanReconciler {
       complete: () => this.#complete(),
     });
     this.#gateObjects = new GateObjects(options.watcher, () => this.everything());
-    this.#gateQueries = new GateQueries({ clock, monitoring: options.monitoring, changed: () => this.#gatesChanged(['promql', 'alerts']) });
+    this.#gateQueries = new GateQueries({
+      clock,
+      monitoring: options.monitoring,
+      defects: options.defects,
+      changed: () => this.#gatesChanged(['promql', 'alerts']),
+    });
     const cacheUpdater = planCacheUpdater(this.plans, options, change => this.#learned(change));
     this.#writer = new Writer({ ...options, cacheUpdater });
-    this.#inputs = {
+    this.#inputs = this.#newInputs(nonce);
+    this.#decisions = new DecisionWriter({
+      writer: this.#writer,
+      clock,
+      uncertainWrites: new UncertainWrites({ ...options, cacheUpdater, stores: ['plans', 'requests', 'machineMaintenances', 'planPods'] }),
+      stored: () => this.everything(),
+      again: (name, at) => this.#queue.addAt(name, at),
+    });
+    this.#ownWrites = new OwnWrites(this.#decisions, clock, name => this.#queue.add(name));
+    this.#queue = this.#newQueue();
+  }
+
+  #newInputs(nonce: () => string): SnapshotInputs {
+    const { cache, machines, ownNode, adapter } = this.#options;
+    return {
       plans: this.plans,
       cache,
       selections: new NodeSelections(cache.nodes),
@@ -99,34 +128,32 @@ export class PlanReconciler {
       gateQueries: this.#gateQueries,
       expressionsOf: plan => this.#expressionsOf(plan),
       settings: () => this.#settings(),
+      drainPolicy: adapter.drainPolicy,
+      refusals: plan => this.#decisions.refusals(plan),
+      unanswered: plan => this.#ownWrites.unanswered(plan),
+      watch: () => this.#attention.mark(),
+      nonce,
       ...(ownNode !== undefined && { ownNode }),
+      watchedSince: () => this.#attention.since(),
     };
-    this.#decisions = new DecisionWriter({
-      writer: this.#writer,
-      clock,
-      uncertainWrites: new UncertainWrites({ ...options, cacheUpdater, stores: ['plans', 'requests', 'machineMaintenances', 'planPods'] }),
-      stored: () => this.everything(),
-      again: (name, at) => this.#queue.addAt(name, at),
-    });
-    this.#queue = this.#newQueue();
   }
 
   #newQueue(): WorkQueue {
     return new WorkQueue({
       clock: this.#options.clock,
-      defects: new Defects(this.#options),
+      defects: this.#options.defects,
       controller: 'MaintenancePlan',
       work: name => this.#pass(name),
       rank: name => this.plans.plans.get(name)?.createdAt.epochMilliseconds ?? 0,
       atOnce,
       soon: begin => this.#dutyCycle.soon(begin),
-      broken: (name, message) => this.#broken(name, message),
+      broken: (name, message) => this.#tell(name, message),
     });
   }
 
   /** Watches and acts until the signal is aborted, and ends what it has begun. */
   async run(signal: AbortSignal): Promise<void> {
-    this.#acting = true;
+    this.#attention.begin();
     const anything = (): void => this.everything();
     const budget = (change: Change<Budget>): void => this.#budgetChanged(change);
     const end = this.#options.cache.subscribe({ node: anything, request: anything, window: anything, budget, complete: anything });
@@ -135,9 +162,10 @@ export class PlanReconciler {
     try {
       await this.plans.run(signal);
     } finally {
-      this.#acting = false;
+      this.#attention.end();
       end();
       await Promise.all([this.#queue.close(), this.#gateObjects.ended(), this.#gateQueries.ended()]);
+      await this.#ownWrites.ended();
     }
   }
 
@@ -168,6 +196,7 @@ export class PlanReconciler {
     if (change.type === 'removed') {
       this.#pace.forget(change.object.uid);
       this.#inputs.selections.forget(change.object.uid);
+      this.#decisions.forget(change.object.name);
     }
     for (const nodeName of nodesDone(change)) this.#options.touched(nodeName);
     this.#gateQueries.follow(this.plans.plans.values());
@@ -186,77 +215,60 @@ export class PlanReconciler {
 
   #settings(): PlanSettings {
     const { workNamespace, machines } = this.#options;
-    const { image } = this.plans;
-    return { workNamespace, machineNamespace: machines.namespace, ...(image !== undefined && { image }) };
+    const { image, placement, pullSecrets } = this.plans;
+    return {
+      workNamespace,
+      machineNamespace: machines.namespace,
+      pullSecrets,
+      ...(image !== undefined && { image }),
+      ...(placement !== undefined && { placement }),
+    };
   }
 
   #expressionsOf(plan: Plan): PlanExpressions {
-    const { uid, generation } = plan;
-    const known = this.#expressions.get(uid);
-    if (known?.generation === generation) return known.expressions;
-    // Plans that are gone take theirs with them.
-    if (this.#expressions.size > 2 * this.plans.plans.size) this.#expressions.clear();
-    const expressions = planExpressions(plan);
-    this.#expressions.set(uid, { generation, expressions });
-    return expressions;
+    return this.#expressions.of(plan, this.plans.plans.size);
   }
 
   /** Looks at one plan and does what is to be done. Rejects for defects only. */
   async #pass(name: string): Promise<void> {
     const { fence, cache, machines } = this.#options;
-    if (!this.#acting || !fence.mayAct() || cache.unsynced.length > 0 || this.plans.unsynced.length > 0) return;
-    if (!(await this.#decisions.settled(name)) || !this.#acting || !fence.mayAct()) return;
+    if (!this.#attention.isOn || !fence.mayAct() || this.plans.unsynced.length > 0) return;
+    if (cache.unsynced.length > 0) return this.#tell(name, lackText(cache));
+    if (this.#ownWrites.postpones(name)) return;
+    if (!(await this.#decisions.settled(name)) || !this.#attention.isOn || !fence.mayAct()) return;
     const plan = this.plans.plans.get(name);
     if (plan === undefined) return;
     if (machines.cache.unsynced.length > 0 && asksForMachines(plan, this.#expressionsOf(plan))) return;
     // A process that has just begun would break quiet times by what it does not know yet.
     if (this.#gateQueries.isPending(plan) || this.#gateObjects.isPending(plan)) return;
     if (plan.windows !== 'Ignore') await cache.knownWindows.find(plan);
-    if (!this.#acting || !fence.mayAct()) return;
+    if (!this.#attention.isOn || !fence.mayAct()) return;
     if (this.plans.plans.get(name) === plan) await this.#carryOut(plan);
     else this.#queue.add(name);
-  }
-
-  /** What cannot be read keeps every start: of expressions, and of objects that the operator has no right to. */
-  #problemOf(plan: Plan, expressions: PlanExpressions): string | undefined {
-    const { withheld } = this.plans;
-    if (withheld.length > 0)
-      return `Drydock may not read ${withheld.join(', ')}: install the rights of plans (drydock install --with plans)`;
-    const { work, rehearse } = plan;
-    if (rehearse !== undefined && rehearse.image === undefined && this.plans.image === undefined) {
-      return 'spec.rehearse: the image of the operator is not known, since it runs in no pod: name an image of Drydock in spec.rehearse.image';
-    }
-    if (work.kind === 'reboot' && work.image === undefined && this.plans.image === undefined) {
-      return 'spec.work.reboot: the image of the operator is not known, since it runs in no pod: name an image of Drydock in spec.work.reboot.image';
-    }
-    return expressions.problem ?? plan.problem;
   }
 
   async #carryOut(stored: Plan): Promise<void> {
     const { clock, adapter } = this.#options;
     const now = clock.now();
     const expressions = this.#expressionsOf(stored);
-    const problem = this.#problemOf(stored, expressions);
+    const problem = planProblem(stored, expressions, this.plans);
     const plan = problem === undefined ? stored : { ...stored, problem };
     const decided = this.#dutyCycle.measured(() => decidePlan({ ...takePlanSnapshot(stored, this.#inputs, now), plan }, now));
     const decision = this.#decisions.withTrouble(plan.name, decided);
     this.#queue.clearAppointment(plan.name);
     const lacksWindows = decision.waiting.some(({ word }) => word === 'WindowsUnknown');
-    const again = earliest([
-      decision.again,
-      expressions.pool.restsUntil,
-      ...(expressions.readsNow ? [secondsAfter(now, nowAgain)] : []),
-      ...(lacksWindows ? [secondsAfter(now, windowsAgain)] : []),
-    ]);
+    const polls = [...(expressions.readsNow ? [nowAgain] : []), ...(lacksWindows ? [windowsAgain] : [])];
+    const again = earliest([decision.again, expressions.pool.restsUntil, ...polls.map(each => secondsAfter(now, each))]);
     if (again !== undefined) this.#queue.addAt(plan.name, again);
     const status = decision.own ?? this.#statusWrite(decision, plan, adapter.status(decision, plan, now), now);
     // Slots are stored before anything is done for them.
     const writes = [...(status ? [status] : []), ...(decision.own === undefined ? decision.writes : [])];
-    await this.#decisions.write(plan.name, plan.name, writes);
+    const isStored = await this.#decisions.writeShared(plan.name, plan.name, writes, this.#ownWrites.unanswered(plan.name));
+    if (isStored) this.#ownWrites.begin(plan.name, writes);
   }
 
   #statusWrite(decision: PlanDecision, plan: Plan, wanted: JsonObject, now: Temporal.Instant): Write | undefined {
-    const patch = mergePatch(plan.status, wanted);
+    const patch = statusChange(plan.status, wanted);
     if (patch === undefined) return undefined;
     const later = this.#pace.dueAt(plan.uid, patch, now);
     if (later !== undefined) {
@@ -268,20 +280,11 @@ export class PlanReconciler {
     return statusWrite(plan, decision.phase, patch, said);
   }
 
-  async #broken(name: string, message: string): Promise<void> {
+  /** Says why nothing at all is done about it. */
+  async #tell(name: string, message: string | undefined): Promise<void> {
     const plan = this.plans.plans.get(name);
-    if (plan === undefined || !this.#acting) return;
-    const patch = mergePatch(plan.status, { ...plan.status, message });
-    if (patch !== undefined) await this.#writer.write(statusWrite(plan, 'a defect', patch, []), name);
+    if (message === undefined || plan === undefined || !this.#attention.isOn) return;
+    const patch = statusChange(plan.status, { ...plan.status, message });
+    if (patch !== undefined) await this.#writer.write(statusWrite(plan, 'what keeps it', patch, []), name);
   }
 }
-
-const statusWrite = (plan: Plan, what: string, status: JsonObject, said: Write['announce']): Write => ({
-  what: `report ${what}`,
-  method: 'PATCH',
-  style: 'merge',
-  path: `${pathOfPlan(plan)}/status`,
-  body: { metadata: { resourceVersion: plan.resourceVersion }, status },
-  store: 'plans',
-  announce: said,
-});

@@ -13,6 +13,7 @@ const states = [
   ['Done', 'done'],
   ['Failed', 'failed'],
   ['Skipped', 'skipped'],
+  ['DueAgain', 'dueAgain'],
 ] as const;
 
 const phaseOf = ({ name, status: { phase } }: Plan): PlansOverview['planPhases'][number] => ({

@@ -107,6 +107,8 @@ export class FakeCluster implements Api, Watcher {
   readonly #objects = new Map<string, JsonObject>();
   readonly #followers = new Set<Pick<Follower<CachedObject>, 'collection' | 'tell' | 'sync'>>();
   readonly #held = new Set<string>();
+  /** How often something was made at each path. */
+  readonly #made = new Map<string, number>();
   #version = 100;
   readonly calls: ApiCall[] = [];
   /** Answers a call before the cluster does; undefined leaves it to the cluster. */
@@ -222,12 +224,20 @@ export class FakeCluster implements Api, Watcher {
     }
   }
 
+  /** What is made anew under the name of something that is gone has a uid of its own. */
+  #make(path: string, object: JsonObject): JsonObject {
+    const made = (this.#made.get(path) ?? 0) + 1;
+    this.#made.set(path, made);
+    const metadata = object['metadata'] as JsonObject;
+    return this.put(path, made === 1 ? object : { ...object, metadata: { uid: `${uidOf(path)}-${made}`, ...metadata } });
+  }
+
   #do(call: ApiCall): ApiResponse {
     const { method, path } = call;
     const body = isObject(call.body) ? call.body : {};
     if (method === 'GET') return this.#list(call);
     if (path.endsWith('/eviction')) return this.#evict(path.slice(0, -'/eviction'.length));
-    if (method === 'POST') return response(201, this.put(`${path}/${metadataOf(body).name}`, within(path, body)));
+    if (method === 'POST') return response(201, this.#make(`${path}/${metadataOf(body).name}`, within(path, body)));
     const target = path.replace(/\/status$/, '');
     const object = this.#objects.get(target);
     if (object === undefined) return failure(404, 'not found');

@@ -6,13 +6,14 @@ import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import type { MachineEvent, SourceObservation } from '../../core/machine/event.ts';
 import type { MachineLimits } from '../../core/machine/snapshot.ts';
 import { windowsPath } from '../../core/window/window.ts';
+import { Defects } from '../../support/defects.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import type { EventScanner, SignalReader } from '../machines/event-source-reconciler.ts';
 import { MachineManager } from '../machines/machine-manager.ts';
 import { NodeReconciler } from '../node/node-reconciler.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
-import { FakeCluster } from './fake-cluster.ts';
+import { FakeCluster, uidOf } from './fake-cluster.ts';
 import { Lines, Notebook, response, settle, Tallies } from './fakes.ts';
 import { lateWatch } from './late-watch.ts';
 
@@ -52,7 +53,9 @@ const furnish = (cluster: FakeCluster) => ({
       metadata: {
         name,
         namespace: over.namespace ?? 'machines',
-        ...(over.set !== undefined && { ownerReferences: [{ kind: 'MachineSet', name: over.set, uid: 'x', controller: true }] }),
+        ...(over.set !== undefined && {
+          ownerReferences: [{ kind: 'MachineSet', name: over.set, uid: uidOf(paths.set(over.set)), controller: true }],
+        }),
       },
       spec: { providerID: over.providerID ?? `aws:///a/i-${name}` },
       status: { nodeRef: { name: `n-${name}` } },
@@ -120,7 +123,16 @@ const roomsOf = (
   cloud: Cloud,
   { signals, limits, adapter: more, mayAct = () => true, windowsLate }: BenchOptions,
 ) => {
-  const ports = { api: cluster, watcher: cluster, recorder, meter: new Tallies(), fence: { mayAct }, clock, log };
+  const ports = {
+    api: cluster,
+    watcher: cluster,
+    recorder,
+    meter: new Tallies(),
+    fence: { mayAct },
+    clock,
+    log,
+    defects: new Defects({ log }),
+  };
   const common = { ...ports, adapters: [adapter] };
   const terms = { durationSeconds: 1e8, renewEverySeconds: 1e7 };
   const watcher = windowsLate ? lateWatch(cluster, clock, windowsPath) : cluster;
@@ -129,7 +141,7 @@ const roomsOf = (
     ...common,
     cache: operator.cache,
     adapter: { ...machineAdapter, ...more },
-    limits: limits ?? { perSet: 1, perZone: 0 },
+    limits: limits ?? { perSet: 1, perZone: 0, nodes: 1 },
     drainLeadSeconds: 1800,
     namespace: 'drydock-system',
     namespaces: namespacesOf('drydock-system', []),

@@ -75,3 +75,49 @@ test('what the server has refused was not made: nothing is read', async () => {
   assert.deepEqual(asked, []);
   assert.equal(decisions.withTrouble('p1', { message: 'Waiting' }).message, 'Waiting; refused so far: it is forbidden');
 });
+
+const about = (of: string, what: string, more: Partial<Write> = {}): Write => ({ ...begin, what, of, ...more });
+
+test('what is refused concerns what it is about alone: the rest is made, what takes away and what records first', async () => {
+  const { decisions, written, turns } = bench([
+    { result: 'stored' },
+    { result: 'stored' },
+    { result: 'stored' },
+    { result: 'refused', message: 'the policy denies it', until: at(9) },
+  ]);
+  const writes = [
+    begin,
+    about('n1', 'make the pod', { method: 'POST', store: 'planPods' }),
+    about('n1', 'and go on'),
+    about('n2', 'delete', { method: 'DELETE' }),
+    about('n3', 'record', { method: 'POST', store: 'planRecords' }),
+  ];
+  await decisions.write('p1', 'p1', writes);
+  assert.deepEqual(written, ['begin', 'delete', 'record', 'make the pod']);
+  assert.deepEqual(turns, ['p1 at once', 'p1 9000 ms', 'p1 at once'], 'its other steps may be taken, and this one later');
+  assert.deepEqual([...decisions.refusals('p1')], [['n1', 'the policy denies it']]);
+  assert.equal(decisions.withTrouble('p1', { message: 'Running' }).message, 'Running; refused so far: the policy denies it');
+  await decisions.write('p1', 'p1', [about('n2', 'go on')]);
+  assert.deepEqual([...decisions.refusals('p1')], [], 'nobody asks for it any more');
+});
+
+test('nothing is made for nodes whose slots are not stored', async () => {
+  const { decisions, written } = bench([{ result: 'conflict' }]);
+  await decisions.write('p1', 'p1', [begin, about('n1', 'make the pod')]);
+  assert.deepEqual(written, ['begin']);
+});
+
+test('when the answer about one node is lost, its own object waits for what became of it, and no other', async () => {
+  const { decisions, readable } = bench([{ result: 'refused', message: 'timeout', until: at(9), mayBeMade: true }]);
+  await decisions.write('p1', 'p1', [about('n1', 'make the pod')]);
+  readable.on = false;
+  assert.deepEqual([await decisions.settled('p2'), await decisions.settled('p1')], [true, false]);
+});
+
+test('pauses of one do not grow with the failures of another', async () => {
+  const { decisions, turns } = bench([{ result: 'conflict' }, { result: 'conflict' }, { result: 'stored' }, { result: 'conflict' }]);
+  await decisions.write('p1', 'p1', [about('n1', 'make the pod')]);
+  await decisions.write('p1', 'p1', [about('n1', 'make the pod')]);
+  await decisions.write('p1', 'p1', [about('n1', 'make the pod'), about('n2', 'record')]);
+  assert.deepEqual(turns, ['p1 50 ms', 'p1 100 ms', 'p1 50 ms', 'p1 at once']);
+});

@@ -2,6 +2,7 @@ import { isObject } from '../../core/json.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { Log } from '../../support/log.ts';
 import type { Api } from '../ports.ts';
+import { vitalGet } from '../vital-get.ts';
 import { type CacheUpdater, objectPath } from './cache-updater.ts';
 
 /** The path of the object that a write changes, or makes: no role allows to read a subresource. */
@@ -50,17 +51,16 @@ export class UncertainWrites {
 
   async #read(write: Write, about: string): Promise<boolean> {
     const { api, cacheUpdater, log } = this.#options;
-    try {
-      const { status, body } = await api.call({ method: 'GET', path: pathOf(write), priority: 'vital', timeoutMs: 10_000 });
-      if (status === 200) cacheUpdater.learn({ ...write, method: 'PATCH' }, body);
-      // Of a node that is gone the watch tells; a lease may have come and gone before it came so far.
-      else if (status === 404 && write.store === 'leases') cacheUpdater.learn({ ...write, path: pathOf(write) }, undefined);
-      if (status === 200 || status === 404) return true;
-      log.warn('failed to read a write back; retrying', { about, path: write.path, status });
-      return false;
-    } catch (error) {
-      log.debug('failed to read a write back; retrying', { about, path: write.path, error });
-      return false;
-    }
+    const found = await vitalGet(api, pathOf(write), error =>
+      log.debug('failed to read a write back; retrying', { about, path: write.path, error }),
+    );
+    if (found === undefined) return false;
+    const { status, body } = found;
+    if (status === 200) cacheUpdater.learn({ ...write, method: 'PATCH' }, body);
+    // Of a node that is gone the watch tells; a lease may have come and gone before it came so far.
+    else if (status === 404 && write.store === 'leases') cacheUpdater.learn({ ...write, path: pathOf(write) }, undefined);
+    if (status === 200 || status === 404) return true;
+    log.warn('failed to read a write back; retrying', { about, path: write.path, status });
+    return false;
   }
 }

@@ -23,3 +23,9 @@ test('once it has been stored the next refusal is a first one', () => {
   assert.equal(writeBackoff.until(write('/a'), at(0)), undefined);
   assert.equal(writeBackoff.add(write('/a'), at(0)).epochMilliseconds, at(0.5).epochMilliseconds);
 });
+
+test('where nothing tells that it would be taken now, a write waits ten seconds at most', () => {
+  const writeBackoff = new WriteBackoff();
+  const waits = Array.from({ length: 7 }, () => writeBackoff.add(write('/a'), at(0), 'soon').epochMilliseconds - at(0).epochMilliseconds);
+  assert.deepEqual(waits, [500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
+});

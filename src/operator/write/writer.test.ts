@@ -4,11 +4,13 @@ import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import { readNode } from '../../core/hold/node.ts';
 import { readLease } from '../../core/lease/lease.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
+import { secondsAfter } from '../../core/time.ts';
+import { Defects } from '../../support/defects.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { ClusterCache } from '../cache/cluster-cache.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
 import { failure, Lines, Notebook, response, ScriptedApi, Tallies } from '../testing/fakes.ts';
-import { cacheUpdaterOf } from './cache-updater.ts';
+import { type CacheUpdater, cacheUpdaterOf } from './cache-updater.ts';
 import { Writer } from './writer.ts';
 
 const adapter = maintenance('leases');
@@ -26,6 +28,7 @@ const bench = (reply: ApiResponse | Error | ((call: ApiCall) => ApiResponse) = r
     clock,
     adapters: [adapter],
     log,
+    defects: new Defects({ log, meter }),
     events: { touched: () => {}, budgetChanged: () => {}, podChanged: () => {}, foreign: () => {} },
   });
   const leader = { yes: true };
@@ -35,6 +38,7 @@ const bench = (reply: ApiResponse | Error | ((call: ApiCall) => ApiResponse) = r
     recorder,
     meter,
     log,
+    defects: new Defects({ log, meter }),
     clock,
     fence: { mayAct: () => leader.yes },
   });
@@ -358,4 +362,120 @@ test('an answer that says nothing of a Maintenance changes nothing of what is kn
   assert.deepEqual(await known(toRequest, { ...raw, spec: { nodeName: '' } }), ['stored', 0]);
   for (const body of [{ kind: 'Status' }, raw, 'gone'])
     assert.deepEqual(await known({ ...toRequest, method: 'DELETE' }, body), ['stored', 0]);
+});
+
+const broken = (): never => {
+  throw new Error('bug in the cache');
+};
+
+const buggy = (over: {
+  readonly cacheUpdater?: CacheUpdater;
+  readonly recorder?: { record: () => void };
+  readonly reply?: ApiResponse | Error;
+}) => {
+  const [meter, log] = [new Tallies(), new Lines()];
+  const api = new ScriptedApi(() => {
+    if (over.reply instanceof Error) throw over.reply;
+    return over.reply ?? response(200, rawNode(7));
+  });
+  const { cacheUpdater = { learn: () => {} }, recorder = new Notebook() } = over;
+  const writer = new Writer({
+    api,
+    cacheUpdater,
+    recorder,
+    meter,
+    log,
+    defects: new Defects({ log, meter }),
+    clock: new VirtualClock(),
+    fence: { mayAct: () => true },
+  });
+  return { writer, meter, log, api };
+};
+
+test('a bug of ours after the answer: the write stays stored, is counted, and is told once with its stack as a bug', async () => {
+  for (const over of [{ cacheUpdater: { learn: broken } }, { recorder: { record: broken } }]) {
+    const { writer, meter, log } = buggy(over);
+    assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'stored' });
+    assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'stored' });
+    assert.equal(meter.panics.length, 2);
+    const bugs = log.lines.filter(({ message }) => message.startsWith('bug in Drydock'));
+    assert.deepEqual(
+      bugs.map(({ level, fields }) => [level, fields['error'] instanceof Error && fields['error'].stack?.includes('broken')]),
+      [['error', true]],
+    );
+    assert.deepEqual(log.of('warn'), []);
+  }
+});
+
+test('a bug of ours where an object was found gone changes nothing of that either', async () => {
+  const { writer, meter } = buggy({ cacheUpdater: { learn: broken }, reply: response(404, { details: { name: 'n1' } }) });
+  assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'conflict' });
+  assert.equal(meter.panics.length, 1);
+});
+
+test('a bug of ours in the call is told as one, and may have been made; a failure of the network is no bug', async () => {
+  const own = buggy({ reply: new TypeError("Cannot read properties of undefined (reading 'boom')") });
+  const outcome = await own.writer.write(nodeWrite, 'n1');
+  assert.ok(outcome.result === 'refused' && outcome.mayBeMade === true);
+  assert.match(outcome.message, /^A defect in Drydock .* please report it: Cannot read/);
+  assert.equal(own.meter.panics.length, 1);
+  const network = buggy({ reply: new Error('connect ECONNREFUSED') });
+  const refused = await network.writer.write(nodeWrite, 'n1');
+  assert.ok(refused.result === 'refused');
+  assert.deepEqual([refused.message, network.meter.panics.length], ['connect ECONNREFUSED', 0]);
+});
+
+test('what a policy or a webhook refuses is a refusal that says who did, whatever code it has, and is tried again soon', async () => {
+  const by = (webhook: string) => `admission webhook "${webhook}" denied the request: no`;
+  const said: readonly (readonly [code: number, message: string, told: string])[] = [
+    ...[400, 401, 403, 404, 409, 410, 422, 429, 500, 503].map(code => [code, by('a.b.c'), by('a.b.c')] as const),
+    [
+      422,
+      `nodes "n1" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`,
+      "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+    ],
+    [
+      500,
+      'Internal error occurred: failed calling webhook "a.b.c": connection refused',
+      'webhook a.b.c does not answer: connection refused',
+    ],
+  ];
+  for (const [code, message, told] of said) {
+    const { writer, cache, clock } = bench(
+      response(code, { ...(failure(code, message).body as object), details: { name: 'n1', kind: 'nodes' } }),
+    );
+    cache.nodes.apply({ type: 'added', object: readNode(rawNode(7)) });
+    const write = { ...nodeWrite, body: {} };
+    let outcome = await writer.write(write, 'n1');
+    assert.deepEqual(outcome, { result: 'refused', message: `${told} (HTTP ${code})`, until: secondsAfter(clock.now(), 0.5) });
+    for (let tries = 0; tries < 8; tries += 1) {
+      await clock.advance(60_000);
+      outcome = await writer.write(write, 'n1');
+    }
+    assert.deepEqual('until' in outcome && outcome.until, secondsAfter(clock.now(), 10), String(code));
+    assert.equal(cache.nodes.get('n1')?.resourceVersion, '7', 'it is not gone');
+  }
+});
+
+test('what is not allowed is tried again soon as well: nothing tells that the right is there', async () => {
+  const said = 'nodes "n1" is forbidden: User "drydock" cannot patch resource "nodes" in API group "" at the cluster scope';
+  const { writer, clock } = bench(failure(403, said));
+  const write = { ...nodeWrite, body: {} };
+  let outcome = await writer.write(write, 'n1');
+  assert.deepEqual(outcome, { result: 'refused', message: `${said} (HTTP 403)`, until: secondsAfter(clock.now(), 0.5) });
+  for (let tries = 0; tries < 8; tries += 1) {
+    await clock.advance(60_000);
+    outcome = await writer.write(write, 'n1');
+  }
+  assert.deepEqual('until' in outcome && outcome.until, secondsAfter(clock.now(), 10));
+});
+
+test('a lease that a webhook refuses as not found makes no namespace', async () => {
+  const { api, writer } = bench(failure(404, 'admission webhook "a.b.c" denied the request: no'));
+  const outcome = await writer.write(
+    { ...leaseDelete, method: 'POST', path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases' },
+    'n1',
+  );
+  assert.equal(outcome.result, 'refused');
+  assert.equal(api.calls.length, 1);
 });

@@ -1,10 +1,11 @@
+import { admissionRefusal } from '../../core/admission-refusal.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import { isMissing, saidBy } from '../../core/status.ts';
 import { secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
-import { errorText } from '../../support/error-text.ts';
+import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
-import type { Api, ApiResponse, Fence, Meter, Recorder } from '../ports.ts';
+import type { Api, ApiCall, ApiResponse, Fence, Meter, Recorder } from '../ports.ts';
 import { type CacheUpdater, objectPath } from './cache-updater.ts';
 import { WriteBackoff } from './write-backoff.ts';
 
@@ -22,15 +23,21 @@ export type WriteOutcome =
 type Answered =
   | { readonly result: 'stored' }
   | { readonly result: 'conflict' }
-  /** `mayBeMade`: the server did not come to an end with it; it may have been stored all the same. */
-  | { readonly result: 'refused'; readonly message: string; readonly mayBeMade?: true };
+  /**
+   * `mayBeMade`: the server did not come to an end with it; it may have been stored all the same. `isUntold`: a policy or a webhook has refused it, or a
+   * right is missing, and nothing tells when that ends.
+   */
+  | { readonly result: 'refused'; readonly message: string; readonly mayBeMade?: true; readonly isUntold?: true };
 
 /** A process that is not the leader any more looks again after this many seconds, if it still runs then. */
 const unledPause = 1;
 
 const contentTypes = { merge: 'application/merge-patch+json', strategic: 'application/strategic-merge-patch+json' } as const;
 
-const messageOf = (response: ApiResponse): string => `${saidBy(response).slice(0, 500)} (HTTP ${response.status})`;
+const messageOf = (response: ApiResponse): string => {
+  const said = saidBy(response);
+  return `${(admissionRefusal(said)?.message ?? said).slice(0, 500)} (HTTP ${response.status})`;
+};
 
 /** The name of the object that is written. */
 const nameIn = ({ path }: Write): string => decodeURIComponent(objectPath(path).split('/').at(-1) ?? '');
@@ -53,6 +60,7 @@ type Options = {
   readonly meter: Meter;
   readonly fence: Fence;
   readonly log: Log;
+  readonly defects: Defects;
   readonly clock: Clock;
 };
 
@@ -65,7 +73,7 @@ export class Writer {
     this.#options = options;
   }
 
-  /** Never rejects: what went wrong is the answer. */
+  /** Never rejects: what went wrong is the answer. A defect of ours is told as one, and changes nothing of what the server said. */
   async write(write: Write, nodeName: string): Promise<WriteOutcome> {
     const { fence, clock } = this.#options;
     const until = this.#writeBackoff.until(write, clock.now());
@@ -74,8 +82,11 @@ export class Writer {
       return { result: 'refused', message: 'this process is not the leader any more', until: secondsAfter(clock.now(), unledPause) };
     }
     const answered = await this.#send(write);
-    this.#tell(write, answered, nodeName);
-    if (answered.result === 'refused') return { ...answered, until: this.#writeBackoff.add(write, clock.now()) };
+    this.#guard(write, () => this.#tell(write, answered, nodeName));
+    if (answered.result === 'refused') {
+      const { isUntold, ...refused } = answered;
+      return { ...refused, until: this.#writeBackoff.add(write, clock.now(), isUntold === true ? 'soon' : 'patient') };
+    }
     if (write.store === 'leases') this.#paceLease(write, answered);
     else this.#writeBackoff.clear(write);
     return answered;
@@ -104,52 +115,67 @@ export class Writer {
 
   async #send(write: Write): Promise<Answered> {
     const { method, path, body, style, accept } = write;
+    const response = await this.#call({
+      method,
+      path,
+      body,
+      ...(style && { contentType: contentTypes[style] }),
+      ...(accept !== undefined && { accept }),
+    });
+    if ('result' in response) return response;
+    const refusal = admissionRefusal(saidBy(response));
+    // Whatever code it has: nothing was stored, nobody else has changed the object, and it is not gone.
+    if (refusal !== undefined) return { result: 'refused', message: messageOf(response), isUntold: true };
+    const homeless = response.status === 404 && write.method === 'POST' && write.store === 'leases';
+    return homeless ? this.#makeHome(write) : this.#sort(write, response);
+  }
+
+  /** What the server says, or that there is no answer: the write may have been made all the same. */
+  async #call(call: ApiCall): Promise<ApiResponse | Extract<Answered, { result: 'refused' }>> {
     try {
-      const response = await this.#options.api.call({
-        method,
-        path,
-        body,
-        priority: 'vital',
-        timeoutMs: 10_000,
-        ...(style && { contentType: contentTypes[style] }),
-        ...(accept !== undefined && { accept }),
-      });
-      const homeless = response.status === 404 && write.method === 'POST' && write.store === 'leases';
-      return homeless ? await this.#makeHome(write) : this.#sort(write, response);
+      return await this.#options.api.call({ ...call, priority: 'vital', timeoutMs: 10_000 });
     } catch (error) {
-      return { result: 'refused', message: errorText(error), mayBeMade: true };
+      const message = this.#options.defects.textOf('Process', call.path, error);
+      return { result: 'refused', message, mayBeMade: true };
     }
+  }
+
+  /** Work of ours about a write that has its answer. */
+  #guard({ path }: Write, work: () => void): void {
+    this.#options.defects.guard('Process', () => path, work, undefined);
   }
 
   /** The namespace of the node leases is made when the first lease finds none, as the replaced operators make it. */
   async #makeHome(write: Write): Promise<Answered> {
     const name = decodeURIComponent(/\/namespaces\/([^/]+)\//.exec(write.path)?.[1] ?? '');
     const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
-    const response = await this.#options.api.call({
-      method: 'POST',
-      path: '/api/v1/namespaces',
-      body,
-      priority: 'vital',
-      timeoutMs: 10_000,
-    });
-    if (response.status !== 201 && response.status !== 409) return { result: 'refused', message: messageOf(response) };
+    const response = await this.#call({ method: 'POST', path: '/api/v1/namespaces', body });
+    if ('result' in response) return response;
+    const isThere = response.status === 409 && admissionRefusal(saidBy(response)) === undefined;
+    if (response.status !== 201 && !isThere) return { result: 'refused', message: messageOf(response) };
     this.#options.log.info('created the namespace of the node leases', { namespace: name });
     return { result: 'conflict' };
   }
 
   #sort(write: Write, response: ApiResponse): Answered {
     if (response.status >= 200 && response.status < 300) {
-      this.#options.cacheUpdater.learn(write, response.body);
+      this.#guard(write, () => this.#options.cacheUpdater.learn(write, response.body));
       return { result: 'stored' };
     }
     if (response.status === 409) return { result: 'conflict' };
     if (response.status === 404 && write.method !== 'POST') {
       const isGone = write.store === 'leases' || isMissing(nameIn(write), response);
       // It may have been made by us and have gone before the watch came so far, which may never tell then.
-      if (isGone) this.#options.cacheUpdater.learn(write, undefined);
+      if (isGone) this.#guard(write, () => this.#options.cacheUpdater.learn(write, undefined));
       // What was to be achieved by its deletion is achieved.
       return { result: write.method === 'DELETE' && isGone ? 'stored' : 'conflict' };
     }
-    return { result: 'refused', message: messageOf(response), ...(response.status >= 500 && { mayBeMade: true }) };
+    const isUntold = response.status === 403;
+    return {
+      result: 'refused',
+      message: messageOf(response),
+      ...(isUntold && { isUntold }),
+      ...(response.status >= 500 && { mayBeMade: true }),
+    };
   }
 }

@@ -1,0 +1,74 @@
+import type { Node } from '../../core/hold/node.ts';
+import { type OperatorPod, type OperatorView, operatorPods, readOperatorPod } from '../../core/maintenance/successor.ts';
+import type { MaintenanceRequest } from '../../core/request/request.ts';
+import { Cache } from './cache.ts';
+import type { InformerSet } from './informer-set.ts';
+import type { Listener } from './listeners.ts';
+import { operatorPodsName } from './withheld.ts';
+
+/** The pod of this process (`namespace/name`), and its node as it was told. */
+export type OwnProcess = { readonly pod: string; readonly node?: string | undefined };
+
+/** What of the cluster is known beside them. */
+type Known = {
+  readonly nodes: { values(): Iterable<Node> };
+  readonly requests: { values(): Iterable<MaintenanceRequest> };
+};
+
+/** A pod that goes to its node would have to leave it again. */
+const isComing = ({ deleting, stage }: MaintenanceRequest): boolean => !deleting && stage !== 'Announce';
+
+/** The replicas of the operator: who could do the work of this process when its own pod goes. None are followed where it runs in no pod. */
+export class OperatorReplicas {
+  readonly #pods = new Cache<OperatorPod>();
+  readonly #own: OwnProcess | undefined;
+  readonly #informers: InformerSet;
+  readonly #known: Known;
+  readonly #touched: (nodeName: string) => void;
+
+  constructor(own: OwnProcess | undefined, informers: InformerSet, known: Known, touched: (nodeName: string) => void) {
+    this.#own = own;
+    this.#informers = informers;
+    this.#known = known;
+    this.#touched = touched;
+  }
+
+  async follow(signal: AbortSignal): Promise<void> {
+    if (this.#own === undefined) return;
+    const { pod } = this.#own;
+    const namespace = pod.slice(0, pod.indexOf('/'));
+    const collection = { path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`, ...operatorPods };
+    await this.#informers.followInto(this.#pods, operatorPodsName, collection, readOperatorPod, () => this.#changed(), signal);
+  }
+
+  /** Who could do the work when a pod goes from this node. Nodes are looked at for the node of this process alone. */
+  view(nodeName: string): OperatorView {
+    if (!this.#informers.isKnown(operatorPodsName)) return { nodes: [], wanted: new Set() };
+    const pods = [...this.#pods.values()];
+    if (this.#home !== nodeName) return { pods, nodes: [], wanted: new Set() };
+    const wanted = [...this.#known.requests.values()].filter(isComing).map(request => request.nodeName);
+    return { pods, nodes: [...this.#known.nodes.values()], wanted: new Set(wanted) };
+  }
+
+  /** The pod of this process, where it runs on this node. */
+  ownOn(nodeName: string): string | undefined {
+    return this.#home === nodeName ? this.#own?.pod : undefined;
+  }
+
+  /** What has changed may allow the pod of this process to go, or forbid it. */
+  readonly listener: Listener = {
+    node: ({ name }) => (name === this.#home ? undefined : this.#changed()),
+    request: () => this.#changed(),
+  };
+
+  #changed(): void {
+    if (this.#home !== undefined) this.#touched(this.#home);
+  }
+
+  /** The node that this process runs on. */
+  get #home(): string | undefined {
+    if (this.#own === undefined) return undefined;
+    const { pod, node } = this.#own;
+    return this.#pods.get(pod)?.nodeName ?? node;
+  }
+}

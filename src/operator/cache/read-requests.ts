@@ -1,0 +1,25 @@
+import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
+import type { Log } from '../../support/log.ts';
+import { readNamed } from './named.ts';
+import type { Namespaces } from './namespaces.ts';
+
+type Options = {
+  readonly log: Log;
+  readonly namespaces: Namespaces | undefined;
+  /** Told of one in a namespace where it does not count. */
+  readonly foreign: (request: MaintenanceRequest) => void;
+};
+
+/** Reads the objects of a kind; undefined for those that are invalid, and for those that do not count where they are. */
+export const requestReader =
+  (adapter: KindAdapter, { log, namespaces, foreign }: Options) =>
+  (raw: unknown): MaintenanceRequest | undefined => {
+    const request = adapter.read(raw);
+    if (typeof request === 'string') {
+      log.warn('ignoring invalid object', { kind: adapter.kind, name: readNamed(raw).key.split('/').at(-1), error: request });
+      return undefined;
+    }
+    if (request.namespace === undefined || namespaces?.counts(request.namespace) !== false) return request;
+    foreign(request);
+    return undefined;
+  };

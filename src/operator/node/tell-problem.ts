@@ -1,0 +1,28 @@
+import { problemWrite } from '../../core/maintenance/problem.ts';
+import type { Problem } from '../../core/maintenance/report.ts';
+import type { MaintenanceRequest } from '../../core/request/request.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Defects } from '../../support/defects.ts';
+import type { Writer } from '../write/writer.ts';
+
+type Options = { readonly clock: Clock; readonly defects: Defects; readonly writer: Pick<Writer, 'write'> };
+
+/** Tells in the status of these maintenances what keeps them from being worked on at all. Never rejects. */
+export const tellProblem = async (
+  nodeName: string,
+  requests: readonly MaintenanceRequest[],
+  problem: Problem,
+  { clock, defects, writer }: Options,
+): Promise<void> => {
+  const now = clock.now();
+  for (const request of requests) {
+    // A kind that throws at this as well keeps the others from nothing.
+    const write = defects.guard(
+      'Node',
+      () => request.key,
+      () => problemWrite(request, problem, now),
+      undefined,
+    );
+    if (write !== undefined) await writer.write(write, nodeName);
+  }
+};

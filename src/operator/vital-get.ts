@@ -1,0 +1,18 @@
+import { isDefect } from '../support/defects.ts';
+import type { Api, ApiCall, ApiResponse } from './ports.ts';
+
+/** Reads what a decision waits for. Resolves with undefined where there is no answer, which `failing` is told of. Rejects for defects only. */
+export const vitalGet = async (
+  api: Api,
+  path: string,
+  failing: (error: unknown) => void,
+  query: NonNullable<ApiCall['query']> = {},
+): Promise<ApiResponse | undefined> => {
+  try {
+    return await api.call({ method: 'GET', path, query, priority: 'vital', timeoutMs: 10_000 });
+  } catch (error) {
+    if (isDefect(error)) throw error;
+    failing(error);
+    return undefined;
+  }
+};
