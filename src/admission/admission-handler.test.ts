@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { type AdmissionKind, webhookKinds } from '../apis/admission-rules/admission.ts';
 import type { JsonObject } from '../core/json.ts';
 import { systemClock } from '../support/clock.ts';
+import { Defects } from '../support/defects.ts';
 import { silentLog } from '../support/log.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { AdmissionHandler } from './admission-handler.ts';
@@ -34,7 +35,15 @@ const serverWith = (...nodes: readonly JsonObject[]): MemoryServer => {
 };
 
 const gateTo = (api: MemoryServer, openShift = false, clock = systemClock): AdmissionHandler =>
-  new AdmissionHandler({ api, clock, log: silentLog, openShift, namespace: own, planProblems: () => [] });
+  new AdmissionHandler({
+    api,
+    clock,
+    log: silentLog,
+    defects: new Defects({ log: silentLog }),
+    openShift,
+    namespace: own,
+    planProblems: () => [],
+  });
 
 const ask = async (api: MemoryServer, kind: AdmissionKind, asked: Review, openShift = false): Promise<string> => {
   const gate = gateTo(api, openShift);
@@ -563,7 +572,7 @@ describe('what destroys, or overrules others', () => {
       for (const asked of [creation(maintenance, daring), added]) assert.equal(await ask(api, maintenance, asked), 'allowed');
       api.denied.add(`ann ${right}`);
       const no = new RegExp(
-        `^this object .*: that needs the right ${right} on maintenances\\.drydock\\.dev, which you do not have; to check, run kubectl auth can-i ${right} `,
+        `^this object .*: that, and a change of what it applies to, needs the right ${right} on maintenances\\.drydock\\.dev, which you do not have; to check, run kubectl auth can-i ${right} `,
       );
       for (const asked of [creation(maintenance, daring), added]) assert.match(await ask(api, maintenance, asked), no);
       const unchanged = review(maintenance, 'UPDATE', { object: { ...daring, status: { phase: 'Draining' } }, oldObject: daring });
@@ -658,4 +667,40 @@ describe('a flood of forged reviews', () => {
       await Promise.all([...gates.map(gate => gate.close()), clock.advance(20_000)]);
     });
   }
+});
+
+describe('a node that the operator itself runs on', () => {
+  const pods = `/api/v1/namespaces/${own}/pods`;
+  const replica = (name: string, nodeName: string): JsonObject => ({
+    metadata: { name, namespace: own, uid: name, resourceVersion: '1', labels: { 'app.kubernetes.io/name': 'drydock' } },
+    spec: { nodeName },
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+  });
+  const warnings = async (nodes: readonly string[], replicas: readonly string[], fail?: string): Promise<readonly string[]> => {
+    const api = new MemoryServer([...collections, pods]);
+    for (const name of nodes) api.put(`/api/v1/nodes/${name}`, node(name));
+    for (const [index, at] of replicas.entries()) api.put(`${pods}/drydock-${index}`, replica(`drydock-${index}`, at));
+    if (fail !== undefined) api.intercept = fails(fail, 'broken');
+    const gate = gateTo(api);
+    const verdict = await gate.decide(maintenance, creation(maintenance, object('new', 'n1')));
+    await gate.close();
+    assert.equal(verdict.kind, 'allowed');
+    return verdict.kind === 'allowed' ? (verdict.warnings ?? []) : [];
+  };
+
+  test('is let pass with a warning where no other node may run it', async () => {
+    const [warning = '', ...others] = await warnings(['n1'], ['n1', 'n1']);
+    assert.match(
+      warning,
+      /^pod drydock-system\/drydock-0 of the operator stays on the node, for no other node may run it \(there is no other node\)/,
+    );
+    assert.deepEqual(others, []);
+  });
+
+  test('and without where another one may, where another replica runs, and where it is not known', async () => {
+    assert.deepEqual(await warnings(['n1', 'n2'], ['n1']), []);
+    assert.deepEqual(await warnings(['n1'], ['n1', 'elsewhere']), []);
+    assert.deepEqual(await warnings(['n1'], ['n2']), []);
+    for (const path of [pods, '/api/v1/nodes']) assert.deepEqual(await warnings(['n1'], ['n1'], path), []);
+  });
 });

@@ -9,6 +9,7 @@ import type { JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';
+import type { Defects } from '../support/defects.ts';
 import type { Log } from '../support/log.ts';
 import { consent } from './consent.ts';
 import { Patience } from './patience.ts';
@@ -21,6 +22,7 @@ export type GateOptions = {
   readonly api: Api;
   readonly clock: Clock;
   readonly log: Log;
+  readonly defects: Defects;
   readonly openShift: boolean;
   /** Where reservations are kept: the operator's own namespace. */
   readonly namespace: string;
@@ -61,12 +63,20 @@ export class AdmissionHandler {
 
   constructor(options: GateOptions) {
     this.#options = options;
-    this.#ground = { api: options.api, openShift: options.openShift };
+    this.#ground = { api: options.api, openShift: options.openShift, namespace: options.namespace };
     this.#reservations = new Reservations(options);
   }
 
-  /** The answer to one request, within 4 seconds. Never rejects; what cannot be looked up is denied. */
+  /** The answer to one request, within 4 seconds. Never rejects; what cannot be looked up is denied, and so is what a defect of ours keeps from being looked up. */
   async decide(kind: WebhookKind, review: Review): Promise<AdmissionVerdict> {
+    try {
+      return await this.#decide(kind, review);
+    } catch (error) {
+      return denied(this.#options.defects.tell('Webhook', kind.name, error));
+    }
+  }
+
+  async #decide(kind: WebhookKind, review: Review): Promise<AdmissionVerdict> {
     // It becomes part of a path: whoever calls could choose what is read with the operator's rights.
     if (review.version !== '' && !kind.versions.includes(review.version))
       return denied(`${kind.name} is supported only in version ${kind.versions.join(' and ')}`);
@@ -74,7 +84,7 @@ export class AdmissionHandler {
     const { signal } = deadline;
     const agreed = await consent(this.#options.api, kind, review, signal);
     if (agreed.kind === 'denied') return agreed;
-    if (!isAdmissionKind(kind)) return isPlanKind(kind) ? planVerdict(this.#options.planProblems, review) : agreed;
+    if (!isAdmissionKind(kind)) return isPlanKind(kind) ? planVerdict(this.#options.planProblems, review, this.#options.defects) : agreed;
     const task = taskOf(kind, review);
     if (task.kind === 'answered') return task.verdict;
     const first = await look(this.#ground, kind, task, signal);
@@ -83,9 +93,9 @@ export class AdmissionHandler {
     return await this.#inTurn(kind, review, task, first.scope, signal);
   }
 
-  /** Forgets reservations that nobody will ever come back to. */
+  /** Forgets reservations that nobody will ever come back to. Never rejects. */
   sweep(): Promise<void> {
-    return this.#reservations.sweep(this.#over.signal);
+    return this.#guarded(this.#reservations.sweep(this.#over.signal));
   }
 
   /** Lets go of everything. Reservations that are still held run out. */
@@ -131,8 +141,16 @@ export class AdmissionHandler {
 
   /** The answer does not wait for it. */
   #afterwards(what: 'settle' | 'release', reservation: Parameters<Reservations['settle']>[0]): void {
-    const work = this.#reservations[what](reservation, this.#over.signal);
+    const work = this.#guarded(this.#reservations[what](reservation, this.#over.signal));
     this.#settling.add(work);
     void work.finally(() => this.#settling.delete(work));
+  }
+
+  async #guarded(work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      this.#options.defects.tell('Webhook', 'reservation', error);
+    }
   }
 }

@@ -3,6 +3,7 @@ import { type Right, rightsFor, withoutRight } from '../apis/admission-rules/con
 import { reviewCall, reviewed } from '../core/access-review.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';
+import { isDefect } from '../support/defects.ts';
 import { errorText } from '../support/error-text.ts';
 import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 
@@ -24,11 +25,12 @@ const ask = async (api: Api, kind: WebhookKind, review: Review, right: Right, si
     if (typeof status === 'string') return unknown(status);
     return status['allowed'] === true ? allowed : denied(withoutRight(right, kind));
   } catch (error) {
+    if (isDefect(error)) throw error;
     return unknown(errorText(error));
   }
 };
 
-/** Asks for the rights that the write needs, one after the other. Never rejects; what cannot be asked is denied. */
+/** Asks for the rights that the write needs, one after the other. What cannot be asked is denied; rejects for defects only. */
 export const consent = async (api: Api, kind: WebhookKind, review: Review, signal: AbortSignal): Promise<AdmissionVerdict> => {
   const { object, oldObject, subresource, operation } = review;
   if (object === undefined || subresource !== '') return allowed;

@@ -1,6 +1,7 @@
 import { isObject, type JsonObject } from '../core/json.ts';
 import { saidBy } from '../core/status.ts';
 import type { Api } from '../operator/ports.ts';
+import { isDefect } from '../support/defects.ts';
 import { errorText } from '../support/error-text.ts';
 
 /** Reads that are never stale: straight from the API server, consistent (no resourceVersion is given), and never out of a cache. */
@@ -19,14 +20,15 @@ const read = async (api: Api, path: string, query: Readonly<Record<string, strin
     if (response.status !== 200 || !isObject(response.body)) return { kind: 'unreadable', why: saidBy(response) };
     return { kind: 'found', value: response.body };
   } catch (error) {
+    if (isDefect(error)) throw error;
     return { kind: 'unreadable', why: errorText(error) };
   }
 };
 
-/** Never rejects. */
+/** Rejects for defects only. */
 export const getLive = (api: Api, path: string, signal: AbortSignal): Promise<Found<JsonObject>> => read(api, path, {}, signal);
 
-/** Never rejects. `missing`: the kind is not served. */
+/** Rejects for defects only. `missing`: the kind is not served. */
 export const listLive = async (
   api: Api,
   path: string,
@@ -39,7 +41,7 @@ export const listLive = async (
   return { kind: 'found', value: Array.isArray(items) ? items.filter(isObject) : [] };
 };
 
-/** The first of several collections that is served. Never rejects. */
+/** The first of several collections that is served. Rejects for defects only. */
 export const listFirst = async (api: Api, paths: readonly string[], signal: AbortSignal): Promise<Found<readonly JsonObject[]>> => {
   for (const path of paths) {
     const list = await listLive(api, path, {}, signal);

@@ -72,7 +72,11 @@ const possibleMembers = async (api: Api, signal: AbortSignal): Promise<Found<rea
 const uidOf = ({ metadata }: JsonObject): unknown => (metadata as JsonObject | undefined)?.['uid'];
 
 /** The nodes that stored maintenances of any kind want, the one of the question left out. */
-const wantedNodes = async ({ api, object, signal }: QuorumQuestion): Promise<Found<ReadonlySet<string>>> => {
+export const wantedNodes = async ({
+  api,
+  object,
+  signal,
+}: Pick<QuorumQuestion, 'api' | 'object' | 'signal'>): Promise<Found<ReadonlySet<string>>> => {
   const kinds = admissionKinds();
   const lists = await Promise.all(kinds.map(kind => listFirst(api, kind.collections, signal)));
   const wanted = new Set<string>();

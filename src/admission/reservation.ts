@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isObject, type JsonObject } from '../core/json.ts';
 import { saidBy } from '../core/status.ts';
-import type { Api } from '../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
+import { isDefect } from '../support/defects.ts';
 import { errorText } from '../support/error-text.ts';
 import { getLive } from './live.ts';
 import type { ReservationScope } from './rules.ts';
@@ -55,6 +56,13 @@ const subjectIn = ({ metadata }: Stored): ReservationSubject | undefined => {
   }
 };
 
+/** What the API server answers; undefined where it cannot be asked. Rejects for defects only. */
+const answered = (api: Api, call: ApiCall, signal: AbortSignal | undefined): Promise<ApiResponse | undefined> =>
+  api.call(call, signal).catch((error: unknown) => {
+    if (isDefect(error)) throw error;
+    return undefined;
+  });
+
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
 
 /** The name of the Lease: one for each kind and node, and one for the whole control plane. */
@@ -71,7 +79,7 @@ export class Reservations {
     this.#collection = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(options.namespace)}/leases`;
   }
 
-  /** Takes the reservation if it is free, has been left behind, or its object is stored by now; in any case with `force`. Never rejects. */
+  /** Takes the reservation if it is free, has been left behind, or its object is stored by now; in any case with `force`. Rejects for defects only. */
   async take(name: string, subject: ReservationSubject, force: boolean, signal: AbortSignal): Promise<Try> {
     const found = await getLive(this.#options.api, `${this.#collection}/${name}`, signal);
     if (found.kind === 'unreadable') return { kind: 'failed', why: found.why };
@@ -81,16 +89,17 @@ export class Reservations {
     const by = subjectIn(stored);
     if (!force && by !== undefined && !this.#isLeftBehind(stored) && by.uid !== subject.uid && !(await this.isStored(by, signal)))
       return { kind: 'taken', by };
+    // The whole Lease: for the seconds that it lives nothing of others belongs on it, and what is there of an operator before must not stay.
     return this.#write('PUT', `${this.#collection}/${name}`, name, subject, resourceVersion, signal);
   }
 
-  /** Gives it back if it is still this one. What cannot be released runs out. Never rejects. */
+  /** Gives it back if it is still this one. What cannot be released runs out. Rejects for defects only. */
   async release({ name, resourceVersion }: Reservation, signal?: AbortSignal): Promise<void> {
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { resourceVersion } };
-    await this.#options.api.call({ method: 'DELETE', path: `${this.#collection}/${name}`, body }, signal).catch(() => {});
+    await answered(this.#options.api, { method: 'DELETE', path: `${this.#collection}/${name}`, body }, signal);
   }
 
-  /** Gives it back as soon as its object is stored, or when it has run out. Never rejects. */
+  /** Gives it back as soon as its object is stored, or when it has run out. Rejects for defects only. */
   async settle(reservation: Reservation, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const end = this.#now() + keptMs;
@@ -100,10 +109,10 @@ export class Reservations {
     if (!signal.aborted) await this.release(reservation, signal);
   }
 
-  /** Deletes what operators that are no more have left behind. Never rejects; what cannot be deleted does no harm. */
+  /** Deletes what operators that are no more have left behind; what cannot be deleted does no harm. Rejects for defects only. */
   async sweep(signal: AbortSignal): Promise<void> {
     const { api } = this.#options;
-    const list = await api.call({ method: 'GET', path: this.#collection, query: { labelSelector: label } }, signal).catch(() => undefined);
+    const list = await answered(api, { method: 'GET', path: this.#collection, query: { labelSelector: label } }, signal);
     const items = list?.status === 200 && isObject(list.body) ? list.body['items'] : undefined;
     for (const raw of Array.isArray(items) ? items : []) {
       const stored = raw as Stored & { readonly metadata: { readonly name: string } };
@@ -118,7 +127,7 @@ export class Reservations {
     return !(this.#now() - renewed < leftBehindMs);
   }
 
-  /** The object is there, and as it was to become. Never rejects. */
+  /** The object is there, and as it was to become. Rejects for defects only. */
   async isStored({ path, uid, generation }: ReservationSubject, signal: AbortSignal): Promise<boolean> {
     const found = await getLive(this.#options.api, path, signal);
     if (found.kind !== 'found') return false;
@@ -143,6 +152,7 @@ export class Reservations {
       const { metadata } = response.body as Stored;
       return { kind: 'held', reservation: { name, resourceVersion: metadata.resourceVersion, subject } };
     } catch (error) {
+      if (isDefect(error)) throw error;
       return { kind: 'failed', why: errorText(error) };
     }
   }

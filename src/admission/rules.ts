@@ -4,13 +4,14 @@ import { isObject, type JsonObject, sameJson } from '../core/json.ts';
 import { isControlPlane, mayLoseQuorum } from '../core/quorum/quorum.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Found, getLive, listFirst } from './live.ts';
+import { operatorWarnings } from './operator-check.ts';
 import { quorumCheck } from './quorum-check.ts';
 import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 
 /** What one request must meet, in the order of the contract; the first rule that is not met gives the answer. */
 
-/** Where and how to look. */
-export type Ground = { readonly api: Api; readonly openShift: boolean };
+/** Where and how to look. `namespace` is the operator's own. */
+export type Ground = { readonly api: Api; readonly openShift: boolean; readonly namespace: string };
 
 /** What can be said of a request from itself, or what has to be looked up. */
 export type Task =
@@ -69,9 +70,14 @@ const withoutNode = (kind: AdmissionKind, nodeName: string, found: Exclude<Found
   return kind.node === undefined ? allowed : denied(kind.node.missing(nodeName));
 };
 
+const warned = (verdict: Extract<AdmissionVerdict, { readonly kind: 'allowed' }>, more: readonly string[]): AdmissionVerdict => {
+  const warnings = [...(verdict.warnings ?? []), ...more];
+  return warnings.length === 0 ? verdict : { kind: 'allowed', warnings };
+};
+
 /** Looks everything up, straight from the API server. Never rejects. */
 export const look = async (
-  { api, openShift }: Ground,
+  { api, openShift, namespace }: Ground,
   kind: AdmissionKind,
   { rules, object, nodeName }: Extract<Task, { readonly kind: 'to check' }>,
   signal: AbortSignal,
@@ -84,7 +90,8 @@ export const look = async (
   }
   const node = found.value;
   const takesRisk = mayLoseQuorum(metadataOf(object)['annotations'] as Readonly<Record<string, string>> | undefined);
-  const verdict = takesRisk ? allowed : await quorumCheck({ api, openShift, kind, node, object, signal });
+  const quorum = takesRisk ? allowed : await quorumCheck({ api, openShift, kind, node, object, signal });
+  const verdict = quorum.kind === 'denied' ? quorum : warned(quorum, await operatorWarnings({ api, object, signal }, namespace, nodeName));
   // A member of the quorum, perhaps: the requests for it are looked at one after the other.
   if (isControlPlane(node)) return { verdict, scope: { kind: 'control plane' } };
   return rules === 'all' ? { verdict, scope: { kind: 'node', name: nodeName } } : { verdict };

@@ -3,7 +3,9 @@ import { Agent, request } from 'node:https';
 import { after, describe, test } from 'node:test';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import type { WebhookKind } from '../apis/admission-rules/admission.ts';
+import { clientA, testAuthority } from '../kube/testing/certificates.ts';
 import { Lines } from '../operator/testing/fakes.ts';
+import { Defects } from '../support/defects.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import { silentLog } from '../support/log.ts';
 import { makeAuthority, makeServing } from './certificates/make.ts';
@@ -20,7 +22,7 @@ const closing: (() => Promise<void>)[] = [];
 after(() => Promise.all(closing.map(close => close())));
 
 const serving = async (decide: ServerOptions['decide'], shown: KeyPair | 'none' = pair, log = silentLog): Promise<WebhookServer> => {
-  const server = await serveWebhook({ port: 0, decide, log });
+  const server = await serveWebhook({ port: 0, decide, log, defects: new Defects({ log }) });
   closing.push(() => server.close());
   if (shown !== 'none') server.show(shown);
   return server;
@@ -126,6 +128,26 @@ describe('the webhook server', () => {
     assert.notEqual(renewed.certificate.serialNumber, first.certificate.serialNumber, 'new ones see the new certificate');
   });
 
+  test('with an authority for clients, whoever shows no certificate of it is not served', async () => {
+    let asked = 0;
+    const decide = async (): Promise<AdmissionVerdict> => ((asked += 1), allowed);
+    const server = await serveWebhook({
+      port: 0,
+      decide,
+      log: silentLog,
+      defects: new Defects({ log: silentLog }),
+      clientCa: testAuthority,
+    });
+    closing.push(() => server.close());
+    server.show(pair);
+    await assert.rejects(ask(server.port, reviewBody), 'without a certificate');
+    const stranger = new Agent({ keepAlive: false, cert: pair.cert, key: pair.key });
+    await assert.rejects(ask(server.port, reviewBody, { agent: stranger }), 'with one of somebody else');
+    assert.equal(asked, 0);
+    const { status } = await ask(server.port, reviewBody, { agent: new Agent({ keepAlive: false, ...clientA }) });
+    assert.deepEqual([status, asked], [200, 1]);
+  });
+
   test('refuses a key that is not the one of its certificate, and goes on with what it had', async () => {
     const server = await serving(async () => allowed);
     const other = await makeServing(authority, ['127.0.0.1'], now);
@@ -164,6 +186,9 @@ describe('the webhook server', () => {
 
   test('a port that is taken is an error', async () => {
     const { port } = await serving(async () => allowed);
-    await assert.rejects(serveWebhook({ port, decide: async () => allowed, log: silentLog }), /EADDRINUSE/);
+    await assert.rejects(
+      serveWebhook({ port, decide: async () => allowed, log: silentLog, defects: new Defects({ log: silentLog }) }),
+      /EADDRINUSE/,
+    );
   });
 });

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer, type Server } from 'node:https';
+import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type WebhookKind, webhookKinds } from '../apis/admission-rules/admission.ts';
-import { errorText } from '../support/error-text.ts';
+import { boundedTlsServer, connectionLimits } from '../support/bounded-server.ts';
+import type { Defects } from '../support/defects.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import type { Log } from '../support/log.ts';
 import { Crowd } from './crowd.ts';
@@ -15,6 +16,7 @@ export type ServerOptions = {
   readonly port: number;
   readonly decide: (kind: WebhookKind, review: Review) => Promise<AdmissionVerdict>;
   readonly log: Log;
+  readonly defects: Defects;
   /** PEM of the authorities that vouch for API servers: whoever shows no certificate of theirs is not served. Everybody is when left out. */
   readonly clientCa?: string | undefined;
 };
@@ -88,7 +90,12 @@ const send = (response: ServerResponse, status: number, type: string, text: stri
   response.end(text);
 };
 
-const serve = async (request: IncomingMessage, response: ServerResponse, crowd: Crowd, { decide, log }: ServerOptions): Promise<void> => {
+const serve = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  crowd: Crowd,
+  { decide, log, defects }: ServerOptions,
+): Promise<void> => {
   let leave: (() => void) | undefined;
   try {
     leave = crowd.enter(request.socket.remoteAddress ?? '', lengthOf(request));
@@ -100,7 +107,7 @@ const serve = async (request: IncomingMessage, response: ServerResponse, crowd: 
   } catch (error) {
     if (request.destroyed && !request.complete) return;
     if (error instanceof BadRequest) return send(response, error.status, 'text/plain; charset=utf-8', `${error.message}\n`);
-    log.error('admission failed', { error: errorText(error) });
+    log.error('admission failed', { error: defects.textOf('Webhook', request.url?.slice(0, 200) ?? '', error) });
     send(response, 500, 'text/plain; charset=utf-8', 'the request could not be evaluated; see the log of the operator\n');
   } finally {
     leave?.();
@@ -125,13 +132,12 @@ export const serveWebhook = async (options: ServerOptions): Promise<WebhookServe
   let draining = false;
   const { clientCa } = options;
   const clients = clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: true };
-  const server = createServer(
+  const server = boundedTlsServer(
     {
       ...clients,
-      minVersion: 'TLSv1.2',
+      connections: connectionLimits.webhook,
       ALPNProtocols: ['http/1.1'],
       requestTimeout: 30_000,
-      headersTimeout: 10_000,
       keepAliveTimeout: idleMs,
     },
     (request, response) => {

@@ -1,6 +1,7 @@
 import type { WebhookKind } from '../apis/admission-rules/admission.ts';
 import type { Api, Watcher } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
+import type { Defects } from '../support/defects.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import type { Log } from '../support/log.ts';
 import { AdmissionHandler } from './admission-handler.ts';
@@ -18,6 +19,7 @@ export type WebhookOptions = {
   readonly watcher: Watcher;
   readonly clock: Clock;
   readonly log: Log;
+  readonly defects: Defects;
   readonly port: number;
   /** The operator's own: reservations and the self-made certificate are kept there. */
   readonly namespace: string;
@@ -74,7 +76,7 @@ class Office {
 
   /** Works until the signal is aborted. */
   async open(server: WebhookServer): Promise<void> {
-    const { clock, log, isOpenShift } = this.#options;
+    const { clock, log, defects, isOpenShift } = this.#options;
     const openShift = await isOpenShift(this.#signal);
     if (this.#signal.aborted) return;
     const gate = new AdmissionHandler({ ...this.#options, openShift });
@@ -84,6 +86,7 @@ class Office {
     const certificates = {
       clock,
       log,
+      defects,
       mounted: () => mountedPair(mountedPlaces(this.#options.certDir)),
       selfMade: (signal: AbortSignal) => selfMade({ ...this.#options, names }, signal),
       show: (pair: KeyPair) => {
@@ -100,10 +103,10 @@ class Office {
 
 /** Listens at once, rejecting when the port cannot be had; answers as soon as it is `ready`. */
 export const startWebhook = async (options: WebhookOptions): Promise<Webhook> => {
-  const { port, log, clientCa } = options;
+  const { port, log, defects, clientCa } = options;
   const over = new AbortController();
   const office = new Office(options, over.signal);
-  const server = await serveWebhook({ port, log, clientCa, decide: (kind, review) => office.decide(kind, review) });
+  const server = await serveWebhook({ port, log, defects, clientCa, decide: (kind, review) => office.decide(kind, review) });
   const work = office.open(server);
   return {
     port: server.port,

@@ -4,6 +4,7 @@ import { webhookConfiguration, webhooks } from '../../apis/admission-rules/admis
 import type { JsonObject } from '../../core/json.ts';
 import type { ApiCall, ApiResponse, CachedObject, Watcher, WatchHandler } from '../../operator/ports.ts';
 import { Lines, ScriptedApi } from '../../operator/testing/fakes.ts';
+import { Defects } from '../../support/defects.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { bundlePatch, CaBundleInjector } from './ca-bundle-injector.ts';
 
@@ -75,7 +76,7 @@ class Scene {
     },
   };
   readonly injector = new CaBundleInjector(
-    { api: this.api, watcher: this.watcher, clock: this.clock, log: this.log, configuration: 'drydock' },
+    { api: this.api, watcher: this.watcher, clock: this.clock, log: this.log, defects: new Defects(this), configuration: 'drydock' },
     this.over.signal,
   );
 
@@ -154,6 +155,61 @@ describe('the bundle', () => {
     await scene.clock.advance(0);
     assert.deepEqual(scene.bundles, [base64('CA')]);
     assert.deepEqual(scene.log.of('warn'), []);
+    await scene.end();
+  });
+
+  test('says once that no configuration has the name, where none comes', async () => {
+    const scene = new Scene();
+    scene.stored = undefined;
+    scene.injector.trust('CA');
+    await scene.clock.advance(100_000);
+    assert.equal(scene.log.of('warn').length, 1);
+    assert.match(scene.log.of('warn')[0] ?? '', /no ValidatingWebhookConfiguration has this name.*--webhook-configuration-name/);
+    scene.wipe();
+    await scene.clock.advance(0);
+    assert.deepEqual(scene.bundles, [base64('CA')]);
+    await scene.end();
+  });
+
+  test('that somebody wipes seven times in a row is back at once each time', async () => {
+    const scene = new Scene();
+    scene.injector.trust('CA');
+    for (let time = 0; time < 7; time += 1) {
+      await scene.clock.advance(1000);
+      scene.wipe();
+      await scene.clock.advance(0);
+      assert.deepEqual(scene.bundles, [base64('CA')]);
+    }
+    await scene.end();
+  });
+
+  test('is no war with another writer: it is put back ever more slowly, that is said once with who it is, and when he is gone it is back at once again', async () => {
+    const scene = new Scene();
+    const fields = { 'f:webhooks': { 'k:{"name":"x"}': { 'f:clientConfig': { 'f:caBundle': {} } } } };
+    let others = true;
+    const injectsOther = (): void => {
+      if (!others) return;
+      scene.wipe();
+      scene.stored = {
+        ...scene.stored,
+        metadata: { name: 'drydock', resourceVersion: '7', managedFields: [{ manager: 'cert-manager-cainjector', fieldsV1: fields }] },
+      };
+    };
+    scene.injector.trust('CA');
+    const patches = (): number => scene.api.calls.filter(({ method }) => method === 'PATCH').length;
+    for (let seconds = 0; seconds < 600; seconds += 0.5) {
+      await scene.clock.advance(500);
+      injectsOther();
+    }
+    assert.ok(patches() < 30, `${patches()} writes in ten minutes`);
+    assert.equal(scene.log.of('warn').length, 1, scene.log.of('warn').join());
+    assert.match(JSON.stringify(scene.log), /cert-manager-cainjector/);
+    others = false;
+    await scene.clock.advance(700_000);
+    assert.deepEqual(scene.bundles, [base64('CA')]);
+    scene.wipe();
+    await scene.clock.advance(0);
+    assert.deepEqual(scene.bundles, [base64('CA')]);
     await scene.end();
   });
 

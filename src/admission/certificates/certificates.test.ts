@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';
+import type { JsonObject } from '../../core/json.ts';
+import { Lines } from '../../operator/testing/fakes.ts';
 import { silentLog } from '../../support/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { own } from '../testing/make.ts';
@@ -94,6 +96,17 @@ describe('what is due', () => {
 const secrets = `/api/v1/namespaces/${own}/secrets`;
 const path = `${secrets}/drydock-webhook-cert`;
 
+/** Time passes where somebody waits. */
+class WaitingClock extends VirtualClock {
+  readonly pauses: number[] = [];
+
+  override async sleep(milliseconds: number): Promise<void> {
+    this.pauses.push(milliseconds);
+    this.jump(milliseconds);
+    await new Promise(resolve => setImmediate(resolve));
+  }
+}
+
 describe('certificates of our own', () => {
   const signal = new AbortController().signal;
   const replica = (api: MemoryServer, clock: VirtualClock, extra: readonly string[] = []): Promise<CertificateSet> =>
@@ -101,7 +114,7 @@ describe('certificates of our own', () => {
 
   test('are made once, by one of many replicas, and kept in a Secret', async () => {
     const api = new MemoryServer([secrets]);
-    const clock = new VirtualClock(start);
+    const clock = new WaitingClock(start);
     const sets = await Promise.all(Array.from({ length: 4 }, () => replica(api, clock)));
     for (const set of sets) assert.deepEqual(set, sets[0]);
     assert.deepEqual(await replica(api, clock), sets[0]);
@@ -142,6 +155,32 @@ describe('certificates of our own', () => {
     assert.deepEqual(parse(both.serving.cert).checkHost('one.example'), 'one.example');
   });
 
+  test('what others put on the Secret stays when they are renewed, and the log says which of the two it was', async () => {
+    const api = new MemoryServer([secrets]);
+    const clock = new VirtualClock(start);
+    const log = new Lines();
+    const renew = (): Promise<CertificateSet> => selfMade({ api, clock, log, namespace: own, names }, signal);
+    await renew();
+    const stored = api.get(path) as JsonObject & { readonly metadata: JsonObject; readonly data: JsonObject };
+    const others = {
+      labels: { ...(stored.metadata['labels'] as JsonObject), 'argocd.argoproj.io/instance': 'drydock' },
+      annotations: { 'reflector.v1.k8s.emberstack.com/reflection-allowed': 'true' },
+      ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'u' }],
+    };
+    api.put(path, { ...stored, metadata: { ...stored.metadata, ...others }, data: { ...stored.data, 'extra.pem': 'eA==' } });
+    clock.jump(400 * 86_400_000);
+    await renew();
+    const renewed = api.get(path) as JsonObject & { readonly metadata: JsonObject; readonly data: JsonObject };
+    assert.notEqual(renewed.data['tls.crt'], stored.data['tls.crt']);
+    for (const [field, value] of Object.entries(others)) assert.deepEqual(renewed.metadata[field], value, field);
+    assert.equal(renewed.data['extra.pem'], 'eA==');
+    assert.deepEqual(log.of('info'), ['created webhook certificate', 'renewed webhook certificate']);
+    assert.deepEqual(
+      api.calls.filter(({ method }) => method !== 'GET').map(({ method }) => method),
+      ['POST', 'PATCH'],
+    );
+  });
+
   test('that somebody has spoilt are made anew', async () => {
     const api = new MemoryServer([secrets]);
     const clock = new VirtualClock(start);
@@ -150,6 +189,17 @@ describe('certificates of our own', () => {
     const second = await replica(api, clock);
     assert.notDeepEqual(second, first);
     assert.deepEqual(await replica(api, clock), second);
+  });
+
+  test('in a Secret that cannot be changed: the error says how it is made anew', async () => {
+    const api = new MemoryServer([secrets]);
+    api.put(path, { metadata: { name: 'drydock-webhook-cert' }, data: {} });
+    const message = 'Secret "drydock-webhook-cert" is invalid: data: Forbidden: field is immutable when `immutable` is set';
+    api.intercept = ({ method }) => (method === 'PATCH' ? { status: 422, headers: {}, body: { message } } : undefined);
+    await assert.rejects(
+      replica(api, new VirtualClock(start)),
+      /field is immutable .*\. Delete it, and it is made anew: kubectl -n drydock-system delete secret drydock-webhook-cert$/,
+    );
   });
 
   test('cannot be had without the right to: the error says what the API server said', async () => {
@@ -162,6 +212,8 @@ describe('certificates of our own', () => {
     api.intercept = ({ method }) => (method === 'POST' ? { status: 403, headers: {}, body: { message: 'no' } } : undefined);
     await assert.rejects(replica(api, new VirtualClock(start)), /cannot write Secret drydock-system\/drydock-webhook-cert: no/);
     api.intercept = ({ method }) => (method === 'POST' ? { status: 409, headers: {}, body: {} } : undefined);
-    await assert.rejects(replica(api, new VirtualClock(start)), /keeps being changed by another writer/);
+    const clock = new WaitingClock(start);
+    await assert.rejects(replica(api, clock), /keeps being changed by another writer/);
+    assert.deepEqual(clock.pauses, [100, 200, 400, 800], 'with a pause before each further round');
   });
 });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { clientA, clientB, serverPair } from '../../kube/testing/certificates.ts';
 import { Lines } from '../../operator/testing/fakes.ts';
+import { Defects } from '../../support/defects.ts';
 import type { KeyPair } from '../../support/key-pair.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { type FollowOptions, followCertificate } from './follow.ts';
@@ -21,6 +22,7 @@ const follow = (
   const options: FollowOptions = {
     clock,
     log,
+    defects: new Defects({ log }),
     mounted: async () => undefined,
     selfMade: () => Promise.reject(new Error('not asked for')),
     show: pair => seen.push(`show ${nameOf(pair)}`),

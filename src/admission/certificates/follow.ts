@@ -1,5 +1,5 @@
 import type { Clock } from '../../support/clock.ts';
-import { errorText } from '../../support/error-text.ts';
+import type { Defects } from '../../support/defects.ts';
 import type { KeyPair } from '../../support/key-pair.ts';
 import type { Log } from '../../support/log.ts';
 import type { CertificateSet } from './plan.ts';
@@ -10,6 +10,7 @@ import { bundleOf } from './self-made.ts';
 export type FollowOptions = {
   readonly clock: Clock;
   readonly log: Log;
+  readonly defects: Defects;
   /** The pair that somebody has put into the container. */
   readonly mounted: () => Promise<KeyPair | undefined>;
   /** The set of our own, renewed if need be. */
@@ -37,7 +38,7 @@ const find = async ({ mounted, selfMade }: FollowOptions, before: Found | undefi
 
 /** Shows the certificate that is to be shown, and each one after it, until the signal is aborted. Never rejects. */
 export const followCertificate = async (options: FollowOptions, signal: AbortSignal): Promise<void> => {
-  const { clock, log, show, trust } = options;
+  const { clock, log, defects, show, trust } = options;
   let shown: Found | undefined;
   let problem = '';
   while (!signal.aborted) {
@@ -54,7 +55,7 @@ export const followCertificate = async (options: FollowOptions, signal: AbortSig
       problem = '';
     } catch (error) {
       if (signal.aborted) return;
-      const text = errorText(error);
+      const text = defects.textOf('Webhook', 'certificate', error);
       if (text !== problem) log.warn('failed to obtain the webhook certificate; retrying', { error: text });
       problem = text;
       pause = retryMs;

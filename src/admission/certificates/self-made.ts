@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { saidBy } from '../../core/status.ts';
-import type { Api } from '../../operator/ports.ts';
+import type { Api, ApiCall } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { makeAuthority, makeServing } from './make.ts';
@@ -22,8 +22,11 @@ const secretName = 'drydock-webhook-cert';
 /** Replicas that start together take turns in a few rounds: one makes the set, the others read it. */
 const rounds = 5;
 
+/** Before the second round, in milliseconds; twice as long before each further one. */
+const pauseMs = 100;
+
 type StoredSecret = {
-  readonly metadata: { readonly resourceVersion: string };
+  readonly metadata: { readonly uid?: string; readonly resourceVersion: string };
   readonly data?: Readonly<Record<string, string>>;
 };
 
@@ -41,16 +44,31 @@ const setIn = ({ data = {} }: StoredSecret): CertificateSet => {
 /** PEM of all authorities that API servers have to trust. */
 export const bundleOf = ({ authorities }: CertificateSet): string => authorities.join('');
 
-const secretFor = (set: CertificateSet, namespace: string, resourceVersion: string | undefined): JsonObject => {
+const dataOf = (set: CertificateSet): JsonObject => {
   const data = { 'ca.crt': bundleOf(set), 'ca.key': set.authorityKey, 'tls.crt': set.serving.cert, 'tls.key': set.serving.key };
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    type: 'kubernetes.io/tls',
-    metadata: { name: secretName, namespace, resourceVersion, labels: { 'app.kubernetes.io/managed-by': 'drydock' } },
-    data: Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')])),
-  };
+  return Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]));
 };
+
+const secretFor = (set: CertificateSet, namespace: string): JsonObject => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  type: 'kubernetes.io/tls',
+  metadata: { name: secretName, namespace, labels: { 'app.kubernetes.io/managed-by': 'drydock' } },
+  data: dataOf(set),
+});
+
+type Place = { readonly collection: string; readonly path: string; readonly namespace: string };
+
+/** Stores a set: of a Secret that is there the data alone, as it was read, so that labels, annotations and owners of others stay. */
+const storing = (set: CertificateSet, stored: StoredSecret | undefined, { collection, path, namespace }: Place): ApiCall =>
+  stored === undefined
+    ? { method: 'POST', path: collection, body: secretFor(set, namespace) }
+    : {
+        method: 'PATCH',
+        path,
+        contentType: 'application/merge-patch+json',
+        body: { metadata: { uid: stored.metadata.uid, resourceVersion: stored.metadata.resourceVersion }, data: dataOf(set) },
+      };
 
 const made = async (
   set: CertificateSet | undefined,
@@ -82,6 +100,8 @@ export const selfMade = async (options: SelfMadeOptions, signal: AbortSignal): P
   const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`;
   const path = `${collection}/${secretName}`;
   for (let round = 0; round < rounds; round += 1) {
+    if (round > 0) await clock.sleep(pauseMs * 2 ** (round - 1), signal);
+    signal.throwIfAborted();
     const found = await api.call({ method: 'GET', path }, signal);
     if (found.status !== 200 && found.status !== 404) throw new Error(`cannot read Secret ${namespace}/${secretName}: ${saidBy(found)}`);
     const stored = found.status === 200 && isObject(found.body) ? (found.body as unknown as StoredSecret) : undefined;
@@ -89,16 +109,17 @@ export const selfMade = async (options: SelfMadeOptions, signal: AbortSignal): P
     const due = dueOf(set, names, clock.now());
     if (set !== undefined && due === 'nothing') return set;
     const next = await made(set, due === 'nothing' ? 'everything' : due, names, clock.now());
-    const body = secretFor(next, namespace, stored?.metadata.resourceVersion);
-    const response = await api.call(
-      stored === undefined ? { method: 'POST', path: collection, body } : { method: 'PUT', path, body },
-      signal,
-    );
+    const response = await api.call(storing(next, stored, { collection, path, namespace }), signal);
     if (response.status === 200 || response.status === 201) {
-      log.info('created webhook certificate', { secret: `${namespace}/${secretName}`, made: due });
+      log.info(`${stored === undefined ? 'created' : 'renewed'} webhook certificate`, { secret: `${namespace}/${secretName}`, made: due });
       return next;
     }
-    if (response.status !== 409) throw new Error(`cannot write Secret ${namespace}/${secretName}: ${saidBy(response)}`);
+    // Immutable, or of a kind that asks for other keys: somebody else has made it.
+    const remedy =
+      response.status === 422 && stored !== undefined
+        ? `. Delete it, and it is made anew: kubectl -n ${namespace} delete secret ${secretName}`
+        : '';
+    if (response.status !== 409) throw new Error(`cannot write Secret ${namespace}/${secretName}: ${saidBy(response)}${remedy}`);
   }
   throw new Error(`Secret ${namespace}/${secretName} keeps being changed by another writer`);
 };

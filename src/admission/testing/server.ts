@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
+import { applyMerge } from '../../core/testing/apply.ts';
 import type { Api, ApiCall, ApiResponse } from '../../operator/ports.ts';
 
 /** An API server in memory, as far as admission needs one: consistent, with optimistic concurrency, and no faster than a turn. */
@@ -86,7 +87,7 @@ export class MemoryServer implements Api {
       this.remove(path);
       return { status: 200, headers: {}, body: {} };
     }
-    return { status: 200, headers: {}, body: this.put(path, object) };
+    return { status: 200, headers: {}, body: this.put(path, method === 'PATCH' ? (applyMerge(stored, object) as JsonObject) : object) };
   }
 
   #reviewed(review: JsonObject): ApiResponse {
