@@ -303,3 +303,22 @@ for (const apiVersion of ['nodemaintenance.medik8s.io/v1beta1', 'nodemaintenance
     );
   });
 }
+
+test('the operator itself, which no other node may run, stays, and that is foretold; with another node it goes like all others', async () => {
+  const operatorOn = (others: readonly string[]) =>
+    copied(async (make, settle) => {
+      nodes(make, 'n1');
+      const env = [{ name: 'NODE_NAME', value: 'n1' }];
+      const spec = { containers: [{ name: 'operator', image: 'example.test/drydock:1', env }] };
+      const labels = { app: 'drydock', 'app.kubernetes.io/name': 'drydock' };
+      make('deployments.apps', shop('Deployment', 'drydock', { replicas: 1, template: { metadata: { labels }, spec } }));
+      make('deployments.apps', web(2));
+      await settle();
+      nodes(make, ...others);
+    });
+  const alone = await foresee(await operatorOn([]), ['n1'], { seeds: 1 });
+  assert.deepEqual([alone.finishes, alone.moves.gone, alone.blockers], [true, 2, []]);
+  assert.match(alone.notes.join('\n'), /^n1: pod shop\/drydock-\S+ of the operator stays on the node, .*\(there is no other node\)/m);
+  const two = await foresee(await operatorOn(['n2']), ['n1'], { seeds: 1 });
+  assert.deepEqual([two.finishes, two.moves.gone, two.notes], [true, 3, []]);
+});

@@ -6,6 +6,7 @@ import { writesOn } from '../../embedded/controllers/writes.ts';
 import { at, objects, part, type Stored, strings, text } from '../../embedded/object.ts';
 import type { Sandbox } from '../simulate/sandbox.ts';
 import { type PlayablePlan, workedAnnotation } from './playable-plan.ts';
+import { type RunSoFar, stuckAs } from './run-so-far.ts';
 
 /** How long things take on a node, in milliseconds. */
 export type WorkTimes = {
@@ -36,19 +37,24 @@ const endedStatus = (pod: Stored, time: string): JsonObject => ({
   })),
 });
 
-/** Plays what a plan has done on its nodes, and the pods beside that: everything ends well, after the times that are given. */
+/**
+ * Plays what a plan has done on its nodes, and the pods beside that: everything ends well, after the times that are given. Only what cannot start in the cluster does not
+ * start here either, and says why.
+ */
 export class NodeWork {
   readonly #sandbox: Sandbox;
   readonly #plan: PlayablePlan;
   readonly #times: WorkTimes;
+  readonly #soFar: RunSoFar;
   readonly #seen = new Set<string>();
   readonly #unsubscribes: readonly (() => void)[];
   #boots = 0;
 
-  constructor(sandbox: Sandbox, plan: PlayablePlan, times: WorkTimes) {
+  constructor(sandbox: Sandbox, plan: PlayablePlan, times: WorkTimes, soFar: RunSoFar) {
     this.#sandbox = sandbox;
     this.#plan = plan;
     this.#times = times;
+    this.#soFar = soFar;
     const { store } = sandbox.cluster.registry;
     this.#unsubscribes = [
       store.subscribe(({ type, object }) => type !== 'removed' && this.#podSeen(object), 'pods'),
@@ -68,13 +74,25 @@ export class NodeWork {
 
   #podSeen(pod: Stored): void {
     const { uid, namespace = '', name, annotations } = pod.metadata;
-    if (strings(annotations)[planAnnotation] !== this.#plan.name || phaseOf(pod) !== 'Running') return;
+    if (strings(annotations)[planAnnotation] !== this.#plan.name) return;
+    if (phaseOf(pod) === 'Pending') return this.#pending(pod);
+    if (phaseOf(pod) !== 'Running') return;
     const beside = isBeside(pod);
     this.#once(uid, beside ? this.#times.besideMs : this.#times.workMs, () => {
       const current = this.#store.get('pods', namespace, name);
       if (current === undefined || current.metadata.uid !== uid) return;
       this.#written(this.#writes.update('pods', { ...current, status: endedStatus(current, this.#now()) }, 'status'));
       if (!beside) this.#worked(text(current, 'spec', 'nodeName'));
+    });
+  }
+
+  #pending(pod: Stored): void {
+    const status = stuckAs(this.#soFar, this.#plan.name, pod);
+    if (status === undefined) return;
+    const { uid, namespace = '', name } = pod.metadata;
+    this.#once(`stuck ${uid}`, 0, () => {
+      const current = this.#store.get('pods', namespace, name);
+      if (current?.metadata.uid === uid) this.#written(this.#writes.update('pods', { ...current, status }, 'status'));
     });
   }
 

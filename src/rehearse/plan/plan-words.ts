@@ -1,3 +1,4 @@
+import { joinRows } from '../../core/text.ts';
 import { columns } from '../../support/columns.ts';
 import { durationText, forecastSections } from '../report/words.ts';
 import type { AvailabilityDip } from '../simulate/record.ts';
@@ -58,12 +59,12 @@ const titled = (title: string, lines: readonly string[]): readonly string[] => (
 
 /** All of it, as lines: the same for the same forecast, and bounded. */
 export const planForecastText = (forecast: PlanForecast): string => {
-  return [
+  return joinRows([
     headline(forecast),
     ...forecastSections(forecast, { end: 'DONE AFTER', notes: [timesText(forecast)] }),
     ...titled('What fails:', failureLines(forecast)),
     ...titled('What it waits for at the end:', waitingLines(forecast)),
-  ].join('\n');
+  ]);
 };
 
 const lowestText = (levels: readonly AvailabilityDip[]): string => {
@@ -89,5 +90,5 @@ const rowOf = (forecast: PlanForecast): readonly string[] => {
 /** Several settings of one plan, side by side. */
 export const comparisonText = (all: readonly PlanForecast[]): string => {
   const head = ['AT ONCE', 'COMPLETE AFTER', '9 OF 10', 'OPENINGS', 'NODES', 'PODS', 'MOVED AGAIN', 'LOWEST AVAILABILITY'];
-  return columns([head, ...all.map(rowOf)], 2).join('\n');
+  return joinRows(columns([head, ...all.map(rowOf)], 2));
 };

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rehearsalManager } from '../../cli/rehearsal/rehearsal-manager.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { part, text } from '../../embedded/object.ts';
 import { budget, shop } from '../../embedded/testing/drill.ts';
 import type { ClusterSnapshot } from '../snapshot/cluster-snapshot.ts';
 import { copied } from '../testing/copied.ts';
@@ -89,6 +90,43 @@ test('a plan goes through its nodes one after the other: each is drained, worked
     text,
     /the work takes 20s a node \(no run has recorded it: --work-time\), a reboot 40s \(no run has recorded it: --reboot-time\)/,
   );
+});
+
+test('the node of the operator is worked on last, as it is in the cluster', async () => {
+  const copy = await copied(async (make, settle) => {
+    for (const name of workers.slice(0, 3))
+      make('nodes', {
+        apiVersion: 'v1',
+        kind: 'Node',
+        metadata: { name, labels: { pool: 'workers' } },
+        status: { allocatable: { cpu: '4', memory: '16Gi', pods: '50' }, nodeInfo: { bootID: `${name}-first` } },
+      });
+    make('pods', {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'drydock-1', namespace: 'shop', labels: { 'app.kubernetes.io/name': 'drydock' } },
+      spec: {
+        nodeName: 'n1',
+        containers: [{ name: 'operator', image: 'example.test/drydock:1', env: [{ name: 'NODE_NAME', value: 'n1' }] }],
+      },
+    });
+    await settle();
+  });
+  const [forecast] = await foresee(copy, plan({ template: { maintenance: { drain: { force: true } } } }), { seeds: 1 });
+  assert.equal(forecast?.plan.phases['Complete'], 1, forecast?.plan.message ?? 'no forecast');
+  const begun = forecast.nodes.toSorted((one, other) => (one.beginsMs ?? 0) - (other.beginsMs ?? 0)).map(({ node }) => node);
+  assert.deepEqual(begun, ['n2', 'n3', 'n1']);
+});
+
+test('a node on which no pod can run for a taint that stays is never begun, and the taint is named', async () => {
+  const copy = await cluster();
+  const taint = { key: 'node.cilium.io/agent-not-ready', effect: 'NoExecute' };
+  const objects = copy.objects.map(one =>
+    one['kind'] === 'Node' && text(one, 'metadata', 'name') === 'n3' ? { ...one, spec: { ...part(one, 'spec'), taints: [taint] } } : one,
+  );
+  const seen = only(await foresee({ ...copy, objects }, plan(), { seeds: 1 }));
+  assert.deepEqual([seen.finishes, seen.nodes.length, seen.plan.left], [false, 5, 1], JSON.stringify(seen.plan));
+  assert.match(planForecastText(seen), /n3: Node n3 has the taint node\.cilium\.io\/agent-not-ready:NoExecute, .* \(NotReady\)/);
 });
 
 test('several settings are played side by side: the more at once, the sooner it ends', async () => {

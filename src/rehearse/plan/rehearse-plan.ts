@@ -9,7 +9,7 @@ import { fewestPodsFirst, isByCost } from './cost-order.ts';
 import type { WorkTimes } from './node-work.ts';
 import type { PlanWait } from './plan-progress.ts';
 import { type PlayablePlan, playablePlan } from './playable-plan.ts';
-import { type RunSoFar, runSoFar, withoutHolds } from './run-so-far.ts';
+import { notesOf, runSoFar, withoutHolds } from './run-so-far.ts';
 import { type PlanRun, type PlanRunProgress, type PlanSimulation, simulatePlan } from './simulate-plan.ts';
 
 /** How many nodes at once: of spec.concurrency.maxInFlight. The plan's own when left out. */
@@ -100,14 +100,6 @@ const planPart = (
     openings: typical?.openings ?? 1,
     message: typical?.message ?? '',
   };
-};
-
-const notesOf = ({ verdicts, inFlight }: RunSoFar): readonly string[] => {
-  const done = Object.keys(verdicts).length;
-  return [
-    ...(done === 0 ? [] : [`the run is under way: its ${done} ${done === 1 ? 'verdict stays' : 'verdicts stay'}`]),
-    ...(inFlight.size === 0 ? [] : [`${inFlight.size} ${inFlight.size === 1 ? 'node is' : 'nodes are'} in flight: begun again here`]),
-  ];
 };
 
 /** All that is played alike, whatever the setting. */

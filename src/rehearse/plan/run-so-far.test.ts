@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { workNamespace } from '../../cli/manager/controller-manager.ts';
 import { rehearsalManager } from '../../cli/rehearsal/rehearsal-manager.ts';
 import { writeBefore } from '../../core/hold/hold-record.ts';
 import { beforeAnnotation } from '../../core/hold/node.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { readSummary, summaryText } from '../../core/plan/rehearsal/summary.ts';
+import { podNameFor, preparePurpose } from '../../core/plan/writes.ts';
 import { part, text } from '../../embedded/object.ts';
 import { shop } from '../../embedded/testing/drill.ts';
 import { type ClusterSnapshot, ofKind } from '../snapshot/cluster-snapshot.ts';
+import { trimmed } from '../snapshot/trim.ts';
 import { copied } from '../testing/copied.ts';
 import { planSummary } from './plan-summary.ts';
 import { type PlanForecast, rehearsePlan } from './rehearse-plan.ts';
@@ -109,8 +112,8 @@ test('a plan that runs goes on from where it is: what is done stays done', async
   assert.ok(rest.notes.includes('the run is under way: its 2 verdicts stay'));
 });
 
-test('a node in flight is let go of in the copy, and begun with anew', async () => {
-  const copy = await cluster();
+/** A copy that was taken while the plan is at work on n1: its hold, its record of the node, and its pod, which runs. */
+const atWork = (copy: ClusterSnapshot) => {
   const found = ofKind(copy.objects, 'Node').find(node => text(node, 'metadata', 'name') === 'n1');
   const uid = text(found ?? {}, 'metadata', 'uid');
   const hold = {
@@ -125,7 +128,38 @@ test('a node in flight is let go of in the copy, and begun with anew', async () 
     spec: { nodeName: 'n1', reason: 'MaintenancePlan kernel' },
     status: { phase: 'Drained' },
   };
-  const inFlight = [{ node: 'n1', nodeUID: uid, state: 'Working' }];
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'kernel-0123456789abcdef-k4vz-1',
+      namespace: workNamespace,
+      uid: 'w1',
+      labels: { 'drydock.dev/maintenance-plan': 'kernel' },
+      annotations: { 'drydock.dev/maintenance-plan': 'kernel' },
+      ownerReferences: [{ apiVersion: 'drydock.dev/v1alpha1', kind: 'MaintenancePlan', name: 'kernel', uid: 'uid-kernel' }],
+    },
+    spec: {
+      nodeName: 'n1',
+      restartPolicy: 'Never',
+      containers: [{ name: 'up', image: 'example.test/kernel:1' }],
+      tolerations: [{ operator: 'Exists' }],
+    },
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+  };
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: workNamespace } };
+  const inFlight = [
+    {
+      node: 'n1',
+      nodeUID: uid,
+      state: 'Working',
+      stage: 'rest',
+      attempt: 1,
+      pod: pod.metadata.name,
+      podUID: 'w1',
+      startTime: run.startTime,
+    },
+  ];
   const taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
   const before = writeBefore({ unschedulable: false, taints: {}, labels: {}, kinds: ['maintenances.drydock.dev'] });
   const held = copy.objects.map(one =>
@@ -137,9 +171,74 @@ test('a node in flight is let go of in the copy, and begun with anew', async () 
         }
       : one,
   );
-  const seen = await foresee({ ...copy, objects: [...held, hold] }, plan({}, { run, inFlight }));
+  return { copy: { ...copy, objects: [...held, hold] }, status: { run, inFlight }, work: [namespace, pod] };
+};
+
+test('a node in flight is let go of in the copy, and begun with anew', async () => {
+  const { copy, status } = atWork(await cluster());
+  const seen = await foresee(copy, plan({}, status));
   assert.deepEqual([seen.nodes.map(({ node }) => node), seen.plan.phases], [workers, { Complete: 1 }], JSON.stringify(seen.plan));
   assert.ok(seen.notes.includes('1 node is in flight: begun again here'));
+});
+
+test('the pod that works on a node at that moment keeps the copy of the node from nothing', async () => {
+  const { copy, status, work } = atWork(await cluster());
+  const busy = { ...copy, objects: [...copy.objects, ...work] };
+  const idle = await foresee(copy, plan({}, status));
+  const seen = await foresee(busy, plan({}, status));
+  assert.deepEqual([seen.nodes.map(({ node }) => node), seen.plan.phases], [workers, { Complete: 1 }], JSON.stringify(seen.plan));
+  const difference = Math.abs((seen.plan.complete?.medianMs ?? 0) - (idle.plan.complete?.medianMs ?? 0));
+  assert.ok(difference < 1000, `${difference} ms longer or shorter than without it`);
+});
+
+/** A pod of the plan that waits for its image, as its kubelet says it. */
+const imageless = (pod: JsonObject): JsonObject => ({
+  ...pod,
+  status: {
+    phase: 'Pending',
+    containerStatuses: [
+      { name: 'up', ready: false, restartCount: 0, state: { waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image' } } },
+    ],
+  },
+});
+
+test('work that cannot start in the cluster does not start in its copy, and the cause is named', async () => {
+  const { copy, status, work } = atWork(await cluster());
+  const [namespace = {}, pod = {}] = work;
+  const stuck = { ...copy, objects: [...copy.objects, namespace, imageless(pod)].map(trimmed) };
+  const seen = await foresee(stuck, trimmed(plan({}, status)));
+  assert.deepEqual([seen.finishes, seen.plan.failures.map(({ node }) => node)], [false, ['n1']], JSON.stringify(seen.plan));
+  assert.match(seen.plan.failures[0]?.message ?? '', /could not begin.*ImagePullBackOff/);
+  assert.ok(seen.notes.includes('1 pod of the plan cannot start now, and will not here'));
+});
+
+/** What the plan has stored of the preparation of a node. */
+const preparing = (copy: ClusterSnapshot, name: string, state: string, more: JsonObject = {}): JsonObject => {
+  const nodeUID = text(verdictOf(copy, name), 'nodeUID');
+  const of = { name: 'kernel', uid: 'uid-kernel', run: { startedAt: Temporal.Instant.from(run.startTime) } };
+  const pod = podNameFor({ plan: of, nonce: 'k4vz' }, preparePurpose(of, nodeUID));
+  return { node: name, nodeUID, state, since: run.startTime, pod, message: state === 'Failed' ? 'disk full' : '', ...more };
+};
+
+test('preparations that have failed or cannot start keep their nodes from being begun with, as in the cluster', async () => {
+  const copy = await cluster();
+  const prepare = { job: { podSpec: { containers: [{ name: 'up', image: 'example.test/load:1' }] } }, timeoutSeconds: 900 };
+  const stuck = preparing(copy, 'n2', 'Running', { podUID: 'p2' });
+  const pod = imageless({ ...atWork(copy).work[1], metadata: { name: text(stuck, 'pod'), namespace: workNamespace, uid: 'p2' } });
+  const pods = [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: workNamespace } },
+    { ...pod, spec: { ...part(pod, 'spec'), nodeName: 'n2' } },
+  ];
+  const status = { run, preparing: [preparing(copy, 'n1', 'Failed'), stuck, preparing(copy, 'n3', 'Prepared')] };
+  const seen = await foresee({ ...copy, objects: [...copy.objects, ...pods].map(trimmed) }, trimmed(plan({ prepare }, status)));
+  assert.deepEqual(
+    [seen.finishes, seen.nodes.map(({ node }) => node), seen.plan.left],
+    [false, ['n3', 'n4'], 2],
+    JSON.stringify(seen.plan),
+  );
+  const waits = seen.plan.waiting.map(({ word, who }) => `${word} ${who}`).join('\n');
+  assert.match(waits, /Blocked its preparation has failed/);
+  assert.ok(seen.notes.includes('the preparation of 1 node has failed or refuses, and stays so'), seen.notes.join());
 });
 
 test('by cost the nodes with the fewest pods begin where that moves fewer pods twice, and the summary names them', async () => {

@@ -18,7 +18,7 @@ import { type MaintenanceTrace, WaitRecord } from '../simulate/waits.ts';
 import { NodeWork, type WorkTimes } from './node-work.ts';
 import { type NodeProgress, PlanProgress, type PlanWait } from './plan-progress.ts';
 import type { PlayablePlan } from './playable-plan.ts';
-import { type RunSoFar, resume, takeOver } from './run-so-far.ts';
+import { isUnderWay, type RunSoFar, resume, stuckAs, takeOver } from './run-so-far.ts';
 
 /** One plan that is to be rehearsed. */
 export type PlanSimulation = {
@@ -61,7 +61,12 @@ const approve = ({ sandbox }: Play, plan: Stored): void => {
   if (!objects((plan['status'] as JsonObject | undefined)?.['waiting']).some(({ word }) => word === 'Approval')) return;
   const { name, uid } = plan.metadata;
   const stage = text(run, 'stage');
-  const approval = approvalObject({ name, uid }, { id: text(run, 'id'), revision: text(run, 'revision') }, stage === '' ? {} : { stage });
+  const specHash = text(plan['status'], 'specHash');
+  const approval = approvalObject(
+    { name, uid, specHash },
+    { id: text(run, 'id'), revision: text(run, 'revision') },
+    stage === '' ? {} : { stage },
+  );
   // One that is there already is refused.
   sandbox.clock.after(0, () => void writesOn(sandbox.cluster.registry).create('maintenanceapprovals.drydock.dev', approval));
 };
@@ -110,7 +115,7 @@ const seenMs = 1000;
 
 /** Makes the plan, paused, where there is something to tell it before it begins. False: there is not, and it is not made. */
 const giveRun = async (sandbox: Sandbox, { plan, soFar, firstNodes }: PlanSimulation): Promise<boolean> => {
-  if (Object.keys(soFar.verdicts).length + soFar.inFlight.size + firstNodes.length === 0) return false;
+  if (!isUnderWay(soFar) && firstNodes.length === 0) return false;
   create(sandbox, { ...plan.object, spec: { ...part(plan.object, 'spec'), paused: true } });
   await sandbox.clock.advance(seenMs);
   takeOver(sandbox, plan.name, soFar, firstNodes);
@@ -130,7 +135,7 @@ const perform = async (
   const pods = new PodRecord(registry.store, workloads, sandbox.clock, node => progress.nodes.has(node));
   const play: Play = { sandbox, order, pods, progress, traces: new Map() };
   const waits = new WaitRecord(registry, sandboxOptions.adapters, trace => void play.traces.set(trace.node, trace));
-  const work = new NodeWork(sandbox, order.plan, order.times);
+  const work = new NodeWork(sandbox, order.plan, order.times, order.soFar);
   const unsubscribe = registry.store.subscribe(({ type, object }) => {
     if (type === 'removed') return;
     progress.told(object, pods.nowMs);
@@ -150,8 +155,10 @@ export const simulatePlan = async (
   order: PlanSimulation,
   options: RunOptions<PlanRunProgress>,
 ): Promise<PlanRun> => {
+  const { plan, soFar } = order;
+  const neverStarts = (pod: Stored): boolean => stuckAs(soFar, plan.name, pod) !== undefined;
   const { run, played } = await runInSandbox(
-    sandboxOptions,
+    { ...sandboxOptions, sick: { ...sandboxOptions.sick, neverStarts } },
     options,
     sandbox => perform(sandboxOptions, sandbox, order, options),
     play => [...play.progress.nodes.values()].map(one => nodeRun(play, one)),

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
-import { at, objects, part, strings, text, without } from '../../embedded/object.ts';
+import { at, objects, part, type Stored, strings, text, without } from '../../embedded/object.ts';
 import { ofKind } from '../snapshot/cluster-snapshot.ts';
 import { controllerRef, keyOf, nameOf, namespaceOf, uidOf } from '../snapshot/workloads.ts';
 
@@ -132,7 +132,7 @@ const settled = (object: JsonObject, takenAt: Temporal.Instant): JsonObject => {
 const waitsForNothing = new Set(['ContainerCreating', 'PodInitializing', '']);
 
 /** It has had its time, and waits for what does not come: an image, its settings, the end of its crashes. */
-const isStuck = (pod: JsonObject, takenAt: Temporal.Instant): boolean => {
+export const isStuck = (pod: JsonObject, takenAt: Temporal.Instant): boolean => {
   const statuses = [...objects(at(pod, 'status', 'containerStatuses')), ...objects(at(pod, 'status', 'initContainerStatuses'))];
   if (statuses.some(one => !waitsForNothing.has(text(one, 'state', 'waiting', 'reason')))) return true;
   const bound = text(pod, 'spec', 'nodeName') !== '';
@@ -149,6 +149,8 @@ export type Sick = {
   readonly neverReady: ReadonlySet<string>;
   /** Do not go. */
   readonly neverGone: ReadonlySet<string>;
+  /** Of pods that are made in the rehearsal: it will not start. */
+  readonly neverStarts?: (pod: Stored) => boolean;
 };
 
 /** Pods that wait for what does not come, that do not go, or whose node is not heard of. */

@@ -30,8 +30,8 @@ const stopgap = (node: string, pods: readonly JsonObject[]): JsonObject => {
   };
 };
 
-/** A DaemonSet of which only some pods are there is one for their nodes only. */
-const narrowed = (set: JsonObject, nodes: readonly string[]): JsonObject => {
+/** Returns a DaemonSet for these nodes only, where not all of its pods are there. */
+export const narrowed = (set: JsonObject, nodes: readonly string[]): JsonObject => {
   const terms = [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [...nodes] }] }];
   const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } } };
   const spec = part(set, 'spec');

@@ -8,6 +8,7 @@ import { type ClusterSnapshot, ofKind } from '../snapshot/cluster-snapshot.ts';
 import { Workloads } from '../snapshot/workloads.ts';
 import { type Defaults, PodTimings } from '../timings/learn.ts';
 import { learnLimits } from '../timings/limits.ts';
+import { bounded } from './bounded.ts';
 import { prepared, sickIn, unique } from './prepare.ts';
 import { reduce, usualFewPods } from './reduce.ts';
 
@@ -39,6 +40,7 @@ export class PlayableCopy {
   readonly #learned: PodTimings;
   readonly #controlPlane: RehearsalForecast['learned']['controlPlane'];
   readonly #readsPlans: boolean;
+  readonly #tooLarge: readonly string[];
   readonly #unloaded = new Set<string>();
 
   /** `targets`: the nodes that may be taken out of service. */
@@ -54,7 +56,9 @@ export class PlayableCopy {
     const { limits, from } = learnLimits(copy.objects, clientLimit);
     this.#controlPlane = from;
     const played = unique(copy.objects).filter(one => !unplayed.has(text(one, 'kind')));
-    const objects = prepared(reduce(played, targets, fewPods), takenAt);
+    const { objects: affordable, notes } = bounded(reduce(played, targets, fewPods));
+    this.#tooLarge = notes;
+    const objects = prepared(affordable, takenAt);
     const { definitions, adapters, operate } = rest;
     const sick = sickIn(copy.objects, takenAt);
     this.sandboxOptions = { definitions, adapters, operate, takenAt, learned: this.#learned, limits, objects, sick };
@@ -83,6 +87,10 @@ export class PlayableCopy {
       ...this.#copy.leftOut.filter(what => this.#readsPlans || !ofPlans(what)).map(what => `not in the copy: ${what}`),
       ...named.slice(0, mostNamed).map(what => `could not be taken over: ${what}`),
       ...rest,
+      ...this.#tooLarge.slice(0, mostNamed),
+      ...(this.#tooLarge.length > mostNamed
+        ? [`${this.#tooLarge.length - mostNamed} more workloads ask for more pods than a rehearsal makes`]
+        : []),
     ];
   }
 }

@@ -1,3 +1,4 @@
+import { stayIn } from '../../core/maintenance/successor.ts';
 import type { AvailabilityDip, PodDeparture } from '../simulate/record.ts';
 import type { NodeRun, SimulatedRun } from '../simulate/run.ts';
 import type { UnschedulablePod } from '../simulate/unschedulable-pod.ts';
@@ -200,6 +201,13 @@ const stirNote = (runs: readonly SimulatedRun[]): readonly string[] => {
   ];
 };
 
+/** The operator itself, which stays on its node: of the typical run. */
+const stayNotes = ({ nodes }: SimulatedRun): readonly string[] =>
+  nodes.flatMap(({ trace: { node, message } }) => {
+    const stay = stayIn(message);
+    return stay === undefined ? [] : [`${node}: ${stay}`];
+  });
+
 /** What all runs say together. There must be one. */
 export const forecastOf = (runs: readonly SimulatedRun[], about: About): RehearsalForecast => {
   const typical = typicalOf(runs);
@@ -218,6 +226,6 @@ export const forecastOf = (runs: readonly SimulatedRun[], about: About): Rehears
     levels: levelsOf(runs),
     lacks: unschedulablePodsOf(runs),
     typical: { seed: typical.seed, leaves: typical.leaves },
-    notes: [...about.notes, ...stirNote(runs)],
+    notes: [...about.notes, ...stirNote(runs), ...stayNotes(typical)],
   };
 };

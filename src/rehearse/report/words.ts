@@ -1,4 +1,4 @@
-import { fewOf } from '../../core/text.ts';
+import { fewOf, joinRows } from '../../core/text.ts';
 import { defaultLimits } from '../../embedded/controllers/request-limits.ts';
 import { columns } from '../../support/columns.ts';
 import type { LackedThing, UnschedulablePod } from '../simulate/unschedulable-pod.ts';
@@ -224,4 +224,4 @@ export const forecastSections = (all: RehearsalForecast, { end, notes: more }: W
 
 /** All of it, as lines: the same for the same forecast, and bounded. */
 export const forecastText = (all: RehearsalForecast): string =>
-  [headline(all), ...forecastSections(all, { end: 'DRAINED AFTER', notes: [] })].join('\n');
+  joinRows([headline(all), ...forecastSections(all, { end: 'DRAINED AFTER', notes: [] })]);

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { writesOn } from '../../embedded/controllers/writes.ts';
 import { text } from '../../embedded/object.ts';
 import type { RegistryContext } from '../../embedded/registry/context.ts';
+import { operatorPod } from '../prepare/operator-pod.ts';
 import type { Workloads } from '../snapshot/workloads.ts';
 import { type AvailabilityDip, type PodDeparture, PodRecord } from './record.ts';
 import { type Sandbox, type SandboxOptions, setSandbox } from './sandbox.ts';
@@ -205,7 +206,8 @@ export const runInSandbox = async <P extends Played>(
 ): Promise<{ readonly played: P; readonly run: SimulatedRun }> => {
   const sandbox = setSandbox(sandboxOptions, seed, unloaded);
   const stop = new AbortController();
-  const running = sandboxOptions.operate({ ports: sandbox.ports, clock: sandbox.clock }, stop.signal);
+  const own = operatorPod(sandboxOptions.objects);
+  const running = sandboxOptions.operate({ ports: sandbox.ports, clock: sandbox.clock, ...(own && { own }) }, stop.signal);
   try {
     const stir = await settle(sandbox);
     const played = await play(sandbox);

@@ -18,7 +18,11 @@ import { makeRevisions } from '../prepare/revisions.ts';
 import type { PodTimings } from '../timings/learn.ts';
 
 /** The operator as it acts in a cluster: everything that it needs from outside comes from here. */
-type OperatorSeat = { readonly ports: Api & Watcher; readonly clock: Clock };
+type OperatorSeat = {
+  readonly ports: Api & Watcher;
+  readonly clock: Clock;
+  readonly own?: { readonly pod: string; readonly node: string };
+};
 
 /** What is rehearsed with, the same for every run. */
 export type SandboxOptions = {
@@ -107,7 +111,7 @@ export const setSandbox = (sandboxOptions: SandboxOptions, seed: number, unloade
       spread: 0,
       saysEnd: 'held',
       of: pod => ({
-        startMs: sick.neverReady.has(pod.metadata.uid) ? never : learned.startMs(pod, seed),
+        startMs: sick.neverReady.has(pod.metadata.uid) || sick.neverStarts?.(pod) === true ? never : learned.startMs(pod, seed),
         stopMs: sick.neverGone.has(pod.metadata.uid) ? never : learned.stopMs(pod, seed),
       }),
     },

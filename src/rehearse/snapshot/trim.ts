@@ -1,48 +1,59 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
+import type { Kept } from './kept.ts';
+import { keptFields, keptOfAll } from './kept-fields.ts';
 
-/** Annotations that decide something here; the others are anybody's, passwords among them. */
-const telling = /^([a-z0-9.-]*[.-])?(kubernetes\.io|k8s\.io|drydock\.dev|medik8s\.io|kubevirt\.io|openshift\.io)\//;
+/** Annotations that the control plane, KubeVirt and Drydock decide by; the others are anybody's, passwords among them. */
+const deciding = [
+  /^(batch|controller|deployment|descheduler\.alpha|node\.alpha|pv|storageclass|volume|volume\.beta)\.kubernetes\.io\//,
+  /^kubernetes\.io\/config\.(mirror|source|seen|hash)$/,
+  /^imperative-eviction\.k8s\.io\//,
+  /^([a-z0-9.-]+\.)?drydock\.dev\//,
+  /^([a-z0-9.-]+\.)?medik8s\.io\//,
+  /^kubevirt\.io\//,
+  /^(machine\.openshift|([a-z0-9-]+\.)?cluster\.x-k8s)\.io\//,
+];
 
-/** Annotations that hold a whole object as somebody applied it, values of variables included. */
-const lastApplied = ['kubectl.kubernetes.io/last-applied-configuration', 'objectset.rio.cattle.io/applied'];
+/** Annotations that hold a whole object as somebody applied it, or what a node agent was started with: values of variables and tokens included. */
+const carriers = /\/(last-applied-configuration|applied|node-args|node-env)$/;
 
-/** What containers are started with, and what probes and hooks send or run: passwords stand there too, and nothing in a rehearsal looks. */
-const started = new Set(['args', 'command', 'httpHeaders']);
+/** Expressions of plans ask for any annotation of a node. */
+const isKept = (key: string, kind: Json | undefined): boolean =>
+  !carriers.test(key) && (kind === 'Node' || deciding.some(one => one.test(key)));
 
-/** What a VM is told at its first start: passwords and keys more often than not. */
-const secretive = new Set(['userData', 'userDataBase64', 'networkData', 'networkDataBase64']);
-
-const variables = (env: readonly Json[]): readonly Json[] =>
-  env.map(one => (isObject(one) && one['value'] !== undefined ? { name: one['name'] ?? '' } : one));
-
-const isKept = (key: string): boolean => telling.test(key) && !lastApplied.includes(key);
-
-const picked = (annotations: JsonObject, isKept: (key: string) => boolean): JsonObject =>
-  Object.fromEntries(Object.entries(annotations).filter(([key]) => isKept(key)));
-
-const clean = (value: Json): Json => {
-  if (Array.isArray(value)) return (value as readonly Json[]).map(clean);
-  if (!isObject(value)) return value;
-  const kept: Record<string, Json> = {};
-  for (const key in value) {
-    const member = value[key];
-    if (member === undefined || secretive.has(key) || (started.has(key) && Array.isArray(member))) continue;
-    if (key === 'env' && Array.isArray(member)) kept[key] = variables(member as readonly Json[]);
-    else kept[key] = key === 'annotations' && isObject(member) ? picked(member, isKept) : clean(member);
-  }
-  return kept;
-};
-
-/** Any annotation of a node may be a signal that a MachineEventSource looks for. */
-const metadata = (meta: JsonObject, kind: Json | undefined): JsonObject => {
-  const { managedFields: _managed, annotations, ...rest } = meta;
+const withAnnotations = (metadata: JsonObject, kind: Json | undefined): JsonObject => {
+  const { annotations, ...rest } = metadata;
   if (!isObject(annotations)) return rest;
-  return { ...rest, annotations: picked(annotations, kind === 'Node' ? key => !lastApplied.includes(key) : isKept) };
+  return { ...rest, annotations: Object.fromEntries(Object.entries(annotations).filter(([key]) => isKept(key, kind))) };
 };
 
-/** The object without what a rehearsal does not need and nobody should carry around: values of variables, arguments, headers of probes, annotations of others, managed fields. */
-export const trimmed = (object: JsonObject): JsonObject => ({
-  ...object,
-  metadata: metadata(isObject(object['metadata']) ? object['metadata'] : {}, object['kind']),
-  ...(object['spec'] !== undefined && { spec: clean(object['spec']) }),
-});
+const fieldsOf = (object: JsonObject, fields: Readonly<Record<string, Kept>>, kind?: Json): JsonObject => {
+  const result: Record<string, Json> = {};
+  for (const key of Object.keys(object)) {
+    const [value, kept] = [object[key], Object.hasOwn(fields, key) ? fields[key] : undefined];
+    if (value === undefined || kept === undefined) continue;
+    const trimmedValue = valueOf(value, kept);
+    result[key] = key === 'metadata' && isObject(trimmedValue) ? withAnnotations(trimmedValue, kind) : trimmedValue;
+  }
+  return result;
+};
+
+const valueOf = (value: Json, kept: Kept): Json => {
+  if (kept === 'whole') return value;
+  if (kept === 'empty') return '';
+  if (Array.isArray(value)) return (value as readonly Json[]).map(one => valueOf(one, kept));
+  // Whatever stands in place of an object says nothing.
+  if (!isObject(value)) return null;
+  if ('fields' in kept) return fieldsOf(value, kept.fields);
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, one === undefined ? undefined : valueOf(one, kept.each)]));
+};
+
+const byKind = new Map<Json | undefined, Readonly<Record<string, Kept>>>(
+  Object.entries(keptFields).map(([kind, fields]) => [kind, { ...keptOfAll, ...fields }]),
+);
+
+/** Returns what a rehearsal needs of an object (kept-fields.ts); of a kind that is not copied its name. */
+export const trimmed = (object: JsonObject): JsonObject => fieldsOf(object, byKind.get(object['kind']) ?? keptOfAll, object['kind']);
+
+/** Returns what another list keeps of an object, beside its name. */
+export const trimmedBy = (fields: Readonly<Record<string, Kept>>, object: JsonObject): JsonObject =>
+  fieldsOf(object, { ...keptOfAll, ...fields }, object['kind']);

@@ -1,0 +1,229 @@
+import {
+  affinity,
+  claimSpec,
+  claimTemplate,
+  conditions,
+  conditionsWithText,
+  containerStatus,
+  type Kept,
+  metadata,
+  nodeTermList,
+  only,
+  podSpec,
+  reference,
+  resources,
+  selector,
+  source,
+  template,
+  volume,
+} from './kept.ts';
+
+/**
+ * The fields that a snapshot keeps of each kind: what a rehearsal, or the operator in it, reads. What stands here is good, and nothing else is copied: a field that Kubernetes gets tomorrow is
+ * left out until somebody adds it. Never messages, values of variables, arguments, headers, parameters of drivers, and what other programs note in annotations.
+ */
+
+const rollout = only('type', { rollingUpdate: only('maxSurge maxUnavailable partition') });
+const workloadSpec = { selector, template };
+const countsOf =
+  'availableReplicas collisionCount currentReplicas currentRevision fullyLabeledReplicas observedGeneration readyReplicas replicas terminatingReplicas unavailableReplicas updateRevision updatedReplicas';
+
+const vmSpec = only('evictionStrategy nodeSelector priorityClassName schedulerName terminationGracePeriodSeconds', {
+  affinity,
+  domain: only('', { cpu: only('cores sockets threads'), memory: only('guest'), resources }),
+  tolerations: only('effect key operator tolerationSeconds value'),
+  volumes: volume,
+});
+const phases = only('phase phaseTransitionTimestamp');
+const migrationState = only(
+  'abortRequested abortStatus completed endTimestamp failed migrationUid mode sourceNode sourcePod startTimestamp targetNode targetNodeAddress targetPod',
+);
+
+const jobOfPlan = only('rebootsNode timeoutSeconds attempts', { podSpec });
+const work = only('none replace', {
+  job: jobOfPlan,
+  reboot: only('timeoutSeconds'),
+  external: only('timeoutSeconds finished'),
+});
+const prepare = only('refusalCode', { job: jobOfPlan });
+const planSpec = only(
+  'aborted approval concurrency controlPlane done due expectedSeconds halt membership nodeSelector onDelete onFailure order pace paused retries runID soakAfterReleaseSeconds soakSeconds stages undo windows',
+  {
+    template: only('', { maintenance: only('', { drain: 'whole' }) }),
+    prepare,
+    work,
+    rollback: only('due done', { prepare, work }),
+    hooks: only('name at onFailure', { job: jobOfPlan }),
+    gates: only('name at forSeconds onFalse workloads', { object: source, promql: source, alerts: source }),
+    rehearse: only('before everySeconds refuse timeoutSeconds workSeconds rebootSeconds'),
+    pause: only('until'),
+    skipNodes: only('name'),
+  },
+);
+const planStatus = only('completionTime expectedEndTime nodes observedGeneration passedOver phase resolved run stages upNext waitingFor', {
+  inFlight: only(
+    'attempt bootIDBefore domains heldAs node nodeUID pod podUID providerID rebootStartTime rebooted revision since soakSince stage startTime state work workEndTime workStartTime',
+    { outcome: only('verdict step held', { message: 'empty' }) },
+  ),
+  preparing: only('node nodeUID pod podUID since state', { message: 'empty' }),
+  waiting: only('word node since ends', { who: 'empty' }),
+  failures: only('node stage step time held', { message: 'empty' }),
+  conditions: conditionsWithText,
+});
+const verdict = only('attempts completionTime held nodeUID rebootSeconds rebooted requeues stage startTime step verdict workSeconds', {
+  message: 'empty',
+});
+
+const claimsKind = { spec: claimSpec, status: only('accessModes capacity phase') };
+const nodeMaintenance: Readonly<Record<string, Kept>> = {
+  spec: only('nodeName'),
+  status: only('drainProgress errorOnLeaseCount evictionPods lastUpdate pendingPods phase totalpods', {
+    pendingPodsRefs: only('namespace name'),
+  }),
+};
+
+/** By kind; every kind that is copied has an entry. */
+export const keptFields: Readonly<Record<string, Readonly<Record<string, Kept>>>> = {
+  Node: {
+    spec: only('podCIDR podCIDRs providerID unschedulable', { taints: only('effect key timeAdded value') }),
+    status: only('allocatable capacity phase volumesInUse', {
+      addresses: only('address type'),
+      conditions,
+      nodeInfo: only(
+        'architecture bootID containerRuntimeVersion kernelVersion kubeProxyVersion kubeletVersion machineID operatingSystem osImage systemUUID',
+      ),
+      volumesAttached: only('name devicePath'),
+    }),
+  },
+  Pod: {
+    spec: podSpec,
+    status: only('nominatedNodeName observedGeneration phase qosClass reason startTime', {
+      conditions,
+      containerStatuses: containerStatus,
+      initContainerStatuses: containerStatus,
+    }),
+  },
+  Namespace: { spec: only('finalizers'), status: only('phase') },
+  PersistentVolumeClaim: claimsKind,
+  PersistentVolume: {
+    spec: only('accessModes capacity persistentVolumeReclaimPolicy storageClassName volumeMode', {
+      claimRef: reference,
+      csi: only('driver volumeHandle'),
+      nodeAffinity: only('', { required: nodeTermList }),
+      ...Object.fromEntries(
+        ['awsElasticBlockStore', 'azureDisk', 'cinder', 'gcePersistentDisk', 'hostPath', 'iscsi', 'local', 'nfs', 'vsphereVolume'].map(
+          name => [name, source],
+        ),
+      ),
+    }),
+    status: only('lastPhaseTransitionTime phase reason'),
+  },
+  Event: {
+    ...(Object.fromEntries('count eventTime firstTimestamp lastTimestamp reason type'.split(' ').map(name => [name, 'whole'])) as Record<
+      string,
+      Kept
+    >),
+    involvedObject: reference,
+  },
+  PodDisruptionBudget: {
+    spec: only('maxUnavailable minAvailable unhealthyPodEvictionPolicy', { selector }),
+    status: only('currentHealthy desiredHealthy disruptedPods disruptionsAllowed expectedPods observedGeneration', {
+      conditions: conditionsWithText,
+    }),
+  },
+  Deployment: {
+    spec: only('minReadySeconds paused progressDeadlineSeconds replicas revisionHistoryLimit', { ...workloadSpec, strategy: rollout }),
+    status: only(countsOf, { conditions }),
+  },
+  ReplicaSet: { spec: only('minReadySeconds replicas', workloadSpec), status: only(countsOf, { conditions }) },
+  StatefulSet: {
+    spec: only('minReadySeconds podManagementPolicy replicas revisionHistoryLimit serviceName', {
+      ...workloadSpec,
+      ordinals: only('start'),
+      persistentVolumeClaimRetentionPolicy: only('whenDeleted whenScaled'),
+      updateStrategy: rollout,
+      volumeClaimTemplates: claimTemplate,
+    }),
+    status: only(countsOf, { conditions }),
+  },
+  DaemonSet: {
+    spec: only('minReadySeconds revisionHistoryLimit', { ...workloadSpec, updateStrategy: rollout }),
+    status: only(
+      'collisionCount currentNumberScheduled desiredNumberScheduled numberAvailable numberMisscheduled numberReady numberUnavailable observedGeneration updatedNumberScheduled',
+      { conditions },
+    ),
+  },
+  Job: {
+    spec: only(
+      'activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions managedBy manualSelector maxFailedIndexes parallelism podReplacementPolicy suspend ttlSecondsAfterFinished',
+      {
+        ...workloadSpec,
+        podFailurePolicy: only('', {
+          rules: only('action', { onExitCodes: only('containerName operator values'), onPodConditions: only('status type') }),
+        }),
+        successPolicy: only('', { rules: only('succeededCount succeededIndexes') }),
+      },
+    ),
+    status: only('active completedIndexes completionTime failed failedIndexes ready startTime succeeded terminating', {
+      uncountedTerminatedPods: only('failed succeeded'),
+      conditions,
+    }),
+  },
+  StorageClass: {
+    provisioner: 'whole',
+    reclaimPolicy: 'whole',
+    volumeBindingMode: 'whole',
+    allowVolumeExpansion: 'whole',
+    allowedTopologies: only('', { matchLabelExpressions: only('key values') }),
+  },
+  VolumeAttachment: {
+    spec: only('attacher nodeName', { source: only('persistentVolumeName') }),
+    status: only('attached'),
+  },
+  PriorityClass: { value: 'whole', globalDefault: 'whole', preemptionPolicy: 'whole' },
+  Maintenance: {
+    spec: only('nodeName stage start drain'),
+    status: only(
+      'blockerCount completionTime estimatedCompletionTime failure leaseErrors observedGeneration phase pods progress scheduledTime startTime',
+      {
+        blockers: only('budgets cause pod since volume', { server: only('id name'), message: 'empty' }),
+        conditions: conditionsWithText,
+      },
+    ),
+  },
+  MaintenanceWindow: {
+    spec: only('atEnd events expectedDuration kinds missed nodeSelector openings timeZone', { freezes: only('from to') }),
+    status: only('next observedGeneration open', { conditions: conditionsWithText }),
+  },
+  MaintenancePlan: { spec: planSpec, status: planStatus },
+  MaintenancePlanRecord: { spec: only('planName planUID runID revision slice', { verdicts: { each: verdict } }) },
+  NodeMaintenance: nodeMaintenance,
+  KubeVirt: {
+    spec: only('', {
+      configuration: only('evictionStrategy', {
+        migrations: only('nodeDrainTaintKey parallelMigrationsPerCluster parallelOutboundMigrationsPerNode'),
+      }),
+    }),
+    status: only('phase'),
+  },
+  VirtualMachine: {
+    spec: only('runStrategy running', { template: only('', { metadata, spec: vmSpec }) }),
+    status: only('created printableStatus ready runStrategy', { conditions }),
+  },
+  VirtualMachineInstance: {
+    spec: vmSpec,
+    status: only('activePods evacuationNodeName launcherContainerImageVersion migrationMethod nodeName phase virtualMachineRevisionName', {
+      conditions,
+      memory: only('guestAtBoot guestCurrent guestRequested'),
+      migrationState,
+      phaseTransitionTimestamps: phases,
+    }),
+  },
+  VirtualMachineInstanceMigration: {
+    spec: only('vmiName'),
+    status: only('phase', { conditions, migrationState, phaseTransitionTimestamps: phases }),
+  },
+};
+
+/** What every object has. */
+export const keptOfAll: Readonly<Record<string, Kept>> = { apiVersion: 'whole', kind: 'whole', metadata };

@@ -1,0 +1,112 @@
+/** The parts of the list of what a snapshot keeps (kept-fields.ts): pods, selectors, metadata, conditions. */
+
+/** What is kept of a value. A list is kept element by element. */
+export type Kept =
+  /** As it is, with all that is in it. */
+  | 'whole'
+  /** There has to be one: an empty text. */
+  | 'empty'
+  /** Of a map with keys of others: this of each value. */
+  | { readonly each: Kept }
+  /** These fields. */
+  | { readonly fields: Readonly<Record<string, Kept>> };
+
+/** Returns that these fields are kept as they are, and those of `more` in part. */
+export const only = (names: string, more: Readonly<Record<string, Kept>> = {}): Kept => ({
+  fields: {
+    ...Object.fromEntries(
+      names
+        .split(' ')
+        .filter(Boolean)
+        .map(name => [name, 'whole' as const]),
+    ),
+    ...more,
+  },
+});
+
+export const reference = only('apiVersion kind name namespace uid');
+export const selector = only('matchLabels', { matchExpressions: only('key operator values') });
+const nodeTerms = only('', { matchExpressions: only('key operator values'), matchFields: only('key operator values') });
+export const nodeTermList = only('', { nodeSelectorTerms: nodeTerms });
+
+const podTerm = only('matchLabelKeys mismatchLabelKeys namespaces topologyKey', { labelSelector: selector, namespaceSelector: selector });
+const podTerms = only('', {
+  requiredDuringSchedulingIgnoredDuringExecution: podTerm,
+  preferredDuringSchedulingIgnoredDuringExecution: only('weight', { podAffinityTerm: podTerm }),
+});
+export const affinity = only('', {
+  nodeAffinity: only('', {
+    requiredDuringSchedulingIgnoredDuringExecution: nodeTermList,
+    preferredDuringSchedulingIgnoredDuringExecution: only('weight', { preference: nodeTerms }),
+  }),
+  podAffinity: podTerms,
+  podAntiAffinity: podTerms,
+});
+
+export const resources = only('limits requests');
+const probe = only('failureThreshold initialDelaySeconds periodSeconds successThreshold terminationGracePeriodSeconds timeoutSeconds');
+const container = only('name image imagePullPolicy restartPolicy', {
+  resources,
+  env: only('name'),
+  ports: only('containerPort hostPort hostIP protocol name'),
+  livenessProbe: probe,
+  readinessProbe: probe,
+  startupProbe: probe,
+  lifecycle: only('', { preStop: only('', { sleep: only('seconds') }) }),
+  volumeMounts: only('name mountPath readOnly'),
+  volumeDevices: only('name devicePath'),
+});
+
+/** Annotations have a list of their own (trim.ts). */
+export const metadata = only(
+  'annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation labels name namespace resourceVersion uid',
+  { ownerReferences: only('apiVersion blockOwnerDeletion controller kind name uid') },
+);
+
+export const claimSpec = only('accessModes storageClassName volumeMode volumeName', { resources, selector });
+export const claimTemplate = only('apiVersion kind', { metadata, spec: claimSpec });
+
+/** Whether there is one decides, not what is in it. */
+export const source = only('');
+export const volume = only('name', {
+  emptyDir: only('medium sizeLimit'),
+  persistentVolumeClaim: only('claimName readOnly'),
+  ephemeral: only('', { volumeClaimTemplate: claimTemplate }),
+  ...Object.fromEntries(
+    ['configMap', 'csi', 'downwardAPI', 'hostPath', 'image', 'nfs', 'projected', 'secret', 'containerDisk', 'cloudInitNoCloud'].map(
+      name => [name, source],
+    ),
+  ),
+  dataVolume: only('name'),
+});
+
+export const podSpec = only(
+  'activeDeadlineSeconds hostIPC hostNetwork hostPID hostname nodeName nodeSelector overhead preemptionPolicy priority priorityClassName restartPolicy runtimeClassName schedulerName serviceAccountName subdomain terminationGracePeriodSeconds',
+  {
+    affinity,
+    containers: container,
+    initContainers: container,
+    evictionResponders: only('name priority'),
+    os: only('name'),
+    readinessGates: only('conditionType'),
+    resources,
+    schedulingGates: only('name'),
+    schedulingGroup: only('podGroupName'),
+    tolerations: only('effect key operator tolerationSeconds value'),
+    topologySpreadConstraints: only('matchLabelKeys maxSkew minDomains nodeAffinityPolicy nodeTaintsPolicy topologyKey whenUnsatisfiable', {
+      labelSelector: selector,
+    }),
+    volumes: volume,
+  },
+);
+export const template = only('', { metadata, spec: podSpec });
+
+export const conditions = only('lastHeartbeatTime lastProbeTime lastTransitionTime lastUpdateTime observedGeneration reason status type');
+export const conditionsWithText = only('lastTransitionTime observedGeneration reason status type', { message: 'empty' });
+
+const containerState = only('', {
+  running: only('startedAt'),
+  terminated: only('exitCode finishedAt reason signal startedAt'),
+  waiting: only('reason'),
+});
+export const containerStatus = only('name image imageID ready restartCount started', { state: containerState, lastState: containerState });
