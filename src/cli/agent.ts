@@ -1,17 +1,16 @@
 import { hostname } from 'node:os';
-import { nodeNotice } from '../apis/machines/machine-event-source.ts';
 import { type AzureMetadata, azureMetadata } from '../clouds/metadata/azure.ts';
 import { detectCloud, type MetadataProvider } from '../clouds/metadata/detect.ts';
 import { type OwnSighting, watchMetadata } from '../clouds/metadata/watch.ts';
-import { drainedForAnnotation, noticesPath } from '../core/machine/source.ts';
-import { saidBy } from '../core/status.ts';
 import { connect } from '../kube/connect.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Clock, systemClock } from '../support/clock.ts';
+import { Defects } from '../support/defects.ts';
 import type { Env } from '../support/env.ts';
 import type { Log } from '../support/log.ts';
 import type { LogFormat } from '../support/pino-log.ts';
 import { pinoLog } from '../support/pino-log.ts';
+import { AgentNotice } from './agent-notice.ts';
 import { type ConnectionFlags, connectionOf } from './shared/connection-flags.ts';
 import { UsageError } from './shared/fail.ts';
 import { stopSignal } from './shared/stop-signal.ts';
@@ -22,27 +21,12 @@ export type AgentFlags = ConnectionFlags & {
   readonly provider: 'auto' | MetadataProvider;
   readonly metadataEndpoint?: string;
   readonly acknowledge?: boolean;
+  readonly terminationNoticeSeconds?: string;
   readonly logFormat?: LogFormat;
 };
 
 /** The cloud is asked for again after so many milliseconds: an agent may be there before its network. */
 const detectAgainMs = 30_000;
-
-type Stored = { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
-
-/** One call makes the notice or changes it: nothing has to be read for that. Answers for which events the node has been drained. */
-const tell = async (api: Api, nodeName: string, provider: string, seen: OwnSighting, clock: Clock): Promise<readonly string[]> => {
-  const { instance, events, trouble } = seen;
-  const answer = await api.call({
-    method: 'PATCH',
-    path: `${noticesPath}/${encodeURIComponent(nodeName)}`,
-    query: { fieldManager: 'drydock-agent', force: true },
-    contentType: 'application/apply-patch+yaml',
-    body: nodeNotice(nodeName, { provider, instance, events, ...(trouble && { trouble }) }, clock.now()),
-  });
-  if (answer.status !== 200 && answer.status !== 201) throw new Error(`cannot store the NodeNotice ${nodeName}: ${saidBy(answer)}`);
-  return ((answer.body as Stored).metadata.annotations?.[drainedForAnnotation] ?? '').split(',');
-};
 
 /** Whether the node is drained is asked this often, in milliseconds, where the cloud is to be told. */
 const acknowledgeEveryMs = 10_000;
@@ -87,21 +71,44 @@ type AgentContext = {
   readonly nodeName: string;
   readonly provider: MetadataProvider;
   readonly flags: AgentFlags;
+  readonly notice: number | undefined;
   readonly log: Log;
   readonly signal: AbortSignal;
 };
 
-const work = async ({ api, nodeName, provider, flags, log, signal }: AgentContext): Promise<void> => {
+/** A day: Google gives an hour at most. */
+const longestNotice = 86_400;
+
+/** How long before it stops a machine the cloud says so, in seconds; undefined where neither flag nor variable is set. Throws a UsageError. */
+export const terminationNotice = (
+  { terminationNoticeSeconds }: Pick<AgentFlags, 'terminationNoticeSeconds'>,
+  env: Env,
+): number | undefined => {
+  const [name, text] =
+    terminationNoticeSeconds === undefined
+      ? (['TERMINATION_NOTICE_SECONDS', env['TERMINATION_NOTICE_SECONDS'] ?? ''] as const)
+      : (['--termination-notice-seconds', terminationNoticeSeconds] as const);
+  if (text === '' && terminationNoticeSeconds === undefined) return undefined;
+  const seconds = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+  if (seconds < 1 || seconds > longestNotice)
+    throw new UsageError(`invalid value "${text}" for ${name}: expected whole seconds from 1 to ${longestNotice}`);
+  return seconds;
+};
+
+const work = async ({ api, nodeName, provider, flags, notice: seconds, log, signal }: AgentContext): Promise<void> => {
   const base = flags.metadataEndpoint === undefined ? {} : { base: flags.metadataEndpoint };
+  const given = seconds === undefined ? {} : { terminationNoticeSeconds: seconds };
   const clock = systemClock;
+  const defects = new Defects({ log });
+  const notice = new AgentNotice({ api, clock, nodeName, provider });
   const latest: { sighting?: OwnSighting } = {};
   const seen = async (sighting: OwnSighting): Promise<void> => {
     // Before it is known which machine this is there is nothing to tell of it.
     if (sighting.instance === '') return;
     latest.sighting = sighting;
-    await tell(api, nodeName, provider, sighting, clock);
+    await notice.tell(sighting);
   };
-  const watching = watchMetadata({ provider, clock, signal, log, ...base, seen });
+  const watching = watchMetadata({ provider, clock, signal, log, defects, ...base, ...given, seen });
   if (flags.acknowledge === true && provider === 'azure') {
     const acknowledging = new Acknowledging(azureMetadata({ clock, source: 'agent', ...base }), log);
     while (!signal.aborted) {
@@ -109,9 +116,10 @@ const work = async ({ api, nodeName, provider, flags, log, signal }: AgentContex
       const { sighting } = latest;
       if (sighting === undefined || sighting.events.length === 0 || signal.aborted) continue;
       try {
-        await acknowledging.drainedFor(await tell(api, nodeName, provider, sighting, clock), sighting, signal);
+        await acknowledging.drainedFor(await notice.tell(sighting), sighting, signal);
       } catch (error) {
-        if (!signal.aborted) log.warn('failed to read whether the node is drained; retrying', { error });
+        const text = defects.textOf('Process', 'acknowledgement', error);
+        if (!signal.aborted) log.warn('failed to read whether the node is drained; retrying', { error: text });
       }
     }
   }
@@ -125,6 +133,7 @@ const work = async ({ api, nodeName, provider, flags, log, signal }: AgentContex
 export const agent = async (flags: AgentFlags, env: Env): Promise<void> => {
   const nodeName = flags.nodeName ?? env['NODE_NAME'] ?? '';
   if (nodeName === '') throw new UsageError('--node-name is missing: name the node that the agent runs on, or set NODE_NAME');
+  const notice = terminationNotice(flags, env);
   const format = flags.logFormat ?? (process.stderr.isTTY ? 'text' : 'json');
   const log = pinoLog({ format, level: 'info', stream: process.stderr, colour: process.stderr.isTTY });
   const signal = stopSignal(log);
@@ -133,7 +142,7 @@ export const agent = async (flags: AgentFlags, env: Env): Promise<void> => {
     log.info('drydock agent', { version: version(), node: nodeName, host: hostname() });
     const provider = await providerOf(flags, systemClock, log, signal);
     if (provider === undefined) return;
-    await work({ api: connection, nodeName, provider, flags, log, signal });
+    await work({ api: connection, nodeName, provider, flags, notice, log, signal });
   } finally {
     connection.close();
   }

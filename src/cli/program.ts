@@ -8,7 +8,7 @@ import type { DemoFlags } from './demo/command.ts';
 import { diagnoseCommands } from './diagnose/diagnose-commands.ts';
 import { nodeArguments, nodeCommands } from './drain/node-commands.ts';
 import { crds, usualGroups } from './install/crds.ts';
-import { installCommand } from './install/install-command.ts';
+import { installCommand, uninstallCommand } from './install/install-command.ts';
 import { maintenanceCommands } from './maintenance/maintenance-commands.ts';
 import { machineFlags } from './manager/machine-flags.ts';
 import { openStackFlags } from './manager/openstack-flags.ts';
@@ -22,7 +22,7 @@ import { ApiError } from './shared/api-error.ts';
 import { connectionFlags } from './shared/connection-flags.ts';
 import { exitCodeOf, wrongCall } from './shared/fail.ts';
 import { longFlags, plainBooleans } from './shared/go-values.ts';
-import { endWithReaders } from './shared/output.ts';
+import { commanderOutput, endWithReaders, plainOutput, printRaw } from './shared/output.ts';
 import { version } from './shared/version.ts';
 
 const description = `Drydock takes nodes of a Kubernetes cluster out of service safely, keeps them out for as long as the work lasts,
@@ -132,6 +132,10 @@ const agentCommand = (env: Env): Command =>
     .description('on a node of AWS, Azure or Google Cloud: report what the cloud announces about its machine')
     .option('--node-name <name>', 'node that the agent runs on (default: NODE_NAME)')
     .addOption(new Option('--provider <name>', 'provider of the metadata service').choices(['auto', 'aws', 'azure', 'gcp']).default('auto'))
+    .option(
+      '--termination-notice-seconds <n>',
+      'seconds of notice that Google Cloud gives before it stops this machine: 3600 for one with GPUs (default: TERMINATION_NOTICE_SECONDS, else 60)',
+    )
     .option('--acknowledge', 'acknowledge the event to Azure as soon as all its nodes are drained')
     .option('--metadata-endpoint <url>', 'URL of the metadata service, for tests (default: http://169.254.169.254)')
     .addOption(
@@ -153,7 +157,7 @@ const completionCommand = (): Command =>
   new Command('completion')
     .description('print a shell completion script for commands, flags and nodes')
     .addArgument(new Argument('<shell>', 'which shell').choices(shells))
-    .action((shell: string) => void process.stdout.write(completionScript(shell)));
+    .action((shell: string) => printRaw(completionScript(shell)));
 
 /** Names of nodes for the shell; none where no cluster can be asked, for nobody wants an error while typing. */
 const nodeNames = async (env: Env): Promise<readonly string[]> => {
@@ -170,12 +174,14 @@ const nodeNames = async (env: Env): Promise<readonly string[]> => {
 /** A command and all below it. */
 const withInner = (command: Command): readonly Command[] => [command, ...command.commands.flatMap(withInner)];
 
-const program = (env: Env): Command => {
+/** All commands, with their flags. */
+export const program = (env: Env): Command => {
   const root = new Command('drydock').description(description).version(version(), '-v, --version').addHelpText('after', firstSteps);
   const own = [
     planCommand(env),
     operatorCommand(env),
     connectionFlags(installCommand(env)),
+    connectionFlags(uninstallCommand(env)),
     dashboardCommand(env),
     demoCommand(),
     agentCommand(env),
@@ -186,7 +192,8 @@ const program = (env: Env): Command => {
   for (const command of [...maintenanceCommands(env), ...rehearsalCommands(env), ...nodeCommands(env), ...diagnoseCommands(env), ...own])
     root.addCommand(command);
   root.addCommand(rebootNodeCommand(), { hidden: true });
-  for (const command of withInner(root)) command.exitOverride().showHelpAfterError('(--help shows what there is)');
+  for (const command of withInner(root))
+    command.configureOutput(commanderOutput).exitOverride().showHelpAfterError('(--help shows what there is)');
   return root;
 };
 
@@ -210,7 +217,7 @@ export const run = async (args: readonly string[], env: Env): Promise<void> => {
     return;
   }
   if (args[0] === '__complete') {
-    for (const word of await complete(root, args.slice(1), () => nodeNames(env))) process.stdout.write(`${word}\n`);
+    for (const word of await complete(root, args.slice(1), () => nodeNames(env))) plainOutput.line(word);
     return;
   }
   try {
@@ -221,7 +228,8 @@ export const run = async (args: readonly string[], env: Env): Promise<void> => {
     else {
       const text = textOf(error);
       const help = helpWithRights(args, text);
-      process.stderr.write(help === undefined ? `${text}\n` : `${text}\n${help}\n`);
+      plainOutput.note(text);
+      if (help !== undefined) plainOutput.note(help);
       process.exitCode = exitCodeOf(error, args[0]);
     }
   }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { plainOutput } from './shared/output.ts';
 
 /** systemd(1): starts reboot.target, as `systemctl reboot` does. Node has no name for it. */
 const rebootSignal = 39;
@@ -20,7 +21,7 @@ export const rebootNode = async (): Promise<void> => {
       `process 1 is ${first}, not systemd, so nothing was done: let a job reboot the node (work.job with rebootsNode), or somebody else (work.external)`,
     );
   }
-  process.stdout.write('telling systemd to reboot this node\n');
+  plainOutput.line('telling systemd to reboot this node');
   process.kill(1, rebootSignal);
   await new Promise<void>((resolve, reject) => {
     const late = (): void => reject(new Error(`systemd has not rebooted the node within ${patienceMs / 1000} s`));

@@ -1,3 +1,5 @@
+import { shellWord } from './shared/shell.ts';
+
 /** The shipped role that is enough for a command. */
 const roles: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
@@ -13,13 +15,11 @@ const roles: Readonly<Record<string, string>> = {
   'plan create': 'drydock-plan-author',
 };
 
-const quoted = (text: string): string => (/^[\w@.:-]+$/.test(text) ? text : `'${text}'`);
-
 /** What would help whoever lacks a right, by what the API server says; undefined where it says something else, or no shipped role is for that. */
 export const helpWithRights = (args: readonly string[], message: string): string | undefined => {
   const [, user] = / is forbidden: User "([^"]+)" cannot /.exec(message) ?? [];
   const [command = '', inner = ''] = args;
   const role = roles[command] ?? roles[`${command} ${inner}`];
   if (user === undefined || role === undefined) return undefined;
-  return `help: the role ${role} is enough: kubectl create clusterrolebinding ${quoted(`${role}-${user}`)} --clusterrole=${role} --user=${quoted(user)}`;
+  return `help: the role ${role} is enough: kubectl create clusterrolebinding ${shellWord(`${role}-${user}`)} --clusterrole=${role} --user=${shellWord(user)}`;
 };

@@ -14,7 +14,7 @@ export const dashboard = (flags: DashboardFlags, env: Env): Promise<void> => {
   return withCluster(flags, env, async connection => {
     const log = pinoLog({ format: 'text', level: 'warn', stream: process.stderr, colour: process.stderr.isTTY });
     const adapters = await kindsOf(connection, env);
-    const page = await openPage({ ports: connection, adapters, cluster: connection.server, port, log });
+    const page = await openPage({ ports: connection, adapters, cluster: connection.server, port, clock: connection.clock, log });
     plainOutput.line(`Dashboard of ${connection.server}:`);
     plainOutput.line(`  ${page.url}`);
     plainOutput.line('Anybody with this link acts in the cluster with your rights. Press Ctrl-C to stop.');

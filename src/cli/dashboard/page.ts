@@ -3,7 +3,8 @@ import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
 import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import type { Api, Watcher } from '../../operator/ports.ts';
-import { systemClock } from '../../support/clock.ts';
+import type { Clock } from '../../support/clock.ts';
+import { Defects } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import type { DemoCloud } from '../../web/dashboard/actions/demo-cloud.ts';
@@ -32,6 +33,7 @@ type PageOptions = {
   readonly port: number | undefined;
   /** Those of a simulated cloud. */
   readonly hosts?: DemoCloud | undefined;
+  readonly clock: Clock;
   readonly log: Log;
 };
 
@@ -41,9 +43,19 @@ const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in
  * Opens the dashboard on this machine, for whoever has its link. Without a port it is the usual one, or any free one where that is taken; a port
  * that was asked for and cannot be had is a UsageError.
  */
-export const openPage = async ({ ports, adapters, cluster, port, hosts, log }: PageOptions): Promise<Dashboard> => {
+export const openPage = async ({ ports, adapters, cluster, port, hosts, clock, log }: PageOptions): Promise<Dashboard> => {
   const token = randomBytes(24).toString('base64url');
-  const common = { watcher: ports, adapters, machines: machineAdapter, plans: planAdapter, hosts, cluster, clock: systemClock, log };
+  const common = {
+    watcher: ports,
+    adapters,
+    machines: machineAdapter,
+    plans: planAdapter,
+    hosts,
+    cluster,
+    clock,
+    log,
+    defects: new Defects({ log }),
+  };
   const on = (port: number): Promise<Dashboard> => startDashboard({ ...common, access: { kind: 'link', token, api: ports }, port });
   try {
     return await on(port ?? usualPort);

@@ -78,7 +78,7 @@ const runUntilStopped = async (running: Demo, flags: DemoFlags, port: number | u
 };
 
 const pageOf = async ({ ports, adapters, hosts }: Demo, port: number | undefined, open: AsyncDisposableStack): Promise<string> => {
-  const page = await openPage({ ports, adapters, hosts, cluster: 'demo', port, log: silentLog });
+  const page = await openPage({ ports, adapters, hosts, cluster: 'demo', port, clock: systemClock, log: silentLog });
   open.defer(() => page.close());
   return page.url;
 };

@@ -15,6 +15,7 @@ import type { Resource } from '../../embedded/store/store.ts';
 import { EventRecorder } from '../../kube/events/events.ts';
 import { type Api, noMeter, type Watcher } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
+import { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
 import type { DemoCloud } from '../../web/dashboard/actions/demo-cloud.ts';
 import { crdTexts, usualGroups } from '../install/crds.ts';
@@ -132,12 +133,13 @@ const startOperator = ({ ports, adapters, cloud, speed, log }: Workplace): (() =
     fence: { mayAct: () => true },
     clock: systemClock,
     log,
+    defects: new Defects({ log }),
     adapters,
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
     openStack: startServers(systemClock, speed),
     haltLease: { namespace: 'drydock-system', name: 'drydock' },
     machines: {
-      limits: { perSet: 1, perZone: 0 },
+      limits: { perSet: 1, perZone: 0, nodes: 1 },
       drainLeadSeconds: 1800,
       namespace: ownNamespace,
       scanner: { scan: async (source, machines) => cloud.scan(source.name, [...machines.keys()]) },

@@ -1,6 +1,6 @@
 import { nodeNotice } from '../../apis/machines/machine-event-source.ts';
 import { isPending } from '../../core/machine/event.ts';
-import { instanceOf } from '../../core/machine/machine.ts';
+import { instanceOf } from '../../core/machine/provider-id.ts';
 import type { Writes } from '../../embedded/controllers/controller.ts';
 import type { SimulatedCloud } from '../../embedded/machines/cloud.ts';
 import { type Stored, text } from '../../embedded/object.ts';

@@ -1,9 +1,10 @@
 import { systemClock } from '../../support/clock.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { plainOutput } from '../shared/output.ts';
+import { plainOutput, printText, written } from '../shared/output.ts';
 import { version } from '../shared/version.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-import { type Check, checks, type Finding } from './checks.ts';
+import type { Check, Finding } from './check-terms.ts';
+import { checks } from './checks.ts';
 import { gatherFacts, type InstallationFacts } from './facts.ts';
 
 export type CheckFlags = ConnectionFlags & { readonly output: 'text' | 'json' };
@@ -32,7 +33,7 @@ export const check = async (flags: CheckFlags, env: Readonly<Record<string, stri
   await withCluster(flags, env, async connection => {
     const facts = await gatherFacts(connection, systemClock, version());
     const all = checkAll(facts);
-    if (flags.output === 'json') plainOutput.line(JSON.stringify({ checks: all, unread: facts.unread }, undefined, 2));
+    if (flags.output === 'json') printText(written({ checks: all, unread: facts.unread }, 'json'));
     else for (const line of all.flatMap(linesOf)) plainOutput.line(line);
     for (const what of facts.unread) plainOutput.note(`drydock: left out: ${what}`);
     const errors = all.flatMap(({ findings }) => findings).filter(({ severity }) => severity === 'Error').length;

@@ -49,8 +49,15 @@ const well: InstallationFacts = {
   leaderSilentFor: 2,
   webhookService: 'drydock-webhook',
   webhookReplicas: 2,
+  webhookTrial: { kind: 'refused' },
   unread: [],
 };
+
+/** The operator with one argument more. */
+const told = (arg: string): InstalledWorkload => ({
+  ...operator,
+  spec: { ...operator.spec, template: { spec: { containers: [{ image: 'drydock:0.1.0', args: ['operator', arg] }] } } },
+});
 
 /** `name severity: message` of all that is found. */
 const said = (facts: Partial<InstallationFacts>): readonly string[] =>
@@ -87,7 +94,7 @@ test('of an installation without a fault every check says what is well', () => {
       `kinds: ${wanted.filter(({ kind }) => kind === 'CustomResourceDefinition').length} CustomResourceDefinitions are of this version`,
       'operator: drydock-system/drydock runs, and one replica leads',
       'one operator: no other operator acts on the same objects',
-      'webhook: it has a certificate, and 2 replicas serve it',
+      'webhook: asked by a dry run, it refused what it has to refuse',
       'rights: the roles are those of this version',
       `admission policies: ${wanted.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy').length} ValidatingAdmissionPolicies are of this version`,
       'clocks: this machine and the API server agree about the time',
@@ -117,6 +124,27 @@ describe('what is wrong is found, by itself', () => {
       'none of its replicas is ready',
       { workloads: [{ ...operator, status: {} }] },
       'operator Error: Deployment drydock-system/drydock has no replica that is ready',
+    ],
+    [
+      'its pods are refused',
+      {
+        workloads: [
+          {
+            ...operator,
+            status: {
+              conditions: [
+                {
+                  type: 'ReplicaFailure',
+                  status: 'True',
+                  reason: 'FailedCreate',
+                  message: 'failed quota: compute: must specify limits.cpu',
+                },
+              ],
+            },
+          },
+        ],
+      },
+      'operator Error: Deployment drydock-system/drydock has no replica that is ready: pods are refused: failed quota: compute: must specify limits.cpu',
     ],
     [
       'it is of another version',
@@ -153,9 +181,30 @@ describe('what is wrong is found, by itself', () => {
       'webhook Error: ValidatingWebhookConfiguration drydock has no certificate authority for v.example: every create of a maintenance is refused',
     ],
     [
+      'the operator is told not to serve the webhook, which is there',
+      { workloads: [told('--webhook-port=0')] },
+      'webhook Error: Deployment drydock-system/drydock runs with --webhook-port=0, but ValidatingWebhookConfiguration drydock is there: every create of a maintenance is refused',
+    ],
+    [
+      'the webhook does not answer, although its replicas are ready',
+      { webhookTrial: { kind: 'failed', why: 'failed calling webhook "vnodemaintenance.kb.io": x509' } },
+      'webhook Error: it does not answer, and every create of a maintenance is refused: failed calling webhook "vnodemaintenance.kb.io": x509',
+    ],
+    [
+      'nobody asks the webhook',
+      { webhookTrial: { kind: 'passed' } },
+      'webhook Error: a NodeMaintenance of a node that does not exist was not refused (dry run): the API server does not ask the webhook, or ignores that it fails',
+    ],
+    [
+      'the webhook could not be tried',
+      { webhookTrial: { kind: 'untried', why: 'nodemaintenances is forbidden' } },
+      'webhook Warning: it could not be tried, so nobody knows whether it answers: nodemaintenances is forbidden',
+    ],
+    [
       'nobody answers the webhook',
-      { webhookReplicas: 0 },
+      { webhookReplicas: 0, webhookTrial: { kind: 'untried', why: 'no' } },
       'webhook Error: no replica serves the webhook (Service drydock-system/drydock-webhook): every create of a maintenance is refused',
+      'webhook Warning: it could not be tried, so nobody knows whether it answers: no',
     ],
     [
       'a role is missing',

@@ -1,26 +1,11 @@
 import { leaseTimes } from '../../kube/leader/leader.ts';
 import type { Manifest } from '../install/install-files.ts';
+import { rolloutTroubles } from '../install/rollout.ts';
+import { type Check, type Finding, nameOf, operators, wantedOf } from './check-terms.ts';
 import { covers, missingRights, type Rule } from './covers.ts';
 import { type FlowSchema, type InstallationFacts, type InstalledWorkload, isOperator } from './facts.ts';
 import { reinstall } from './remedies.ts';
-
-/** Something that is missing or wrong. An Error keeps maintenances from working, or makes them unsafe; a Warning will, some day. */
-export type Finding = { readonly severity: 'Error' | 'Warning'; readonly message: string; readonly remedy: string };
-
-/** One thing that is looked at. `well` says that nothing is wrong with it. */
-export type Check = {
-  readonly name: string;
-  readonly well: (facts: InstallationFacts) => string;
-  readonly findings: (facts: InstallationFacts) => readonly Finding[];
-};
-
-const nameOf = ({ kind, metadata }: Manifest): string =>
-  `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
-
-const wantedOf = ({ wanted }: InstallationFacts, ...kinds: readonly string[]): readonly Manifest[] =>
-  wanted.filter(({ kind }) => kinds.includes(kind));
-
-const operators = ({ workloads }: InstallationFacts): readonly InstalledWorkload[] => workloads.filter(isOperator);
+import { webhook } from './webhook-check.ts';
 
 const imageOf = ({ spec }: InstalledWorkload): string => spec.template.spec.containers[0]?.image ?? '';
 
@@ -49,12 +34,13 @@ const operatorFindings = (facts: InstallationFacts, operator: InstalledWorkload)
   const image = imageOf(operator);
   const version = versionIn(image);
   const where = `Deployment ${namespace}/${name}`;
+  const troubles = rolloutTroubles({ deployment: operator, pods: [] }).map(text => `: ${text}`);
   return [
     ...((operator.status?.readyReplicas ?? 0) === 0
       ? [
           {
             severity: 'Error',
-            message: `${where} has no replica that is ready`,
+            message: `${where} has no replica that is ready${troubles.join('')}`,
             remedy: `check why: kubectl -n ${namespace} describe pods -l app.kubernetes.io/name=drydock`,
           } as const,
         ]
@@ -122,7 +108,8 @@ const alone: Check = {
             message: `Drydock is installed ${operators(facts).length} times: ${operators(facts)
               .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)
               .join(', ')}`,
-            remedy: 'delete all Deployments but one',
+            remedy:
+              'drydock uninstall --namespace NAMESPACE --keep-held --apply removes one of them; then apply the other again, whose roles may have gone with it',
           } as const,
         ]
       : []),
@@ -136,49 +123,6 @@ const alone: Check = {
         }),
       ),
   ],
-};
-
-type WebhookConfiguration = {
-  readonly webhooks?: readonly { readonly name: string; readonly clientConfig?: { readonly caBundle?: string } }[];
-};
-
-const webhook: Check = {
-  name: 'webhook',
-  well: facts => `it has a certificate, and ${facts.webhookReplicas ?? 0} replicas serve it`,
-  findings: facts => {
-    const [wanted] = wantedOf(facts, 'ValidatingWebhookConfiguration');
-    const here = wanted && (facts.found.get(wanted) as WebhookConfiguration | undefined);
-    if (wanted === undefined || here === undefined)
-      return [
-        {
-          severity: 'Warning',
-          message: 'the webhook is not installed: errors of an object are reported only in its status',
-          remedy: reinstall(facts),
-        },
-      ];
-    const bare = (here.webhooks ?? []).filter(({ clientConfig }) => (clientConfig?.caBundle ?? '') === '').map(({ name }) => name);
-    const logs = `check the log of the leader: kubectl -n ${facts.namespace} logs -l app.kubernetes.io/name=drydock`;
-    return [
-      ...(bare.length > 0
-        ? [
-            {
-              severity: 'Error',
-              message: `${nameOf(wanted)} has no certificate authority for ${bare.join(', ')}: every create of a maintenance is refused`,
-              remedy: logs,
-            } as const,
-          ]
-        : []),
-      ...(facts.webhookReplicas === 0
-        ? [
-            {
-              severity: 'Error',
-              message: `no replica serves the webhook (Service ${facts.namespace}/${facts.webhookService}): every create of a maintenance is refused`,
-              remedy: logs,
-            } as const,
-          ]
-        : []),
-    ];
-  },
 };
 
 type Binding = { readonly subjects?: readonly object[]; readonly roleRef?: object };

@@ -27,7 +27,8 @@ const allows = (rule: Rule, { verb, group, resource, name }: Right): boolean =>
 
 type Right = { readonly verb: string; readonly group: string; readonly resource: string; readonly name?: string };
 
-const rightsOf = ({ apiGroups = [], resources = [], resourceNames, verbs }: Rule): readonly Right[] =>
+/** Each single right that a rule gives. */
+export const rightsOf = ({ apiGroups = [], resources = [], resourceNames, verbs }: Rule): readonly Right[] =>
   verbs.flatMap(verb =>
     apiGroups.flatMap(group =>
       resources.flatMap(resource =>

@@ -11,8 +11,10 @@ import { fitted } from '../install/install-fit.ts';
 import { Locator, servedOf } from '../install/install-locate.ts';
 import { manifests } from '../install/install-manifests.ts';
 import { type Part, partsByKinds, usualNamespace, usualParts } from '../install/install-parts.ts';
+import type { RolledDeployment } from '../install/rollout.ts';
 import { leaderLease } from '../shared/kinds.ts';
 import { releaseOf } from '../shared/server-release.ts';
+import { tryWebhook, type WebhookTrial } from './webhook-trial.ts';
 
 /** A Deployment or a DaemonSet, as far as it matters here. */
 export type InstalledWorkload = {
@@ -24,7 +26,7 @@ export type InstalledWorkload = {
       readonly spec: { readonly containers: readonly { readonly image?: string; readonly args?: readonly string[] }[] };
     };
   };
-  readonly status?: { readonly readyReplicas?: number };
+  readonly status?: RolledDeployment['status'] & { readonly readyReplicas?: number };
 };
 
 /** A FlowSchema of API Priority and Fairness. */
@@ -75,6 +77,8 @@ export type InstallationFacts = {
   readonly webhookService: string;
   /** Replicas behind the Service of the webhook that are ready. */
   readonly webhookReplicas?: number;
+  /** Missing where there is no webhook to be tried. */
+  readonly webhookTrial?: WebhookTrial;
   readonly unread: readonly string[];
 };
 
@@ -186,7 +190,10 @@ const installedOf = async (
   return { olm, namespace, wanted, found, webhookService: `${operator?.metadata.name ?? ''}-service` };
 };
 
-/** Reads all of it; nothing is written. Throws when the API server does not answer. */
+const hasWebhook = ({ wanted, found }: Installed): boolean =>
+  wanted.some(one => one.kind === 'ValidatingWebhookConfiguration' && found.has(one));
+
+/** Reads all of it, and tries the webhook by a dry run; nothing is written. Throws when the API server does not answer. */
 export const gatherFacts = async (api: Api, clock: Clock, version: string): Promise<InstallationFacts> => {
   const reader = new Reader(api);
   const release = await releaseOf(api);
@@ -207,6 +214,7 @@ export const gatherFacts = async (api: Api, clock: Clock, version: string): Prom
     workloads,
     flowSchemas: await reader.list<FlowSchema>('/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas'),
     ...(leaderSilentFor !== undefined && { leaderSilentFor }),
+    ...(hasWebhook(installed) && { webhookTrial: await tryWebhook(api) }),
     webhookReplicas: ofWebhook.flatMap(({ endpoints }) => endpoints ?? []).filter(({ conditions }) => conditions?.ready === true).length,
     unread: reader.unread,
   };

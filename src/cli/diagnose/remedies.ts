@@ -4,4 +4,4 @@ import type { InstallationFacts } from './facts.ts';
 export const reinstall = ({ olm, version }: InstallationFacts): string =>
   olm === undefined
     ? 'drydock install --apply brings it to this version'
-    : `OLM has installed the operator: update it there, and apply drydock-${olm}-prerequisites-${version}.yaml (docs/install.md)`;
+    : `OLM has installed the operator: update it there, and apply drydock-${olm}-prerequisites-${version}.yaml (docs/install-olm.md)`;

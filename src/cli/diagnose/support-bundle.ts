@@ -2,22 +2,25 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { create } from 'tar';
-import { isObject, type JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../core/json.ts';
 import { saidBy } from '../../core/status.ts';
+import { shortened } from '../../core/text.ts';
 import { listAll } from '../../operator/list.ts';
 import { machineKindsHere } from '../../operator/machines/machine-kinds.ts';
 import type { Api } from '../../operator/ports.ts';
 import { type CopiedKind, pathOfKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
 import { writeCopy } from '../../rehearse/snapshot/files.ts';
 import { takeCopy } from '../../rehearse/snapshot/take.ts';
-import { trimmed } from '../../rehearse/snapshot/trim.ts';
+import { trimmed, trimmedBy } from '../../rehearse/snapshot/trim.ts';
 import { systemClock } from '../../support/clock.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { plainOutput } from '../shared/output.ts';
+import { shellWord } from '../shared/shell.ts';
 import { version } from '../shared/version.ts';
 import { withCluster } from '../shared/with-cluster.ts';
+import { bundleFields } from './bundle-fields.ts';
 import { checkAll } from './check.ts';
 import { gatherFacts, type InstallationFacts, isOperator } from './facts.ts';
 
@@ -46,7 +49,10 @@ class Bundle {
     this.#folder = folder;
   }
 
+  /** Writes a file. Throws for a name that leads out of the folder, whoever has made it up. */
   write(name: string, content: unknown): void {
+    if (!/^[A-Za-z0-9][-A-Za-z0-9_]*([./][A-Za-z0-9][-A-Za-z0-9_]*)*$/.test(name))
+      throw new Error(`${shortened(name)} is no name of a file`);
     const file = join(this.#folder, name);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, typeof content === 'string' ? content : `${JSON.stringify(content, undefined, 2)}\n`);
@@ -62,20 +68,31 @@ class Bundle {
   }
 }
 
-const asItIs = (object: JsonObject): JsonObject => object;
-
-const objects = async (api: Api, bundle: Bundle, kind: CopiedKind, kept = asItIs): Promise<void> => {
+const objects = async (api: Api, bundle: Bundle, kind: CopiedKind): Promise<void> => {
   const found = (await listAll(api, pathOfKind(kind), {}, 'none if missing')) as readonly JsonObject[];
   if (found.length === 0) return;
-  const items = found.map(one => kept(trimmed({ apiVersion: kind.apiVersion, kind: kind.kind, ...one })));
+  const items = found.map(one => trimmedBy(bundleFields[kind.kind] ?? {}, { ...one, apiVersion: kind.apiVersion, kind: kind.kind }));
   bundle.write(`objects/${kind.plural}.${kind.apiVersion.split('/')[0] ?? ''}.json`, { apiVersion: 'v1', kind: 'List', items });
 };
 
 type Pod = { readonly metadata: { readonly name: string }; readonly spec: { readonly containers: readonly { readonly name: string }[] } };
 
+/** As Kubernetes names pods and containers. Such a name is a part of a path and a word of a shell: a server that says otherwise has no say in where a file is written, or what is run. */
+const nameOfObject = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+
+const isName = (name: unknown): name is string => typeof name === 'string' && nameOfObject.test(name) && !name.includes('..');
+
+/** Those with names; the others are left out, and said. */
+const named = (bundle: Bundle, what: string, all: readonly Pod[]): readonly Pod[] => {
+  const odd = all.filter(({ metadata, spec }) => ![metadata.name, ...spec.containers.map(({ name }) => name)].every(isName));
+  for (const { metadata } of odd)
+    bundle.leftOut.push(`${what} of pod ${shortened(metadata.name, 300)}: it, or a container of it, has no name of Kubernetes`);
+  return all.filter(pod => !odd.includes(pod));
+};
+
 const logsOf = async (api: Api, bundle: Bundle, namespace: string): Promise<void> => {
   const pods = (await listAll(api, `/api/v1/namespaces/${namespace}/pods`)) as readonly Pod[];
-  for (const { metadata, spec } of pods)
+  for (const { metadata, spec } of named(bundle, 'logs', pods))
     for (const container of spec.containers)
       for (const previous of [false, true]) {
         const path = `/api/v1/namespaces/${namespace}/pods/${metadata.name}/log`;
@@ -88,18 +105,10 @@ const logsOf = async (api: Api, bundle: Bundle, namespace: string): Promise<void
       }
 };
 
-/** What machines are made from: configurations of clouds and of kubeadm, which may have passwords and files in them. */
-const madeFrom = new Set(['providerSpec', 'template', 'machineTemplate', 'kubeadmConfigSpec']);
-
-const withoutMaking = (object: JsonObject): JsonObject => {
-  const { spec } = object;
-  return isObject(spec) ? { ...object, spec: Object.fromEntries(Object.entries(spec).filter(([key]) => !madeFrom.has(key))) } : object;
-};
-
-/** Machines and their sets, of each machine API that is served. */
+/** Machines and their sets, of each machine API that is served; not what they are made from, which may have passwords and files in it. */
 const machinesOf = async (api: Api, bundle: Bundle): Promise<void> => {
   const kinds = await machineKindsHere(api, new AbortController().signal);
-  for (const kind of kinds) await bundle.part(`${kind.plural} of ${kind.apiVersion}`, () => objects(api, bundle, kind, withoutMaking));
+  for (const kind of kinds) await bundle.part(`${kind.plural} of ${kind.apiVersion}`, () => objects(api, bundle, kind));
 };
 
 /** What somebody does who may get metrics that are served over HTTPS: they need a token, and the API server's proxy to pods passes none on. */
@@ -109,15 +118,15 @@ const metricsByHand = (
   pods: readonly string[],
 ): string => `# The operator serves its metrics over HTTPS, to whoever may get /metrics.
 # The API server's proxy to pods removes the header with the token, so this archive has none of them. To get them:
-kubectl create clusterrolebinding drydock-metrics-once --clusterrole=drydock-metrics-reader --serviceaccount=${namespace}:default
-TOKEN=$(kubectl -n ${namespace} create token default)
+kubectl create clusterrolebinding drydock-metrics-once --clusterrole=drydock-metrics-reader --serviceaccount=${shellWord(`${namespace}:default`)}
+TOKEN=$(kubectl -n ${shellWord(namespace)} create token default)
 # Nobody else may hear the token: where the port is taken, kubectl ends, and nothing is sent.
 get() {
-  kubectl -n ${namespace} port-forward --address=127.0.0.1 "pod/$1" 18443:${port} & sleep 3
+  kubectl -n ${shellWord(namespace)} port-forward --address=127.0.0.1 "pod/$1" 18443:${port} & sleep 3
   if kill -0 $!; then curl -sk -H "Authorization: Bearer $TOKEN" https://127.0.0.1:18443/metrics > "$1.metrics.txt"; kill $!; fi
   wait
 }
-${pods.map(pod => `get ${pod}`).join('\n')}
+${pods.map(pod => `get ${shellWord(pod)}`).join('\n')}
 kubectl delete clusterrolebinding drydock-metrics-once
 `;
 
@@ -128,7 +137,7 @@ const metricsOf = async (api: Api, bundle: Bundle, { workloads, namespace }: Ins
   const all = (await listAll(api, `/api/v1/namespaces/${namespace}/pods`, {
     labelSelector: 'app.kubernetes.io/name=drydock',
   })) as readonly Pod[];
-  const pods = all.map(({ metadata }) => metadata.name);
+  const pods = named(bundle, 'metrics', all).map(({ metadata }) => metadata.name);
   if (args.includes('--metrics-secure')) {
     bundle.write('metrics/how-to-get-them.sh', metricsByHand(namespace, port, pods));
     throw new Error(
@@ -156,9 +165,7 @@ export const collect = async (api: Api, folder: string): Promise<readonly string
   bundle.write('check.json', { checks: checkAll(facts), unread: facts.unread });
   bundle.write(
     'workloads.json',
-    facts.workloads
-      .filter(({ metadata }) => metadata.namespace === facts.namespace)
-      .map(one => ({ ...one, ...trimmed(one as unknown as JsonObject) })),
+    facts.workloads.filter(({ metadata }) => metadata.namespace === facts.namespace).map(one => trimmed(one as unknown as JsonObject)),
   );
   await bundle.part('snapshot', async () => {
     const copy = await takeCopy({ api, now: () => systemClock.now() });
@@ -169,7 +176,7 @@ export const collect = async (api: Api, folder: string): Promise<readonly string
   await bundle.part('machines', () => machinesOf(api, bundle));
   await bundle.part('logs', () => logsOf(api, bundle, facts.namespace));
   await bundle.part('metrics', () => metricsOf(api, bundle, facts));
-  bundle.write('left-out.txt', bundle.leftOut.map(line => `${line}\n`).join(''));
+  bundle.write('left-out.txt', bundle.leftOut.map(line => `${shortened(line)}\n`).join(''));
   return bundle.leftOut;
 };
 

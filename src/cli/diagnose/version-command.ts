@@ -1,7 +1,7 @@
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { plainOutput } from '../shared/output.ts';
+import { plainOutput, printText, written } from '../shared/output.ts';
 import { releaseOf } from '../shared/server-release.ts';
 import { version } from '../shared/version.ts';
 import { withCluster } from '../shared/with-cluster.ts';
@@ -27,11 +27,11 @@ export const versionCommand = async (flags: VersionFlags, env: Readonly<Record<s
   const client = { version: version(), node: process.version };
   const isJson = flags.output === 'json';
   if (!isJson) plainOutput.line(`Client Version: ${client.version} (Node ${client.node})`);
-  if (flags.client === true) return isJson ? plainOutput.line(JSON.stringify({ client }, undefined, 2)) : undefined;
+  if (flags.client === true) return isJson ? printText(written({ client }, 'json')) : undefined;
   await withCluster(flags, env, async connection => {
     const server = await releaseOf(connection);
     const operators = await operatorsOf(connection);
-    if (isJson) return plainOutput.line(JSON.stringify({ client, operators, server: { version: server.version } }, undefined, 2));
+    if (isJson) return printText(written({ client, operators, server: { version: server.version } }, 'json'));
     for (const { deployment, image } of operators ?? []) plainOutput.line(`Operator: ${deployment} (${image})`);
     if (operators?.length === 0) plainOutput.line('Operator: not installed');
     plainOutput.line(`Server Version: ${server.version}`);

@@ -1,11 +1,10 @@
 import type { Node } from '../../core/hold/node.ts';
 import type { Connection } from '../../kube/connect.ts';
-import { systemClock } from '../../support/clock.ts';
 import type { Env } from '../../support/env.ts';
 import type { Log } from '../../support/log.ts';
 import { findNodes } from '../shared/nodes.ts';
 import { onStop } from '../shared/on-stop.ts';
-import { type Output, plainOutput } from '../shared/output.ts';
+import { type Output, plainOutput, terminal } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { setCordon } from './cordon.ts';
 import { type DrainFlags, type DrainOptions, drainOptionsFrom } from './drain-options.ts';
@@ -48,11 +47,11 @@ const cordonAll = async (
   printer: ProgressPrinter,
   output: () => Output,
   stop: AbortSignal,
-): Promise<readonly string[]> => {
-  const closed: string[] = [];
+): Promise<readonly Node[]> => {
+  const closed: Node[] = [];
   for (const node of nodes) {
     if (stop.aborted) break;
-    if (await setCordon(connection, node, true, drainOptions.dryRun, output())) closed.push(node.name);
+    if (await setCordon(connection, node, true, drainOptions.dryRun, output())) closed.push(node);
     else printer.failed(node.name, 'it could not be cordoned');
   }
   return closed;
@@ -72,9 +71,8 @@ const sayInterrupted = (engine: DrainEngine): void => {
 
 /** Draws bars below the lines while the drains go on, where somebody looks. */
 const withBars = async (engine: DrainEngine, lend: (output: Output) => void, run: () => Promise<void>): Promise<void> => {
-  if (!process.stdout.isTTY || !process.stderr.isTTY) return run();
-  const { stderr } = process;
-  const screen = { columns: stderr.columns || usualColumns, write: (text: string): void => void stderr.write(text) };
+  if (!terminal.isWatched()) return run();
+  const screen = { columns: terminal.columns() || usualColumns, write: terminal.write };
   const bars = new ProgressBars(screen, () => engine.drains.filter(({ hasEnded }) => !hasEnded).map(drain => drain.progress()));
   lend(bars.output(plainOutput));
   const timer = setInterval(() => bars.draw(), frameMs);
@@ -93,7 +91,7 @@ const drainAll = async (connection: Connection, nodes: readonly Node[], drainOpt
   const stop = stopSignal();
   const engine = new DrainEngine({
     connection,
-    clock: systemClock,
+    clock: connection.clock,
     log: logTo(() => output),
     drainOptions,
     tell: (nodeName, update) => printer.tell(nodeName, update),

@@ -2,14 +2,15 @@ import { drainBehaviorOf } from '../../core/drain/filters.ts';
 import { classify, type EvictionOutcome } from '../../core/drain/outcome/eviction-outcome.ts';
 import type { Node } from '../../core/hold/node.ts';
 import { evacuate } from '../../core/maintenance/decide.ts';
-import { type DrainInputs, snapshotOf } from '../../core/maintenance/drain-inputs.ts';
+import { snapshotOf } from '../../core/maintenance/drain-inputs.ts';
 import { filterContextOf } from '../../core/maintenance/filter-context.ts';
 import { byKey, type Pod } from '../../core/pod/pod.ts';
 import { drainRequest } from '../../core/request/ad-hoc.ts';
 import { fewOf } from '../../core/text.ts';
+import type { Connection } from '../../kube/connect.ts';
 import { podCall } from '../../operator/evict/pod-calls.ts';
 import type { Api } from '../../operator/ports.ts';
-import { drainInputsAt } from '../shared/drain-inputs.ts';
+import { type DrainInputsNow, drainInputsAt } from '../shared/drain-inputs.ts';
 import type { Output } from '../shared/output.ts';
 import { resultLine, setCordon } from './cordon.ts';
 import type { DrainOptions } from './drain-options.ts';
@@ -17,8 +18,7 @@ import { outlookOf } from './vms.ts';
 import { aggregate, evictionError, refusals, warning } from './words.ts';
 
 /** What keeps pods from going as things stand; the order of the real drain may change it. */
-const foresee = (nodeName: string, drainOptions: DrainOptions, drainInputs: DrainInputs, output: Output): void => {
-  const now = Temporal.Now.instant();
+const foresee = (nodeName: string, drainOptions: DrainOptions, { now, ...drainInputs }: DrainInputsNow, output: Output): void => {
   const [report] = evacuate(snapshotOf(drainRequest(nodeName, drainOptions.policy, now), drainInputs), now).reports;
   const texts = new Map<string, string[]>();
   for (const { pod, message, remedy } of report?.blockers ?? []) {
@@ -51,9 +51,9 @@ const askServer = async (api: Api, pods: readonly Pod[], drainOptions: DrainOpti
   return errors;
 };
 
-const rehearseNode = async (api: Api, node: Node, drainOptions: DrainOptions, output: Output): Promise<readonly string[]> => {
+const rehearseNode = async (api: Connection, node: Node, drainOptions: DrainOptions, output: Output): Promise<readonly string[]> => {
   const drainInputs = await drainInputsAt(api, node.name);
-  const now = Temporal.Now.instant();
+  const { now } = drainInputs;
   const filterContext = filterContextOf({ nodeName: node.name, ...drainInputs }, now);
   const judged = drainInputs.pods.toSorted(byKey).map(pod => ({ pod, behavior: drainBehaviorOf(pod, drainOptions.policy, filterContext) }));
   const refused = refusals(judged);
@@ -69,7 +69,7 @@ const rehearseNode = async (api: Api, node: Node, drainOptions: DrainOptions, ou
 };
 
 /** `drydock drain --dry-run`: kubectl's lines, and what would keep pods waiting. Exit code 1 when a node would not be drained. */
-export const rehearseDrain = async (api: Api, nodes: readonly Node[], drainOptions: DrainOptions, output: Output): Promise<void> => {
+export const rehearseDrain = async (api: Connection, nodes: readonly Node[], drainOptions: DrainOptions, output: Output): Promise<void> => {
   for (const node of nodes) await setCordon(api, node, true, drainOptions.dryRun, output);
   const failed = new Map<string, readonly string[]>();
   for (const node of nodes) {

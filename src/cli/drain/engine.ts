@@ -1,11 +1,18 @@
+import { type Node, readNode } from '../../core/hold/node.ts';
 import { drainRequest } from '../../core/request/ad-hoc.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { NodeReconciler } from '../../operator/node/node-reconciler.ts';
 import { noMeter } from '../../operator/ports.ts';
+import { vitalGet } from '../../operator/vital-get.ts';
 import type { Clock } from '../../support/clock.ts';
+import { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import { nodePath } from '../shared/nodes.ts';
 import type { DrainOptions } from './drain-options.ts';
 import { type DrainUpdate, NodeDrain } from './node-drain.ts';
+
+/** How often the nodes are read, in milliseconds: whether a kubelet is silent changes within 40 s. */
+const readNodesEveryMs = 5000;
 
 type Options = {
   readonly connection: Connection;
@@ -37,6 +44,7 @@ export class DrainEngine {
       fence: { mayAct: () => true },
       clock,
       log,
+      defects: new Defects({ log }),
       adapters: [],
       terms: { durationSeconds: 0, renewEverySeconds: 0 },
       scope: 'drain',
@@ -53,21 +61,44 @@ export class DrainEngine {
   }
 
   /** Resolves when every node that was asked for is drained or given up, or when the signal is aborted. */
-  run(signal: AbortSignal): Promise<void> {
-    return this.#operator.run(AbortSignal.any([signal, this.#done.signal]));
+  async run(signal: AbortSignal): Promise<void> {
+    const end = AbortSignal.any([signal, this.#done.signal]);
+    try {
+      await Promise.all([this.#operator.run(end), this.#followNodes(end)]);
+    } finally {
+      this.#done.abort();
+    }
   }
 
   /** These nodes, and no others. Each is cordoned by now. */
-  ask(nodes: readonly string[]): void {
+  ask(nodes: readonly Node[]): void {
     const { drainOptions, clock } = this.#options;
-    for (const nodeName of nodes) {
-      const request = drainRequest(nodeName, drainOptions.policy, clock.now());
+    for (const node of nodes) {
+      const request = drainRequest(node.name, drainOptions.policy, clock.now());
       const { timeoutSeconds } = drainOptions;
-      this.#drains.set(nodeName, new NodeDrain({ request, timeoutSeconds, tell: (name, update) => this.#told(name, update) }));
+      this.#drains.set(node.name, new NodeDrain({ request, node, timeoutSeconds, tell: (name, update) => this.#told(name, update) }));
       this.#operator.ask(request);
     }
     this.#allAsked = true;
     this.#endWhenDone();
+  }
+
+  /** Reads the nodes of the drains that go on, again and again: one whose kubelet falls silent is told as the cause of what follows. */
+  async #followNodes(signal: AbortSignal): Promise<void> {
+    const { clock, connection, log } = this.#options;
+    while (!signal.aborted) {
+      await clock.sleep(readNodesEveryMs, signal);
+      for (const drain of this.drains.filter(({ hasEnded }) => !hasEnded)) {
+        const { nodeName } = drain.request;
+        if (signal.aborted) return;
+        const found = await vitalGet(connection, nodePath(nodeName), error =>
+          log.debug('failed to read a node', { node: nodeName, error }),
+        );
+        if (found?.status !== 200) continue;
+        drain.node = readNode(found.body);
+        this.#operator.touch(nodeName);
+      }
+    }
   }
 
   #told(nodeName: string, update: DrainUpdate): void {

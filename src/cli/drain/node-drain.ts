@@ -1,6 +1,7 @@
 import { type Blocker, blockerId } from '../../core/drain/blockers/blocker.ts';
 import { type DrainBehavior, drainBehaviorOf } from '../../core/drain/filters.ts';
 import type { PodCall } from '../../core/drain/plan.ts';
+import type { Node } from '../../core/hold/node.ts';
 import { evacuate } from '../../core/maintenance/decide.ts';
 import type { Decision } from '../../core/maintenance/decision.ts';
 import { filterContextOf } from '../../core/maintenance/filter-context.ts';
@@ -69,6 +70,8 @@ const newsText = (blockers: readonly Blocker[]): string => {
 
 type Options = {
   readonly request: MaintenanceRequest;
+  /** As it was last read. */
+  readonly node?: Node;
   readonly timeoutSeconds: number | undefined;
   readonly tell: (nodeName: string, update: DrainUpdate) => void;
 };
@@ -87,9 +90,12 @@ export class NodeDrain {
   #ended = false;
   readonly #told = new Set<string>();
   #blockers: readonly Blocker[] = [];
+  /** The node, as it was last read: whoever drains may not be able to watch nodes. */
+  node: Node | undefined;
 
   constructor(options: Options) {
     this.#options = options;
+    this.node = options.node;
   }
 
   get request(): MaintenanceRequest {
@@ -112,7 +118,8 @@ export class NodeDrain {
   }
 
   /** What to do now; nothing before it is certain which pods are there, and nothing after the end. */
-  decide(snapshot: NodeSnapshot, now: Temporal.Instant): Decision {
+  decide(observed: NodeSnapshot, now: Temporal.Instant): Decision {
+    const snapshot = this.node === undefined ? observed : { ...observed, node: this.node };
     if (this.#ended) return evacuate({ ...snapshot, requests: [] }, now).decision;
     const { pods, ...withoutPods } = snapshot;
     if (pods === undefined || !snapshot.podsConfirmed) return evacuate({ ...withoutPods, podsConfirmed: false }, now).decision;

@@ -1,3 +1,5 @@
+import { printable } from '../../core/printable.ts';
+import { cutTo, displayWidth, padTo } from '../../support/columns.ts';
 import type { Output } from '../shared/output.ts';
 import type { Progress } from './node-drain.ts';
 
@@ -12,17 +14,17 @@ const bar = (gone: number, all: number): string => {
 
 const lineOf = ({ nodeName, gone, all, terminating, waits }: Progress, nameWidth: number): string => {
   const notes = [...(terminating > 0 ? [`${terminating} terminating`] : []), ...(waits === '' ? [] : [`waits for ${waits}`])];
-  return `${nodeName.padEnd(nameWidth)}  ${bar(gone, all)}  ${String(gone).padStart(String(all).length)}/${all}  ${notes.join(', ')}`.trimEnd();
+  return `${padTo(printable(nodeName), nameWidth)}  ${bar(gone, all)}  ${String(gone).padStart(String(all).length)}/${all}  ${notes.join(', ')}`.trimEnd();
 };
 
 /** The picture of all drains under way: a line each, none wider than the terminal. */
 export const barsLines = (all: readonly Progress[], columns: number): readonly string[] => {
   const open = all.filter(({ gone, all }) => all === 0 || gone < all);
   const shown = open.toSorted((one, other) => other.all - other.gone - (one.all - one.gone)).slice(0, mostLines);
-  const nameWidth = Math.max(0, ...shown.map(({ nodeName }) => nodeName.length));
+  const nameWidth = Math.max(0, ...shown.map(({ nodeName }) => displayWidth(printable(nodeName))));
   const lines = shown.toSorted((one, other) => (one.nodeName < other.nodeName ? -1 : 1)).map(one => lineOf(one, nameWidth));
   const more = open.length > shown.length ? [`and ${open.length - shown.length} more nodes`] : [];
-  return [...lines, ...more].map(line => line.slice(0, Math.max(1, columns - 1)));
+  return [...lines, ...more].map(line => cutTo(printable(line), Math.max(1, columns - 1)));
 };
 
 /** A terminal: text goes up and stays, the picture is drawn anew below it. */

@@ -1,8 +1,12 @@
 import { listShipped, readShipped } from '../../support/shipped.ts';
 import { UsageError } from '../shared/fail.ts';
+import { printRaw } from '../shared/output.ts';
 
 /** Installed unless others are asked for: Drydock's own kinds, and those of the operators that are replaced most. */
 export const usualGroups: readonly string[] = ['drydock.dev', 'nodemaintenance.medik8s.io', 'machinemaintenance.managed.openshift.io'];
+
+/** Older kinds, which are installed when asked for. */
+export const legacyGroups: readonly string[] = ['nodemaintenance.kubevirt.io', 'kubevirt.io'];
 
 type CrdFile = { readonly name: string; readonly folder: string };
 
@@ -31,5 +35,5 @@ export const crdTexts = (groups: readonly string[]): readonly string[] => {
 
 /** Prints the CRDs of these API groups, or of the usual ones, as one YAML stream. */
 export const crds = (groups: readonly string[]): void => {
-  process.stdout.write(crdTexts(groups.length === 0 ? usualGroups : groups).join('---\n'));
+  printRaw(crdTexts(groups.length === 0 ? usualGroups : groups).join('---\n'));
 };

@@ -1,9 +1,11 @@
 import { isObject, type JsonObject, sameJson } from '../../core/json.ts';
+import { saidBy } from '../../core/status.ts';
 import type { Api, ApiResponse } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import { apiWarnings } from './api-warnings.ts';
 import type { Manifest } from './install-files.ts';
 import { type Located, Locator } from './install-locate.ts';
+import { installationLabel } from './ownership.ts';
 
 /** What became of one object. */
 export type Applied =
@@ -12,7 +14,7 @@ export type Applied =
   | { readonly result: 'left alone'; readonly why: string }
   | { readonly result: 'failed'; readonly why: string };
 
-type Options = { readonly api: Api; readonly clock: Clock; readonly forceConflicts: boolean };
+type Options = { readonly api: Api; readonly clock: Clock; readonly forceConflicts: boolean; readonly dryRun: boolean };
 
 type Status = {
   readonly message?: string;
@@ -21,6 +23,7 @@ type Status = {
 
 /** An object as it is stored, as far as it matters here. */
 type Stored = {
+  readonly metadata: { readonly labels?: Readonly<Record<string, string>> };
   readonly spec?: { readonly scope?: string };
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 };
@@ -36,12 +39,21 @@ const conflictText = ({ details }: Status): string => {
   return `others have set ${texts.join(', ')}; --force-conflicts takes these fields over`;
 };
 
-const refusalOf = ({ status, body }: ApiResponse): string => {
+const missingNamespace = (answer: ApiResponse): string | undefined =>
+  answer.status === 404 ? /^namespaces "([^"]+)" not found$/.exec(saidBy(answer))?.[1] : undefined;
+
+const refusalOf = (answer: ApiResponse): string => {
+  const { status, body } = answer;
   const said: Status = typeof body === 'object' && body !== null ? body : {};
   if (status === 409 && said.details?.causes !== undefined) return conflictText(said);
   const { message = `the API server responded with ${status}` } = said;
-  const [, missing] = status === 404 ? (/^namespaces "([^"]+)" not found$/.exec(message) ?? []) : [];
-  return missing === undefined ? message : `${message}; the part rbac brings it, or kubectl create namespace ${missing}`;
+  const ending = said.details?.causes?.find(({ reason }) => reason === 'NamespaceTerminating');
+  if (ending !== undefined) {
+    const namespace = /namespace (\S+) because/.exec(message)?.[1] ?? 'NAMESPACE';
+    return `namespace ${namespace} is being deleted: kubectl wait --for=delete namespace/${namespace}, then do this again`;
+  }
+  const missing = missingNamespace(answer);
+  return missing === undefined ? message : `${message}; kubectl create namespace ${missing}, or install the part that brings it`;
 };
 
 /** A CRD cannot be moved to another scope: objects of the other one would have nowhere to be. */
@@ -50,6 +62,23 @@ const scopeHere = (manifest: Manifest, before: Stored | undefined): string | und
   if (manifest.kind !== 'CustomResourceDefinition' || here === undefined) return undefined;
   const { scope } = manifest['spec'] as { readonly scope: string };
   return here === scope ? undefined : `it is ${here} in this cluster and cannot become ${scope}; it is served as it is`;
+};
+
+const enforced = 'pod-security.kubernetes.io/enforce';
+
+/** A namespace that somebody else has made stays as it is: what pods it admits is its owner's business. */
+const namespaceHere = (manifest: Manifest, before: Stored | undefined): Applied | undefined => {
+  const here = before?.metadata;
+  if (manifest.kind !== 'Namespace' || here === undefined) return undefined;
+  const { name, labels = {} } = manifest.metadata;
+  if (Object.entries(labels).every(([key, value]) => here.labels?.[key] === value)) return { result: 'unchanged' };
+  if (here.labels?.[installationLabel] === labels[installationLabel]) return undefined;
+  const level = here.labels?.[enforced];
+  const help =
+    labels[enforced] === 'privileged' && level !== undefined && level !== 'privileged'
+      ? `, but it refuses the pods that belong here (${enforced}=${level}): kubectl label namespace ${name} --overwrite ${enforced}=privileged`
+      : '';
+  return { result: 'left alone', why: `it was there before, and keeps its labels${help}` };
 };
 
 /** The same but for what the API server notes of every write: it does so even of one that has nothing to say. */
@@ -83,13 +112,17 @@ export class Applier {
     const before = await this.#read(located);
     const scope = scopeHere(manifest, before);
     if (scope !== undefined) return { result: 'left alone', why: scope };
+    const kept = namespaceHere(manifest, before);
+    if (kept !== undefined) return kept;
     const answer = await this.#options.api.call({
       method: 'PATCH',
       path: located.path,
-      query: { fieldManager, force: this.#options.forceConflicts },
+      query: { fieldManager, force: this.#options.forceConflicts, dryRun: this.#options.dryRun ? 'All' : undefined },
       contentType: 'application/apply-patch+yaml',
       body: manifest,
     });
+    // What its namespace would bring is not there in a dry run.
+    if (this.#options.dryRun && missingNamespace(answer) !== undefined) return { result: 'applied' };
     if (answer.status !== 200 && answer.status !== 201) return { result: 'failed', why: refusalOf(answer) };
     const warnings = apiWarnings(answer.headers['warning']);
     return { result: isSame(before, answer.body) ? 'unchanged' : 'applied', ...(warnings.length > 0 && { warnings }) };
@@ -97,7 +130,8 @@ export class Applier {
 
   /** Waits until a new kind is served; without that none of its objects can be made. */
   async established(crd: Manifest): Promise<Applied> {
-    const { clock } = this.#options;
+    const { clock, dryRun } = this.#options;
+    if (dryRun) return { result: 'applied' };
     const located = await this.#locator.find(crd);
     if (located.kind === 'unknown') return { result: 'failed', why: located.why };
     const end = clock.now().add({ seconds: patience });

@@ -2,13 +2,18 @@ import { posix } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { readShipped } from '../../support/shipped.ts';
 
+type Labels = Readonly<Record<string, string>>;
+
 /** An object as deploy/ has it. */
 export type Manifest = {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Labels };
   readonly [field: string]: unknown;
 };
+
+/** Kind, namespace and name. */
+export const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
 
 /** One operation of a JSON patch (RFC 6902); the manifests need no other. */
 export type Addition = { readonly op: 'add'; readonly path: string; readonly value: unknown };
@@ -18,6 +23,9 @@ export type Patch = { readonly target: { readonly kind: string; readonly name: s
 
 type Kustomization = {
   readonly resources?: readonly string[];
+  /** Folders that add something to all of these resources. */
+  readonly components?: readonly string[];
+  readonly labels?: readonly { readonly pairs: Labels }[];
   readonly patches?: readonly { readonly path: string; readonly target: Patch['target'] }[];
 };
 
@@ -28,9 +36,24 @@ const textOf = (folder: string, file: string): string => readShipped(posix.norma
 
 const kustomizationOf = (folder: string): Kustomization => parse(textOf(folder, 'kustomization.yaml')) as Kustomization;
 
-/** The objects of a folder of deploy/, those that its kustomization.yaml names. */
-export const manifestsOf = (folder: string): readonly Manifest[] =>
-  (kustomizationOf(folder).resources ?? []).flatMap(file => manifestsIn(textOf(folder, file)));
+/** The labels that the kustomization.yaml of a folder gives to its objects. */
+const labelsOf = (folder: string): Labels => {
+  const { components = [], labels = [] } = kustomizationOf(folder);
+  return Object.assign({}, ...components.map(one => labelsOf(`${folder}/${one}`)), ...labels.map(({ pairs }) => pairs)) as Labels;
+};
+
+const labelled = (manifest: Manifest, labels: Labels): Manifest =>
+  Object.keys(labels).length === 0
+    ? manifest
+    : { ...manifest, metadata: { ...manifest.metadata, labels: { ...manifest.metadata.labels, ...labels } } };
+
+/** The objects of a folder of deploy/, those that its kustomization.yaml names, with the labels that it gives them. */
+export const manifestsOf = (folder: string): readonly Manifest[] => {
+  const labels = labelsOf(folder);
+  return (kustomizationOf(folder).resources ?? [])
+    .flatMap(one => (one.endsWith('.yaml') ? manifestsIn(textOf(folder, one)) : manifestsOf(`${folder}/${one}`)))
+    .map(manifest => labelled(manifest, labels));
+};
 
 /** The patches that the kustomization.yaml of a folder names. */
 export const patchesOf = (folder: string): readonly Patch[] =>

@@ -2,13 +2,22 @@ import type { Api } from '../../operator/ports.ts';
 import type { Manifest } from './install-files.ts';
 
 /** Where an object is in the API. */
-export type Located = { readonly kind: 'known'; readonly path: string };
+export type Located = {
+  readonly kind: 'known';
+  readonly path: string;
+  /** As roles name it. */
+  readonly group: string;
+  readonly resource: string;
+  readonly isNamespaced: boolean;
+};
 /** The cluster does not have the kind. */
 export type Unknown = { readonly kind: 'unknown'; readonly why: string };
 
 type Resource = { readonly name: string; readonly kind: string; readonly namespaced: boolean };
 
 const rootOf = (apiVersion: string): string => (apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`);
+
+const groupOf = (apiVersion: string): string => (apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '');
 
 /** Asks the API server which kinds it has, once for each version of a group. */
 export class Locator {
@@ -21,10 +30,26 @@ export class Locator {
 
   /** The path of an object, whether it exists or not. */
   async find({ apiVersion, kind, metadata }: Manifest): Promise<Located | Unknown> {
-    const resource = (await this.#resources(apiVersion)).find(one => one.kind === kind && !one.name.includes('/'));
+    const resource = await this.#resource(apiVersion, kind);
     if (resource === undefined) return { kind: 'unknown', why: `this cluster has no ${kind} of ${apiVersion}` };
     const namespace = resource.namespaced ? `/namespaces/${encodeURIComponent(metadata.namespace ?? 'default')}` : '';
-    return { kind: 'known', path: `${rootOf(apiVersion)}${namespace}/${resource.name}/${encodeURIComponent(metadata.name)}` };
+    return {
+      kind: 'known',
+      path: `${rootOf(apiVersion)}${namespace}/${resource.name}/${encodeURIComponent(metadata.name)}`,
+      group: groupOf(apiVersion),
+      resource: resource.name,
+      isNamespaced: resource.namespaced,
+    };
+  }
+
+  /** The path of all objects of a kind, in all namespaces; undefined where the cluster does not have it. */
+  async collectionOf({ apiVersion, kind }: Pick<Manifest, 'apiVersion' | 'kind'>): Promise<string | undefined> {
+    const resource = await this.#resource(apiVersion, kind);
+    return resource && `${rootOf(apiVersion)}/${resource.name}`;
+  }
+
+  async #resource(apiVersion: string, kind: string): Promise<Resource | undefined> {
+    return (await this.#resources(apiVersion)).find(one => one.kind === kind && !one.name.includes('/'));
   }
 
   async #resources(apiVersion: string): Promise<readonly Resource[]> {

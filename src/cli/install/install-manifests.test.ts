@@ -6,6 +6,7 @@ import { version } from '../shared/version.ts';
 import type { Manifest } from './install-files.ts';
 import { type InstallOptions, manifests } from './install-manifests.ts';
 import { extraParts, usualNamespace, usualParts } from './install-parts.ts';
+import { installationOf } from './ownership.ts';
 
 const usual: InstallOptions = { parts: new Set(usualParts), groups: [], namespace: usualNamespace };
 const everything: InstallOptions = { ...usual, parts: new Set([...usualParts, ...extraParts]) };
@@ -74,12 +75,51 @@ test('another namespace is another one everywhere', () => {
   assert.ok(namesOf(all).includes('Namespace elsewhere'));
 });
 
+test('each object says whose it is, of which version and part; what others use as well is left without labels', () => {
+  const shared = ['Namespace medik8s-leases', 'Namespace node-maintenance'];
+  for (const part of [...usualParts, ...extraParts]) {
+    const parts = new Set(part === 'cert-manager' ? (['operator', 'webhook', part] as const) : [part]);
+    const all = manifests({ parts, groups: ['kubevirt.io'], namespace: 'elsewhere' });
+    for (const manifest of part === 'cert-manager' ? all.filter(({ apiVersion }) => apiVersion.startsWith(part)) : all) {
+      const name = `${manifest.kind} ${manifest.metadata.name}`;
+      const { labels } = manifest.metadata;
+      const isKind = manifest.kind === 'CustomResourceDefinition';
+      if (shared.includes(name) || (isKind && !name.endsWith('.drydock.dev'))) {
+        assert.equal(labels, undefined, name);
+        continue;
+      }
+      assert.equal(labels?.['app.kubernetes.io/part-of'], 'drydock', name);
+      assert.equal(labels['app.kubernetes.io/version'], version(), name);
+      assert.equal(labels['app.kubernetes.io/name'], part === 'agent' ? 'drydock-agent' : 'drydock', name);
+      assert.equal(labels['drydock.dev/part'], part, name);
+      assert.equal(installationOf(manifest), isKind ? undefined : 'elsewhere', name);
+    }
+  }
+  assert.equal(
+    JSON.stringify(deploymentIn(manifests(everything)).template).includes('drydock.dev/part'),
+    false,
+    'pods are chosen by their labels',
+  );
+});
+
 test('image and replicas are as wished, and of this version when nothing is said', () => {
   const tailored = manifests({ ...usual, image: 'example.test/drydock:7', replicas: 3 });
   assert.equal(deploymentIn(tailored).replicas, 3);
   assert.equal(containerIn(tailored).image, 'example.test/drydock:7');
   assert.equal(deploymentIn(manifests(usual)).replicas, 2);
   assert.equal(containerIn(manifests(usual)).image, `drydock:${version()}`);
+});
+
+test('no pod asks for a uid: the image names one, and where namespaces have uids of their own another is refused', () => {
+  const parts = new Set([...usualParts, ...extraParts]);
+  const workloads = manifests({ parts, groups: [], namespace: usualNamespace }).filter(({ kind }) =>
+    ['Deployment', 'DaemonSet'].includes(kind),
+  );
+  assert.equal(workloads.length, 2);
+  for (const workload of workloads) {
+    assert.doesNotMatch(JSON.stringify(workload), /"(runAsUser|runAsGroup|fsGroup|supplementalGroups)"/, workload.metadata.name);
+    assert.match(JSON.stringify(workload), /"runAsNonRoot":true/);
+  }
 });
 
 test('without the webhook nothing sends the API server to it, and the operator does not serve it', () => {

@@ -1,7 +1,7 @@
 import { isObject } from '../../core/json.ts';
 import { UsageError } from '../shared/fail.ts';
 import { crdTexts, usualGroups } from './crds.ts';
-import { type Addition, type Manifest, manifestsIn, manifestsOf, type Patch, patchesOf } from './install-files.ts';
+import { type Addition, keyOf, type Manifest, manifestsIn, manifestsOf, type Patch, patchesOf } from './install-files.ts';
 import { type Part, usualNamespace } from './install-parts.ts';
 
 /** What is to be installed, and how. */
@@ -87,8 +87,6 @@ const tailored = (manifest: Manifest, { image, replicas, parts }: InstallOptions
 
 const filesOf = (part: Part, groups: readonly string[]): readonly Manifest[] =>
   part === 'crds' ? crdTexts([...usualGroups, ...groups]).flatMap(manifestsIn) : manifestsOf(part);
-
-const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
 
 /** Each object once: the operator may be put into a namespace that is there for its leases, and that comes with it then. */
 const once = (all: readonly Manifest[]): readonly Manifest[] => {

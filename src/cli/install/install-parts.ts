@@ -1,5 +1,5 @@
 /** Installed unless left out. */
-export const usualParts = ['crds', 'rbac', 'operator', 'webhook', 'admission-policies'] as const;
+export const usualParts = ['crds', 'rbac', 'shared-namespaces', 'operator', 'webhook', 'admission-policies'] as const;
 
 /** Installed when asked for. */
 export const extraParts = [
@@ -15,6 +15,10 @@ export const extraParts = [
 
 /** A folder of deploy/. */
 export type Part = (typeof usualParts)[number] | (typeof extraParts)[number];
+
+const all: readonly Part[] = [...usualParts, ...extraParts];
+
+export const isPart = (text: string | undefined): text is Part => (all as readonly (string | undefined)[]).includes(text);
 
 /** Added by `--apply` where the cluster serves one of these kinds, as API group and version: rights to what is not there are nobody's need. */
 export const partsByKinds: readonly {

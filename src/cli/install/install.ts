@@ -1,16 +1,28 @@
 import { stringify } from 'yaml';
+import { fewOf } from '../../core/text.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { systemClock } from '../../support/clock.ts';
+import { errorText } from '../../support/error-text.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
+import { seconds } from '../shared/go-values.ts';
+import { plainOutput, printRaw } from '../shared/output.ts';
 import { releaseOf } from '../shared/server-release.ts';
 import { withCluster } from '../shared/with-cluster.ts';
+import { type AccessQuestion, accessToInventory, requireAccess } from './access.ts';
 import { type Applied, Applier } from './install-apply.ts';
 import type { Manifest } from './install-files.ts';
 import { fitted } from './install-fit.ts';
+import { lineOf } from './install-lines.ts';
 import { servedOf } from './install-locate.ts';
 import { type InstallOptions, manifests } from './install-manifests.ts';
-import { type extraParts, type Part, partsByKinds, usualParts } from './install-parts.ts';
+import { extraParts, type Part, partsByKinds, usualParts } from './install-parts.ts';
+import { leftOver, Pruning } from './install-prune.ts';
+import { inventoryOf, namespacesOf, operatorsIn, type StoredObject } from './inventory.ts';
+import { changeBy, managerOf } from './managers.ts';
+import { partLabel } from './ownership.ts';
+import { accessToWait, waitForRollout } from './rollout-wait.ts';
+import { accessToTake, takeFromHelm } from './take-ownership.ts';
 
 /** Folded texts are read differently by different programs, and not every one knows aliases. */
 const yamlStyle = { lineWidth: 140, blockQuote: 'literal', aliasDuplicateObjects: false } as const;
@@ -18,14 +30,18 @@ const yamlStyle = { lineWidth: 140, blockQuote: 'literal', aliasDuplicateObjects
 /** As the command line gives them. */
 export type InstallFlags = ConnectionFlags & {
   readonly apply?: boolean;
+  readonly dryRun: 'none' | 'server';
   readonly forceConflicts?: boolean;
+  readonly takeOwnership?: boolean;
+  readonly wait?: boolean;
+  readonly timeout: string;
   readonly namespace: string;
   readonly image?: string;
   readonly replicas?: string;
   readonly kubeVersion?: string;
   readonly kind: readonly string[];
   readonly with: readonly (typeof extraParts)[number][];
-  readonly without: readonly (typeof usualParts)[number][];
+  readonly without: readonly Part[];
 };
 
 const replicasOf = (text: string): number => {
@@ -37,6 +53,8 @@ const installOptionsOf = (flags: InstallFlags): InstallOptions => {
   const { namespace, image, replicas, kind } = flags;
   if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace))
     throw new UsageError(`--namespace is "${namespace}"; names of namespaces have lower-case letters, digits and dashes, 63 at most`);
+  const both = flags.with.find(part => flags.without.includes(part));
+  if (both !== undefined) throw new UsageError(`${both} cannot be installed --with and --without`);
   const parts = new Set<Part>(usualParts.filter(part => !flags.without.includes(part)));
   for (const part of flags.with) parts.add(part);
   return {
@@ -57,12 +75,6 @@ const kubeVersionOf = ({ apply, kubeVersion }: InstallFlags): { readonly minor: 
   return { minor: Number(minor) };
 };
 
-/** As kubectl names objects. */
-const nameOf = ({ apiVersion, kind, metadata }: Manifest): string => {
-  const [group = ''] = apiVersion.includes('/') ? apiVersion.split('/') : [];
-  return `${kind.toLowerCase()}${group === '' ? '' : `.${group}`}/${metadata.name}`;
-};
-
 const words: Readonly<Record<Applied['result'], string>> = {
   applied: 'serverside-applied',
   unchanged: 'unchanged',
@@ -70,17 +82,9 @@ const words: Readonly<Record<Applied['result'], string>> = {
   failed: 'FAILED',
 };
 
-const lineOf = (manifest: Manifest, applied: Applied): string =>
-  `${nameOf(manifest)} ${words[applied.result]}${'why' in applied ? `: ${applied.why}` : ''}\n`;
+type Told = (manifest: Manifest, applied: Applied) => void;
 
-/** Applies all, whatever becomes of each, and gives back why those failed that did. */
-const applyAll = async (applier: Applier, all: readonly Manifest[]): Promise<readonly string[]> => {
-  const failed: string[] = [];
-  const tell = (manifest: Manifest, applied: Applied): void => {
-    if (applied.result === 'failed') failed.push(applied.why);
-    if ('warnings' in applied) for (const warning of applied.warnings ?? []) process.stderr.write(`Warning: ${warning}\n`);
-    process.stdout.write(lineOf(manifest, applied));
-  };
+const applyEach = async (applier: Applier, all: readonly Manifest[], tell: Told): Promise<void> => {
   const crds: Manifest[] = [];
   for (const manifest of all) {
     // What comes after the kinds may need them.
@@ -90,10 +94,31 @@ const applyAll = async (applier: Applier, all: readonly Manifest[]): Promise<rea
     if (manifest.kind === 'CustomResourceDefinition' && applied.result === 'applied') crds.push(manifest);
   }
   await serving(applier, crds, tell);
-  return failed;
 };
 
-const serving = async (applier: Applier, crds: readonly Manifest[], tell: (crd: Manifest, applied: Applied) => void): Promise<void> => {
+/** Applies all, whatever becomes of each. Throws when some failed. */
+const applyAll = async (applier: Applier, all: readonly Manifest[], dryRun: boolean): Promise<void> => {
+  const failed: string[] = [];
+  await applyEach(applier, all, (manifest, applied) => {
+    if (applied.result === 'failed') failed.push(applied.why);
+    if ('warnings' in applied) for (const warning of applied.warnings ?? []) plainOutput.note(`Warning: ${warning}`);
+    plainOutput.line(lineOf(manifest, words[applied.result], { ...applied, dryRun: dryRun && applied.result === 'applied' }));
+  });
+  const help = failed.some(isForbidden) ? ofAdmins : '';
+  if (failed.length > 0) throw new Error(`${failed.length} of ${all.length} objects could not be applied; see above${help}`);
+};
+
+/** An installation is taken over as a whole or not at all: throws where the API server would refuse a part of it. */
+const refuseHalf = async (applier: Applier, all: readonly Manifest[]): Promise<void> => {
+  const failed: string[] = [];
+  await applyEach(applier, all, (manifest, applied) => {
+    if (applied.result === 'failed') failed.push(lineOf(manifest, words.failed, applied));
+  });
+  if (failed.length > 0)
+    throw new Error(`Helm keeps it, and nothing has been changed, because a part of it would be refused: ${fewOf(failed)}`);
+};
+
+const serving = async (applier: Applier, crds: readonly Manifest[], tell: Told): Promise<void> => {
   for (const crd of crds) {
     const served = await applier.established(crd);
     if (served.result === 'failed') tell(crd, served);
@@ -101,37 +126,122 @@ const serving = async (applier: Applier, crds: readonly Manifest[], tell: (crd: 
 };
 
 /** The options with the parts for kinds that this cluster serves; said, because they are rights. */
-const fitting = async (connection: Connection, installOptions: InstallOptions): Promise<InstallOptions> => {
+const fitting = async (connection: Connection, installOptions: InstallOptions, without: readonly Part[]): Promise<InstallOptions> => {
   const parts = new Set(installOptions.parts);
   for (const { part, serves } of partsByKinds) {
-    if (!parts.has('rbac') || parts.has(part)) continue;
+    if (!parts.has('rbac') || parts.has(part) || without.includes(part)) continue;
     const here = (await servedOf(connection, serves)).map(({ group }) => group);
     if (here.length === 0) continue;
     parts.add(part);
-    process.stdout.write(`${part}: added, because this cluster serves ${here.join(' and ')}\n`);
+    plainOutput.line(`${part}: added, because this cluster serves ${here.join(' and ')}`);
   }
   return { ...installOptions, parts };
 };
 
-const applyTo = async (connection: Connection, installOptions: InstallOptions, forceConflicts: boolean): Promise<void> => {
-  const { all, leftOut } = fitted(manifests(await fitting(connection, installOptions)), await releaseOf(connection));
-  for (const line of leftOut) process.stdout.write(`${line}\n`);
-  const failed = await applyAll(new Applier({ api: connection, clock: systemClock, forceConflicts }), all);
-  const help = failed.some(why => why.includes(' is forbidden: ')) ? '; whoever installs needs the rights of cluster-admin' : '';
-  if (failed.length > 0) throw new Error(`${failed.length} of ${all.length} objects could not be applied; see above${help}`);
+const installer = 'whoever installs';
+const ofAdmins = `; ${installer} needs the rights of cluster-admin`;
+
+/** What could not be read with the rights that there are is not there for nobody. */
+const known = async <T>(reading: Promise<T>): Promise<T> => {
+  try {
+    return await reading;
+  } catch (error) {
+    throw new Error(`${errorText(error)}${isForbidden(errorText(error)) ? ofAdmins : ''}`, { cause: error });
+  }
+};
+
+/** To this user, and not by an admission plugin, which speaks the same way. */
+const isForbidden = (text: string): boolean => / is forbidden: user "/i.test(text);
+
+/** The options with the parts that the installation has already: an upgrade brings all of it to one version. */
+const keptUp = (installOptions: InstallOptions, here: readonly StoredObject[], without: readonly Part[]): InstallOptions => {
+  const parts = new Set(installOptions.parts);
+  for (const part of extraParts) {
+    const isHere = here.some(({ metadata }) => metadata.labels?.[partLabel] === part);
+    const isPossible = part !== 'cert-manager' || (parts.has('webhook') && parts.has('operator'));
+    if (!isHere || !isPossible || parts.has(part) || without.includes(part)) continue;
+    parts.add(part);
+    plainOutput.line(`${part}: kept, because it is installed; --without ${part} prunes it`);
+  }
+  return { ...installOptions, parts };
+};
+
+/** Two operators would act on the same nodes, and the roles and the webhook of the cluster would change hands. */
+const refuseSecond = (operators: readonly StoredObject[], namespace: string): void => {
+  const [other, ...more] = namespacesOf(operators).filter(one => one !== namespace);
+  if (other === undefined) return;
+  throw new Error(
+    `Drydock is installed in namespace ${[other, ...more].join(' and ')}, and there can be one installation in a cluster: --namespace ${other} changes that one, drydock uninstall --namespace ${other} removes it`,
+  );
+};
+
+/** The release of Helm to take the installation over from, if there is one. Throws where it is not to be taken over, or cannot be. */
+const releaseToTake = (here: readonly StoredObject[], { namespace, takeOwnership = false }: InstallFlags): string | undefined => {
+  const manager = managerOf(here, namespace);
+  if (manager === undefined) return undefined;
+  if (manager.tool === 'OLM' || !takeOwnership) throw new Error(changeBy(manager, namespace));
+  return manager.release;
+};
+
+/** What is done beside applying and pruning. */
+const besides = (namespace: string, release: string | undefined, isWaited: boolean): readonly AccessQuestion[] => [
+  ...(release === undefined ? [] : accessToTake(namespace)),
+  ...(isWaited ? accessToWait(namespace) : []),
+];
+
+const applyTo = async (connection: Connection, flags: InstallFlags): Promise<void> => {
+  const { without, forceConflicts = false, wait = false } = flags;
+  const dryRun = flags.dryRun === 'server';
+  const [asked, server] = [installOptionsOf(flags), await releaseOf(connection)];
+  const { namespace } = asked;
+  await requireAccess(connection, { applied: fitted(manifests(asked), server).all, kinds: accessToInventory() }, installer);
+  const operators = await known(operatorsIn(connection));
+  refuseSecond(operators, namespace);
+  const here = await known(inventoryOf(connection, namespace));
+  const release = releaseToTake([...here, ...operators], flags);
+  const installOptions = await fitting(connection, keptUp(asked, here, without), without);
+  const { all, leftOut } = fitted(manifests(installOptions), server);
+  for (const line of leftOut) plainOutput.line(line);
+  const over = leftOver(here, all);
+  await requireAccess(connection, { applied: all, deleted: over, besides: besides(namespace, release, wait) }, installer);
+  const options = { api: connection, clock: systemClock, forceConflicts: forceConflicts || release !== undefined };
+  if (release !== undefined) await refuseHalf(new Applier({ ...options, dryRun: true }), all);
+  const pruning = new Pruning(connection, { dryRun, over });
+  await pruning.failClosed();
+  await applyAll(new Applier({ ...options, dryRun }), all, dryRun);
+  await pruning.rest();
+  if (release !== undefined) await takeFromHelm(connection, { release, namespace }, all, dryRun);
+  const timeoutSeconds = seconds('--timeout', flags.timeout);
+  if (wait) await waitForRollout(connection, { namespace, hasWebhook: asked.parts.has('webhook'), timeoutSeconds });
+};
+
+/** Of Kubernetes or OpenShift: it is there, and never an installation's own. */
+const isOfPlatform = (name: string): boolean => name === 'default' || /^(kube|openshift)-/.test(name);
+
+/** Nobody asks here whether the namespace is there: that of a platform is, and whoever applied it would change its labels. */
+const printAll = (all: readonly Manifest[], namespace: string): void => {
+  const shown = all.filter(({ kind, metadata }) => kind !== 'Namespace' || metadata.name !== namespace || !isOfPlatform(namespace));
+  printRaw(shown.map(manifest => stringify(manifest, yamlStyle)).join('---\n'));
+  if (shown.length < all.length) plainOutput.note(`drydock: namespace ${namespace} is left out: it has to be there, and keeps its labels`);
+};
+
+/** Waiting is for what is changed, and for an operator. */
+const refuseWait = ({ apply = false, dryRun, without, timeout }: InstallFlags): void => {
+  seconds('--timeout', timeout);
+  if (!apply || dryRun === 'server') throw new UsageError('--wait is for --apply, and not for a dry run: nothing comes up otherwise');
+  if (without.includes('operator')) throw new UsageError('--wait waits for the operator, which --without operator leaves out');
 };
 
 /** `drydock install`: prints all that a cluster needs, or applies it. Applying again changes nothing that is right already. */
 export const install = async (flags: InstallFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> => {
   const installOptions = installOptionsOf(flags);
   const release = kubeVersionOf(flags);
+  if (flags.dryRun === 'server' && flags.apply !== true)
+    throw new UsageError('--dry-run is for --apply; without it nothing is changed anyway');
+  if (flags.wait === true) refuseWait(flags);
   if (flags.apply !== true) {
-    process.stdout.write(
-      fitted(manifests(installOptions), release)
-        .all.map(manifest => stringify(manifest, yamlStyle))
-        .join('---\n'),
-    );
+    printAll(fitted(manifests(installOptions), release).all, installOptions.namespace);
     return;
   }
-  await withCluster(flags, env, connection => applyTo(connection, installOptions, flags.forceConflicts === true));
+  await withCluster(flags, env, connection => applyTo(connection, flags));
 };

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { creation, maintenanceObject, notServed } from '../../core/request/maintenance-input.ts';
 import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
 import type { MaintenanceStage } from '../../core/request/words.ts';
-import { fewOf } from '../../core/text.ts';
+import { fewOf, joinRows } from '../../core/text.ts';
 import type { Connection } from '../../kube/connect.ts';
 import type { Env } from '../../support/env.ts';
 import { ApiError, refusedError } from '../shared/api-error.ts';
@@ -92,8 +92,9 @@ const watchOver = async (connection: Connection, request: MaintenanceRequest, ou
     request,
     now => {
       if (now === undefined) return 'enough';
-      const text = news(now).join('\n');
-      if (text !== said && text !== '') output.line(text);
+      const rows = news(now);
+      const text = joinRows(rows);
+      if (text !== said) for (const row of rows) output.line(row);
       said = text;
       if (!isSettled(now)) return 'go on';
       ending = now.history.state === 'Failed' ? 'failed' : 'done';

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import type { Env } from '../../support/env.ts';
+import { usualNamespace } from '../install/install-parts.ts';
 import { connectionFlags } from '../shared/connection-flags.ts';
 import { policyFlags } from '../shared/policy-flags.ts';
 import type { MaintainFlags } from './maintain.ts';
@@ -34,6 +35,11 @@ const statusCommand = (env: Env): Command =>
   connectionFlags(new Command('status'))
     .description('show which nodes are held and by whom, what blocks them, since when, and how to fix it')
     .argument('[node]', 'only this node')
+    .option(
+      '-n, --namespace <name>',
+      `namespace of the MachineMaintenances to show (default: ${usualNamespace}, where the operator works on them)`,
+    )
+    .option('-A, --all-namespaces', 'show the MachineMaintenances of every namespace, whoever made them')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'wide', 'json', 'yaml']).default('table'))
     .action(async (node: string | undefined, flags: StatusFlags) => (await import('./status.ts')).status(node, flags, env));
 

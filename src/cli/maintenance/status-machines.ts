@@ -1,9 +1,11 @@
 import { readMachineMaintenance } from '../../apis/machines/machine-maintenance.ts';
 import { isOver, type MachineRequest } from '../../core/machine/request.ts';
 import { machineMaintenancesPath } from '../../core/machine/writes.ts';
+import { joinRows } from '../../core/text.ts';
 import { timeText } from '../../core/time.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
+import { type ChosenObjects, chosenOf, type NamespaceChoice } from './namespace-choice.ts';
 import { table } from './status-table.ts';
 
 /** One machine that something is announced about, as it is shown. */
@@ -32,15 +34,18 @@ const shown = ({ machineName, nodeName, history, events, status }: MachineReques
 });
 
 /** Machines that something is announced about and that are not over, of one node or of all; the earliest deadline first. */
-export const machinesOf = async (api: Api, node: string | undefined): Promise<readonly ShownMachine[]> => {
+export const machinesOf = async (api: Api, node: string | undefined, choice: NamespaceChoice): Promise<ChosenObjects<ShownMachine>> => {
   const objects = await listAll(api, machineMaintenancesPath, {}, 'none if missing');
-  return objects
+  const open = objects
     .map(readMachineMaintenance)
     .filter(request => typeof request !== 'string')
-    .filter(({ history }) => !isOver(history.phase))
+    .filter(({ history }) => !isOver(history.phase));
+  const { chosen, elsewhere } = chosenOf(open, choice);
+  const here = chosen
     .map(shown)
     .filter(one => node === undefined || one.node === node || one.machine === node)
     .toSorted((one, other) => ((one.deadline || '~') < (other.deadline || '~') ? -1 : 1));
+  return { chosen: here, elsewhere };
 };
 
 /** What is announced, as text; nothing where nothing is. */
@@ -55,6 +60,6 @@ export const machinesTable = (all: readonly ShownMachine[]): string => {
     waitingFor || '-',
     deadline || '-',
   ]);
-  const details = all.filter(({ message }) => message !== '').map(({ machine, message }) => `\n${machine}: ${message}`);
-  return [table([['MACHINE', 'NODE', 'EVENT', 'STRATEGY', 'PHASE', 'WAITS FOR', 'DEADLINE'], ...rows]), ...details].join('\n');
+  const details = all.filter(({ message }) => message !== '').flatMap(({ machine, message }) => ['', `${machine}: ${message}`]);
+  return joinRows([...table([['MACHINE', 'NODE', 'EVENT', 'STRATEGY', 'PHASE', 'WAITS FOR', 'DEADLINE'], ...rows]), ...details]);
 };

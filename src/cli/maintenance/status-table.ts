@@ -1,5 +1,6 @@
 import type { BlockerSummary } from '../../core/drain/blockers/blocker-groups.ts';
 import type { VmsNow } from '../../core/maintenance/vms-now.ts';
+import { joinRows } from '../../core/text.ts';
 import { columns } from '../../support/columns.ts';
 
 /** One maintenance as it is shown. */
@@ -23,8 +24,8 @@ export type Shown = {
 
 const mostBlockers = 10;
 
-/** Columns three blanks apart, like kubectl's. */
-export const table = (rows: readonly (readonly string[])[]): string => columns(rows, 3).join('\n');
+/** Rows of cells, columns three blanks apart, like kubectl's. */
+export const table = (rows: readonly (readonly string[])[]): readonly string[] => columns(rows, 3);
 
 const blockerLines = ({ cause, what, message, remedy, since }: BlockerSummary): readonly string[] => [
   `  ${what === '' ? cause : what}: ${message} (${cause}${since === undefined ? '' : `, since ${since}`})`,
@@ -44,9 +45,9 @@ const vmLines = ({ summary, open }: VmsNow): readonly string[] => {
 const details = ({ node, kind, name, message, blockers, virtualMachines }: Shown): readonly string[] => {
   if (blockers.length === 0 && message === '' && virtualMachines === undefined) return [];
   const more = blockers.length > mostBlockers ? [`  and ${blockers.length - mostBlockers} more`] : [];
-  const head = `\n${node}, ${kind} ${name}${message === '' ? '' : `: ${message}`}`;
+  const head = `${node}, ${kind} ${name}${message === '' ? '' : `: ${message}`}`;
   const vms = virtualMachines === undefined ? [] : vmLines(virtualMachines);
-  return [head, ...vms, ...blockers.slice(0, mostBlockers).flatMap(blockerLines), ...more];
+  return ['', head, ...vms, ...blockers.slice(0, mostBlockers).flatMap(blockerLines), ...more];
 };
 
 /** What is shown: of one node or of all, in few columns or in all of them. */
@@ -72,5 +73,5 @@ export const statusTable = (all: readonly Shown[], others: readonly string[], { 
   const rows = all.map(one => (wide ? [...usualCells(one), ...moreCells(one)] : usualCells(one)));
   const nobody = Array.from({ length: head.length - 4 }, () => '-');
   const cordoned = others.map(name => [name, '-', '-', 'Cordoned by somebody else', ...nobody]);
-  return [table([head, ...rows, ...cordoned]), ...all.flatMap(details)].join('\n');
+  return joinRows([...table([head, ...rows, ...cordoned]), ...all.flatMap(details)]);
 };

@@ -1,4 +1,3 @@
-import { stringify } from 'yaml';
 import type { BlockerSummary } from '../../core/drain/blockers/blocker-groups.ts';
 import { readNode } from '../../core/hold/node.ts';
 import { blockersNow } from '../../core/maintenance/blockers-now.ts';
@@ -6,18 +5,20 @@ import { type VmsNow, vmsNow } from '../../core/maintenance/vms-now.ts';
 import { endsOf, isDraining, messageOf, phaseOf } from '../../core/request/display.ts';
 import { notServed } from '../../core/request/maintenance-input.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
+import type { Connection } from '../../kube/connect.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { drainInputsAt } from '../shared/drain-inputs.ts';
 import { isAnyServed, kindsOf } from '../shared/kinds.ts';
-import { plainOutput } from '../shared/output.ts';
+import { plainOutput, printText, written } from '../shared/output.ts';
 import { requestsOf } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
+import { chosenOf, type NamespaceFlags, namespaceChoice } from './namespace-choice.ts';
 import { machinesOf, machinesTable, type ShownMachine } from './status-machines.ts';
 import { type Shown, statusTable } from './status-table.ts';
 
-export type StatusFlags = ConnectionFlags & { readonly output: 'table' | 'wide' | 'json' | 'yaml' };
+export type StatusFlags = ConnectionFlags & NamespaceFlags & { readonly output: 'table' | 'wide' | 'json' | 'yaml' };
 
 type Looked = { readonly blockers: readonly BlockerSummary[]; readonly vms?: VmsNow };
 
@@ -40,9 +41,12 @@ const shown = (request: MaintenanceRequest, { blockers, vms }: Looked): Shown =>
   };
 };
 
-const lookAt = async (api: Api, nodeName: string, requests: readonly MaintenanceRequest[]): Promise<ReadonlyMap<string, Looked>> => {
-  const drainInputs = await drainInputsAt(api, nodeName);
-  const now = Temporal.Now.instant();
+const lookAt = async (
+  connection: Connection,
+  nodeName: string,
+  requests: readonly MaintenanceRequest[],
+): Promise<ReadonlyMap<string, Looked>> => {
+  const { now, ...drainInputs } = await drainInputsAt(connection, nodeName);
   const looks = requests.map(request => {
     const vms = vmsNow(request, drainInputs, now);
     return [request.key, { blockers: blockersNow(request, drainInputs, now), ...(vms && { vms }) }] as const;
@@ -69,9 +73,8 @@ const tell = ({ all, others, machines }: Told, node: string | undefined, output:
   const everything = { maintenances: all, cordonedByOthers: others, machineMaintenances: machines };
   switch (output) {
     case 'json':
-      return JSON.stringify(everything, undefined, 2);
     case 'yaml':
-      return stringify(everything, { lineWidth: 0 }).trimEnd();
+      return written(everything, output);
     case 'table':
     case 'wide':
       return [statusTable(all, others, { node, wide: output === 'wide' }), machinesTable(machines)]
@@ -83,10 +86,15 @@ const tell = ({ all, others, machines }: Told, node: string | undefined, output:
 };
 
 /** `drydock status [NODE]`: reads the cluster once and prints it. Nothing is written. */
-export const status = (node: string | undefined, flags: StatusFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> =>
-  withCluster(flags, env, async connection => {
+export const status = async (
+  node: string | undefined,
+  flags: StatusFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<void> => {
+  const choice = namespaceChoice(flags);
+  await withCluster(flags, env, async connection => {
     const adapters = await kindsOf(connection, env);
-    const requests = await requestsOf(connection, adapters, node);
+    const { chosen: requests, elsewhere } = chosenOf(await requestsOf(connection, adapters, node), choice);
     const nodes = [...new Set(requests.filter(isDraining).map(({ nodeName }) => nodeName))];
     const looks = new Map<string, Looked>();
     for (const name of nodes) {
@@ -95,6 +103,11 @@ export const status = (node: string | undefined, flags: StatusFlags, env: Readon
     }
     const all = requests.map(request => shown(request, looks.get(request.key) ?? { blockers: [] }));
     const others = await cordonedByOthers(connection, node, requests);
-    process.stdout.write(`${tell({ all, others, machines: await machinesOf(connection, node) }, node, flags.output)}\n`);
+    const machines = await machinesOf(connection, node, choice);
+    printText(tell({ all, others, machines: machines.chosen }, node, flags.output));
+    const hidden = elsewhere + machines.elsewhere;
+    if (hidden > 0)
+      plainOutput.note(`${hidden} ${hidden === 1 ? 'object' : 'objects'} of other namespaces not shown; --all-namespaces shows them`);
     if (requests.length === 0 && !(await isAnyServed(connection, adapters))) plainOutput.note(notServed);
   });
+};

@@ -1,7 +1,6 @@
 import { type BlockerSummary, groupBlockers } from '../../core/drain/blockers/blocker-groups.ts';
 import { drainBehaviorOf } from '../../core/drain/filters.ts';
-import type { Node } from '../../core/hold/node.ts';
-import { blockersNow } from '../../core/maintenance/blockers-now.ts';
+import { blockersNow, namesAllBlockers } from '../../core/maintenance/blockers-now.ts';
 import type { DrainInputs } from '../../core/maintenance/drain-inputs.ts';
 import { filterContextOf } from '../../core/maintenance/filter-context.ts';
 import { vmsNow } from '../../core/maintenance/vms-now.ts';
@@ -14,13 +13,15 @@ import { titleOf } from '../shared/requests.ts';
 
 /** What is known when somebody asks why. */
 export type WhyInputs = {
-  readonly node: Node;
+  readonly nodeName: string;
   /** On this node, oldest first. */
   readonly requests: readonly MaintenanceRequest[];
   /** What a maintenance would be that nobody has made: for a node without one. */
   readonly imagined: MaintenanceRequest;
   readonly drainInputs: DrainInputs;
   readonly now: Temporal.Instant;
+  /** What a drain would say of the pod of the operator that it leaves on the node. */
+  readonly stays?: string;
 };
 
 /** Blockers that ask for the same thing are one sentence. */
@@ -45,15 +46,22 @@ const vmText = (request: MaintenanceRequest, { drainInputs, now }: WhyInputs): r
   return vms === undefined ? [] : [`${vms.summary}.`];
 };
 
+/** The command that deletes the maintenance. */
+const deletionOf = ({ adapter, namespace, name }: MaintenanceRequest): string =>
+  `kubectl delete ${adapter.name} ${name}${namespace === undefined ? '' : ` -n ${namespace}`}`;
+
 const requestText = (request: MaintenanceRequest, known: WhyInputs): string => {
   const { drainInputs, now } = known;
+  const { history } = request;
   const about = `${titleOf(request)}${reasonOf(request)}, made ${request.createdAt.toString({ smallestUnit: 'second' })}, ${phaseOf(request)}.`;
+  if (history.failure === 'NodeNotFound')
+    return `${about} What helps: delete it, there is nothing left to release: ${deletionOf(request)}.`;
   if (!isDraining(request)) return about;
   return [about, ...vmText(request, known), ...sentences(blockersNow(request, drainInputs, now))].join(' ');
 };
 
-const vmsOutlook = ({ node, imagined, drainInputs, now }: WhyInputs): string => {
-  const { vmPods } = filterContextOf({ nodeName: node.name, ...drainInputs }, now);
+const vmsOutlook = ({ nodeName, imagined, drainInputs, now }: WhyInputs): string => {
+  const { vmPods } = filterContextOf({ nodeName, ...drainInputs }, now);
   const vms = evictionPreview(vmPods.values(), imagined.policy.virtualMachines);
   const texts = new Map<string, string[]>();
   for (const { name, text } of vms) texts.set(text, [...(texts.get(text) ?? []), name]);
@@ -61,20 +69,27 @@ const vmsOutlook = ({ node, imagined, drainInputs, now }: WhyInputs): string => 
 };
 
 const withoutMaintenance = (known: WhyInputs): string => {
-  const { node, imagined, drainInputs, now } = known;
-  const cordoned = node.unschedulable ? ' It is cordoned, by somebody who left no maintenance.' : '';
+  const { nodeName, imagined, drainInputs, now } = known;
+  const cordoned = drainInputs.node?.unschedulable === true ? ' It is cordoned, by somebody who left no maintenance.' : '';
   const blockers = sentences(blockersNow(imagined, drainInputs, now));
   const outlook =
-    blockers.length === 0 ? ' A drain would find nothing in its way.' : ` A drain would find in its way: ${blockers.join(' ')}`;
-  return `No maintenance holds node ${node.name}.${cordoned}${outlook}${vmsOutlook(known)}`;
+    blockers.length === 0
+      ? ' A drain would find nothing in its way that can be seen from here.'
+      : ` A drain would find in its way: ${blockers.join(' ')}`;
+  const stay = known.stays === undefined ? '' : ` It would be drained but for one: ${known.stays}.`;
+  return `No maintenance holds node ${nodeName}.${cordoned}${outlook}${stay}${vmsOutlook(known)}`;
 };
 
 /** Why the node is as it is, and what would help: one paragraph. */
 export const whyNode = (known: WhyInputs): string => {
-  const { node, requests } = known;
+  const {
+    nodeName,
+    requests,
+    drainInputs: { node },
+  } = known;
   if (requests.length === 0) return withoutMaintenance(known);
-  const held = node.holdRecord === undefined ? 'is not held (yet)' : 'is held';
-  return `Node ${node.name} ${held}. ${requests.map(request => requestText(request, known)).join(' ')}`;
+  const state = node === undefined ? 'does not exist (any more)' : node.holdRecord === undefined ? 'is not held (yet)' : 'is held';
+  return `Node ${nodeName} ${state}. ${requests.map(request => requestText(request, known)).join(' ')}`;
 };
 
 const stays: Readonly<Record<string, string>> = {
@@ -82,6 +97,7 @@ const stays: Readonly<Record<string, string>> = {
   MirrorPod: 'it is a static pod, which only its kubelet can stop',
   NotSelected: 'the pod selector does not pick it',
   LeftAlone: 'the policy leaves it alone',
+  LastOperator: 'it is the operator itself, which no other node may run',
   TerminatingTooLong: 'it has been terminating for too long and is not waited for any more',
 };
 
@@ -94,16 +110,20 @@ const podText = (pod: Pod, request: MaintenanceRequest, { drainInputs, now }: Wh
     const remedy = blocker.remedy === undefined ? '' : ` What helps: ${blocker.remedy}.`;
     return `It cannot go yet: ${blocker.message} (${blocker.cause}${since}).${remedy}`;
   }
-  return isTerminating(pod) ? 'It is on its way out.' : 'Nothing keeps it: it goes at its turn.';
+  if (isTerminating(pod)) return 'It is on its way out.';
+  if (namesAllBlockers(request)) return 'Nothing keeps it, as far as its maintenance says: it goes at its turn.';
+  const { lastError } = request.status;
+  const told = typeof lastError !== 'string' || lastError === '' ? '' : ` The last error that it tells: ${lastError}.`;
+  return `Nothing that can be seen from here keeps it. What the API server answers to its eviction is known to whoever drains the node.${told}`;
 };
 
 /** Why the pod is still there, and what would help: one paragraph. */
 export const whyPod = (pod: Pod, known: WhyInputs): string => {
-  const { node, requests, imagined } = known;
+  const { nodeName, requests, imagined } = known;
   const draining = requests.filter(({ deleting, stage }) => !deleting && stage === 'Drain');
   if (draining.length === 0) {
-    return `Pod ${pod.key} runs on node ${node.name}, which no maintenance drains. If one did: ${podText(pod, imagined, known)}`;
+    return `Pod ${pod.key} runs on node ${nodeName}, which no maintenance drains. If one did: ${podText(pod, imagined, known)}`;
   }
   const texts = draining.map(request => `${titleOf(request)}${reasonOf(request)} drains it. ${podText(pod, request, known)}`);
-  return `Pod ${pod.key} runs on node ${node.name}. ${texts.join(' ')}`;
+  return `Pod ${pod.key} runs on node ${nodeName}. ${texts.join(' ')}`;
 };

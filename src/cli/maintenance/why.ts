@@ -1,7 +1,11 @@
 import { readNode } from '../../core/hold/node.ts';
+import { operatorPods, operatorSelector, readOperatorPod, stayingOn } from '../../core/maintenance/successor.ts';
 import { type Pod, readPod } from '../../core/pod/pod.ts';
+import { matches } from '../../core/pod/selector.ts';
 import { drainRequest } from '../../core/request/ad-hoc.ts';
 import { seedPolicy } from '../../core/request/policy.ts';
+import type { KindAdapter } from '../../core/request/request.ts';
+import { isMissing } from '../../core/status.ts';
 import type { Connection } from '../../kube/connect.ts';
 import type { ApiResponse } from '../../operator/ports.ts';
 import type { Env } from '../../support/env.ts';
@@ -12,6 +16,7 @@ import { drainInputsAt } from '../shared/drain-inputs.ts';
 import { UsageError } from '../shared/fail.ts';
 import { kindsOf } from '../shared/kinds.ts';
 import { nodePath } from '../shared/nodes.ts';
+import { plainOutput } from '../shared/output.ts';
 import { requestsOf } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { type WhyInputs, whyNode, whyPod } from './why-words.ts';
@@ -48,11 +53,14 @@ const refuseMissingNamespace = async (connection: Connection, namespace: string)
 
 type Found = { readonly nodeName: string; readonly pod?: Pod };
 
-const find = async (connection: Connection, target: Target): Promise<Found> => {
+const find = async (connection: Connection, target: Target, kinds: readonly KindAdapter[]): Promise<Found> => {
   if (target.kind !== 'pod') {
-    const node = await get(connection, nodePath(target.name));
-    if (node.status === 200) return { nodeName: target.name };
-    if (target.kind === 'node' || node.status !== 404) throw refusedError(node);
+    const { name } = target;
+    const node = await get(connection, nodePath(name));
+    const isGone = isMissing(name, node);
+    // A maintenance may still be about a node that is gone.
+    if (node.status === 200 || (isGone && (await requestsOf(connection, kinds, name)).length > 0)) return { nodeName: name };
+    if (target.kind === 'node' || !isGone) throw refusedError(node);
   }
   const answer = await get(connection, podPath(target.namespace, target.name));
   if (answer.status === 404) await refuseMissingNamespace(connection, target.namespace);
@@ -64,27 +72,41 @@ const find = async (connection: Connection, target: Target): Promise<Found> => {
   return { nodeName: pod.nodeName, pod };
 };
 
-const knownOf = async (connection: Connection, nodeName: string, env: Env): Promise<WhyInputs> => {
-  const node = await get(connection, nodePath(nodeName));
-  if (node.status !== 200) throw refusedError(node);
-  const [requests, drainInputs] = await Promise.all([
-    requestsOf(connection, await kindsOf(connection, env), nodeName),
+/** What a drain would leave on the node of the operator itself; undefined where that is nothing, or may not be read. */
+const staysOn = async (connection: Connection, nodeName: string, pods: readonly Pod[]): Promise<string | undefined> => {
+  const here = pods.find(({ labels }) => matches(operatorSelector, labels));
+  if (here === undefined) return undefined;
+  const lists = await Promise.all(
+    [`/api/v1/namespaces/${encodeURIComponent(here.namespace)}/pods`, '/api/v1/nodes'].map(path =>
+      connection.call({ method: 'GET', path, ...(path.endsWith('/pods') && { query: operatorPods }) }),
+    ),
+  );
+  if (lists.some(({ status }) => status !== 200)) return undefined;
+  const [replicas = [], nodes = []] = lists.map(({ body }) => (body as { readonly items: readonly unknown[] }).items);
+  return stayingOn(nodeName, { pods: replicas.map(readOperatorPod), nodes: nodes.map(readNode), wanted: new Set() });
+};
+
+const knownOf = async (connection: Connection, nodeName: string, kinds: readonly KindAdapter[]): Promise<WhyInputs> => {
+  const [requests, { now, ...drainInputs }] = await Promise.all([
+    requestsOf(connection, kinds, nodeName),
     drainInputsAt(connection, nodeName),
   ]);
-  const now = Temporal.Now.instant();
   const usual = { ...seedPolicy, force: false, deleteEmptyDirData: false };
-  return { node: readNode(node.body), requests, imagined: drainRequest(nodeName, usual, now), drainInputs, now };
+  const stays = requests.length > 0 ? undefined : await staysOn(connection, nodeName, drainInputs.pods);
+  return { nodeName, requests, imagined: drainRequest(nodeName, usual, now), drainInputs, now, ...(stays !== undefined && { stays }) };
 };
 
 /** `drydock why NODE|POD`: what blocks, in one paragraph, with the remedy. Throws an ApiError in kubectl's words for what is not there. */
 export const why = (text: string, flags: WhyFlags, env: Env): Promise<void> =>
   withCluster(flags, env, async connection => {
-    const { nodeName, pod } = await find(connection, targetOf(text, flags.namespace ?? connection.namespace));
+    const kinds = await kindsOf(connection, env);
+    const { nodeName, pod } = await find(connection, targetOf(text, flags.namespace ?? connection.namespace), kinds);
     if (pod !== undefined && nodeName === '') {
-      process.stdout.write(`Pod ${pod.key} is on no node: it waits for the scheduler.\n`);
+      plainOutput.line(`Pod ${pod.key} is on no node: it waits for the scheduler.`);
       return;
     }
-    const known = await knownOf(connection, nodeName, env);
-    if (pod !== undefined) process.stdout.write(`${whyPod(pod, known)}\n`);
-    else process.stdout.write(`${[whyNode(known), ...(await plansAbout(connection, known.node))].join(' ')}\n`);
+    const known = await knownOf(connection, nodeName, kinds);
+    const { node } = known.drainInputs;
+    if (pod !== undefined) plainOutput.line(whyPod(pod, known));
+    else plainOutput.line([whyNode(known), ...(node === undefined ? [] : await plansAbout(connection, node, known.requests))].join(' '));
   });

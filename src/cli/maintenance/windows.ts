@@ -2,14 +2,16 @@ import { readMaintenanceWindow } from '../../apis/maintenance-window.ts';
 import { readNode } from '../../core/hold/node.ts';
 import { eventKinds } from '../../core/machine/event.ts';
 import { notServed } from '../../core/request/maintenance-input.ts';
+import { joinRows } from '../../core/text.ts';
 import { calendarOf, freezeAt, nextSpans, openNow } from '../../core/window/calendar.ts';
 import { appliesTo, type MaintenanceWindow, type Span, type WindowedKind, windowsPath } from '../../core/window/window.ts';
+import type { Connection } from '../../kube/connect.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
 import { refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
-import { plainOutput } from '../shared/output.ts';
+import { plainOutput, printText, written } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { table } from './status-table.ts';
 
@@ -86,9 +88,9 @@ const nodeAt = async (api: Api, name: string) => {
   return readNode(answer.body);
 };
 
-const collect = async (api: Api, node: string | undefined, kind: WindowedKind, count: number): Promise<readonly Shown[]> => {
-  const now = Temporal.Now.instant();
+const collect = async (api: Connection, node: string | undefined, kind: WindowedKind, count: number): Promise<readonly Shown[]> => {
   const windows = (await listAll(api, windowsPath, {}, 'none if missing')).map(readMaintenanceWindow);
+  const now = api.clock.now();
   if (node === undefined) return windows.map(window => shown(window.name, [window], count, now));
   const { labels } = await nodeAt(api, node);
   const own = windows.filter(window => appliesTo(window, { kind, labels, eventKinds }));
@@ -107,8 +109,8 @@ export const windows = async (
   const count = countOf(flags.count);
   await withCluster(flags, env, async api => {
     const all = await collect(api, node, flags.kind, count);
-    if (flags.output === 'json') return plainOutput.line(JSON.stringify({ windows: all }, undefined, 2));
-    if (all.length > 0) return plainOutput.line(table([['WINDOW', 'ZONE', 'NOW', 'FROM', 'TO'], ...all.flatMap(rowsOf)]));
+    if (flags.output === 'json') return printText(written({ windows: all }, 'json'));
+    if (all.length > 0) return printText(joinRows(table([['WINDOW', 'ZONE', 'NOW', 'FROM', 'TO'], ...all.flatMap(rowsOf)])));
     plainOutput.line('There is no MaintenanceWindow: maintenances begin at once.');
     if ((await api.call({ method: 'GET', path: windowsPath, query: { limit: 1 } })).status === 404) plainOutput.note(notServed);
   });

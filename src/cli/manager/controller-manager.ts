@@ -30,6 +30,8 @@ type ControllerManagerOptions = Omit<NodeReconcilerOptions, 'readWindow' | 'deci
   readonly machines: MachineTerms;
   /** The lease whose annotation stops all plans. */
   readonly haltLease: PlanReconcilerOptions['haltLease'];
+  /** Letters for the names of pods, where they are not left to chance. */
+  readonly nonce?: () => string;
   /** The node that this process runs on. */
   readonly ownNode?: string;
   /** `namespace/name` of the pod that it runs in. */
@@ -59,7 +61,7 @@ const heldNodes = ({ unsynced, nodes, requests }: ClusterCache): ReadonlySet<str
 /** Who empties the hypervisors that nodes are. It looks at the cache of the operator, which is there by the time that it runs. */
 const injectorOf = (
   { nova, limits }: OpenStackTerms,
-  { clock, log, fence, novaMeter }: ControllerManagerOptions,
+  { clock, log, defects, fence, novaMeter }: ControllerManagerOptions,
   operator: () => NodeReconciler,
 ): HypervisorReconciler =>
   new HypervisorReconciler({
@@ -67,6 +69,7 @@ const injectorOf = (
     limits,
     clock,
     log,
+    defects,
     fence,
     ...(novaMeter && { meter: novaMeter }),
     touched: nodeName => operator().touch(nodeName),
@@ -78,7 +81,7 @@ const injectorOf = (
 export const workNamespace = 'drydock-plans';
 
 const overviewOf = (operator: NodeReconciler, manager: MachineManager, plans: PlanReconciler): Overview => {
-  const { maintenances, unsynced, ...rest } = operator.overview();
+  const { maintenances, unsynced, withheld, ...rest } = operator.overview();
   const ofPlans = plans.overview();
   const phases = ofPlans.planPhases.map(({ phase }) => ['MaintenancePlan', phase] as const);
   return {
@@ -86,6 +89,7 @@ const overviewOf = (operator: NodeReconciler, manager: MachineManager, plans: Pl
     maintenances: [...maintenances, ...countedByState([...manager.states(), ...phases])],
     ...ofPlans,
     unsynced: [...unsynced, ...manager.unsynced, ...plans.plans.unsynced],
+    withheld: [...new Set([...withheld, ...manager.withheld, ...plans.plans.withheld])].sort(),
   };
 };
 
@@ -101,9 +105,9 @@ export const controllerManager = (all: ControllerManagerOptions): ControllerMana
     planWork: nodeName => planWorkOn(plans.plans, nodeName),
     ...(injector && { hypervisors: injector }),
   });
-  const { api, clock, monitoring, fence } = options;
+  const { api, clock, defects, monitoring, fence } = options;
   const manager = new MachineManager({
-    scanner: scanner({ api, clock, ...machines }),
+    scanner: scanner({ api, clock, defects, ...machines }),
     ...options,
     ...machines,
     namespaces,
@@ -121,7 +125,7 @@ export const controllerManager = (all: ControllerManagerOptions): ControllerMana
     workNamespace,
     haltLease,
   });
-  const silencer = monitoring && new NodeSilencer({ cache: operator.cache, silencer: monitoring, fence, clock });
+  const silencer = monitoring && new NodeSilencer({ cache: operator.cache, silencer: monitoring, fence, clock, defects });
   return {
     run: async signal => {
       await Promise.all([operator.run(signal), manager.run(signal), plans.run(signal), injector?.run(signal), silencer?.run(signal)]);
@@ -142,6 +146,7 @@ const nothingYet: Overview = {
   evictionsUnderWay: 0,
   queueDepth: 0,
   unsynced: ['everything'],
+  withheld: [],
 };
 
 /** The controller manager that acts at the moment, if this replica does. */

@@ -1,6 +1,7 @@
 import { readCloudEvents } from '../../clouds/cloudevents.ts';
 import { type EventKind, eventKinds, type MachineEvent } from '../../core/machine/event.ts';
 import { systemClock } from '../../support/clock.ts';
+import type { Defects } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { serveEvents } from '../../web/event-intake.ts';
@@ -49,7 +50,7 @@ export const intakeSettings = (flags: IntakeFlags, address: Address | undefined)
 export const openEventIntake = async (
   settings: IntakeSettings | undefined,
   activeManager: ActiveManager,
-  log: Log,
+  { log, defects }: { readonly log: Log; readonly defects: Defects },
 ): Promise<() => void> => {
   if (settings === undefined) return () => {};
   const { address, tokenFile, certDir, types } = settings;
@@ -57,9 +58,9 @@ export const openEventIntake = async (
   try {
     const read = (request: Parameters<typeof readCloudEvents>[0]) => readCloudEvents(request, { types });
     const ownerOf = (token: string): string | undefined => tokens.ownerOf(token);
-    const intake = { ownerOf, read, received: (events: readonly MachineEvent[]) => activeManager.receive(events) };
+    const intake = { ownerOf, read, received: (events: readonly MachineEvent[]) => activeManager.receive(events), defects };
     const { port, close, show } = await serveEvents(address, intake, certDir !== undefined);
-    const stop = certDir === undefined ? () => {} : await showMounted('--event-intake-cert-dir', certDir, show, log);
+    const stop = certDir === undefined ? () => {} : await showMounted('--event-intake-cert-dir', certDir, show, { log, defects });
     log.info('serving the event intake', { port, secure: certDir !== undefined });
     return () => (stop(), close());
   } catch (error) {

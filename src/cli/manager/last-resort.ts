@@ -1,4 +1,4 @@
-import type { Defects } from '../../operator/defects.ts';
+import type { Defects } from '../../support/defects.ts';
 
 /**
  * What no queue, store or timer has caught is told, and the process lives: every replica would end in the same way, and with them the webhook that others wait

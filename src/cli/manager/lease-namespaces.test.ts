@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { served } from '../../apis/served.ts';
 import type { ApiCall } from '../../operator/ports.ts';
 import { Lines } from '../../operator/testing/fakes.ts';
+import { Defects } from '../../support/defects.ts';
 import { prepareLeaseNamespaces } from './lease-namespaces.ts';
 
 const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
@@ -17,7 +18,7 @@ const prepared = async (statuses: Readonly<Record<string, number>>) => {
     if (status === 0) throw new Error('connection refused');
     return { status, headers: {}, body: { kind: 'Status', message: `said ${status}` } };
   };
-  await prepareLeaseNamespaces({ call }, adapters, log, new AbortController().signal);
+  await prepareLeaseNamespaces({ api: { call }, log, defects: new Defects({ log }), signal: new AbortController().signal }, adapters);
   return { calls, log };
 };
 

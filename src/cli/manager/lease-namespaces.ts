@@ -2,6 +2,7 @@ import { type KindAdapter, leaseNames } from '../../core/request/request.ts';
 import { saidBy } from '../../core/status.ts';
 import type { Api, ApiResponse } from '../../operator/ports.ts';
 import type { Log } from '../../support/log.ts';
+import type { Reach } from '../shared/kinds.ts';
 
 /** The namespaces in which the operators of a cluster agree on who works on a node, made at the start where they are missing, as medik8s' operator makes its own. */
 
@@ -49,12 +50,16 @@ const prepare = async (api: Api, namespace: string, log: Log, signal: AbortSigna
 };
 
 /** Never rejects: what cannot be asked now is told when the first lease is asked for. */
-export const prepareLeaseNamespaces = async (api: Api, adapters: readonly KindAdapter[], log: Log, signal: AbortSignal): Promise<void> => {
+export const prepareLeaseNamespaces = async (
+  { api, log, defects, signal }: Omit<Reach, 'clock'>,
+  adapters: readonly KindAdapter[],
+): Promise<void> => {
   for (const namespace of new Set(leaseNames(adapters, 'x').map(one => one.namespace))) {
     try {
       await prepare(api, namespace, log, signal);
     } catch (error) {
-      if (!signal.aborted) log.debug('failed to read the namespace of the node leases', { namespace, error });
+      const why = defects.textOf('Process', namespace, error);
+      if (!signal.aborted) log.debug('failed to read the namespace of the node leases', { namespace, error: why });
     }
   }
 };

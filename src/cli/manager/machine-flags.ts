@@ -24,6 +24,12 @@ export const machineFlags = (command: Command): Command =>
     .addOption(new Option('--machines-per-zone <n>', 'maximum machines of one zone in maintenance at a time (0: no limit)').default('0'))
     .addOption(
       new Option(
+        '--nodes-unavailable <n>',
+        'maximum nodes, with Machines and without, out of service at a time in response to announcements that are not yet due, as a number or a percentage of all nodes (0: no limit)',
+      ).default('1'),
+    )
+    .addOption(
+      new Option(
         '--drain-lead-seconds <n>',
         'seconds to begin draining before the time the cloud announced, unless a window says otherwise',
       ).default('1800'),

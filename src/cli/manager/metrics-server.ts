@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { makeAuthority, makeServing } from '../../admission/certificates/make.ts';
 import type { Api } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
+import type { Defects } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { KeyPair } from '../../support/key-pair.ts';
 import type { Log } from '../../support/log.ts';
@@ -47,16 +48,22 @@ const selfSigned = async (): Promise<KeyPair> => {
   return makeServing(await makeAuthority(now), [hostname(), 'localhost', '127.0.0.1'], now);
 };
 
-type Parts = { readonly all: Metrics; readonly api: Api; readonly log: Log; readonly webhookCertificate: SharedCertificate | undefined };
+type Parts = {
+  readonly all: Metrics;
+  readonly api: Api;
+  readonly log: Log;
+  readonly defects: Defects;
+  readonly webhookCertificate: SharedCertificate | undefined;
+};
 
 const openSecurely = async (
   { address, certDir }: MetricsSettings & { readonly address: Address },
   pages: Readonly<Record<string, Page>>,
-  { api, log, webhookCertificate }: Parts,
+  { api, log, defects, webhookCertificate }: Parts,
 ): Promise<{ readonly port: number; readonly close: () => void }> => {
-  const { port, close, show } = await listenSecurely(address, pages, new Guard(api, systemClock));
+  const { port, close, show } = await listenSecurely(address, pages, new Guard(api, systemClock, defects), defects);
   if (certDir !== undefined) {
-    const stop = await showMounted('--metrics-cert-dir', certDir, show, log);
+    const stop = await showMounted('--metrics-cert-dir', certDir, show, { log, defects });
     return { port, close: () => (stop(), close()) };
   }
   if (webhookCertificate === undefined) show(await selfSigned());
@@ -71,7 +78,9 @@ export const openMetrics = async (settings: MetricsSettings, parts: Parts): Prom
   const { all, log } = parts;
   const pages = { '/metrics': async () => ({ status: 200, type: all.contentType, text: await all.text() }) };
   try {
-    const { port, close } = secure ? await openSecurely({ ...settings, address }, pages, parts) : await listen(address, pages);
+    const { port, close } = secure
+      ? await openSecurely({ ...settings, address }, pages, parts)
+      : await listen(address, pages, parts.defects);
     log.info('serving metrics', { port, secure });
     return close;
   } catch (error) {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { mountedPair } from '../../admission/certificates/mounted.ts';
 import { systemClock } from '../../support/clock.ts';
+import type { Defects } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { KeyPair } from '../../support/key-pair.ts';
 import type { Log } from '../../support/log.ts';
@@ -16,7 +17,12 @@ const pairIn = (folder: string): Promise<KeyPair | undefined> =>
  * Shows tls.crt and tls.key of a folder, and shows them again when they change, until the answer is called. Throws a UsageError when they are not there at the start;
  * what is wrong with them later is logged, and the pair before goes on.
  */
-export const showMounted = async (flag: string, folder: string, show: (pair: KeyPair) => void, log: Log): Promise<() => void> => {
+export const showMounted = async (
+  flag: string,
+  folder: string,
+  show: (pair: KeyPair) => void,
+  { log, defects }: { readonly log: Log; readonly defects: Defects },
+): Promise<() => void> => {
   const first = await pairIn(folder).catch((error: unknown) => {
     throw new UsageError(`${flag}: ${errorText(error)}`, { cause: error });
   });
@@ -28,7 +34,7 @@ export const showMounted = async (flag: string, folder: string, show: (pair: Key
     while (!stop.signal.aborted) {
       await systemClock.sleep(lookEveryMs, stop.signal);
       const pair = await pairIn(folder).catch((error: unknown) => {
-        log.warn('failed to reload a certificate', { folder, error });
+        log.warn('failed to reload a certificate', { folder, error: defects.textOf('Process', folder, error) });
         return undefined;
       });
       if (pair === undefined || pair.cert === shown) continue;

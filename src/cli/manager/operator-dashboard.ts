@@ -2,6 +2,7 @@ import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
 import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { systemClock } from '../../support/clock.ts';
+import type { Defects } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { startDashboard } from '../../web/dashboard/http/dashboard.ts';
@@ -18,12 +19,12 @@ const closed = async (): Promise<void> => {};
 export const openOperatorDashboard = async (
   settings: OperatorSettings,
   connection: Connection,
-  log: Log,
+  { log, defects }: { readonly log: Log; readonly defects: Defects },
   signal: AbortSignal,
 ): Promise<() => Promise<void>> => {
   const { dashboardAddress: address } = settings;
   if (address?.host === undefined) return closed;
-  const adapters = await kindsHere({ api: connection, clock: systemClock, log, signal }, settings);
+  const adapters = await kindsHere({ api: connection, clock: systemClock, log, defects, signal }, settings);
   if (adapters === undefined) return closed;
   const { host, port } = address;
   const common = {
@@ -32,8 +33,9 @@ export const openOperatorDashboard = async (
     machines: machineAdapter,
     plans: planAdapter,
     cluster: connection.server,
-    clock: systemClock,
+    clock: connection.clock,
     log,
+    defects,
   };
   try {
     const dashboard = await startDashboard({ ...common, access: { kind: 'read-only' }, host, port });

@@ -12,6 +12,7 @@ const plain: OperatorFlags = {
   evictionRequests: 'Auto',
   machinesPerSet: '1',
   machinesPerZone: '0',
+  nodesUnavailable: '1',
   openstackMigrationsPerHost: '8',
   openstackMigrations: '32',
   drainLeadSeconds: '1800',
@@ -36,7 +37,13 @@ test('without flags: the addresses, lease terms and namespace of the operator th
     leaseSeconds: 3600,
     evictionRequests: 'Auto',
     machineNamespace: undefined,
-    machines: { awsEndpoints: [], watchNamespaces: [], limits: { perSet: 1, perZone: 0 }, region: undefined, drainLeadSeconds: 1800 },
+    machines: {
+      awsEndpoints: [],
+      watchNamespaces: [],
+      limits: { perSet: 1, perZone: 0, nodes: 1 },
+      region: undefined,
+      drainLeadSeconds: 1800,
+    },
     logFormat: 'json',
     logLevel: 'info',
     eventIntake: undefined,
@@ -114,6 +121,10 @@ const wrong: readonly (readonly [string, Partial<OperatorFlags>])[] = [
   ['--machines-per-set', { machinesPerSet: '-1' }],
   ['--event-intake-bind-address', { eventIntakeBindAddress: 'nowhere' }],
   ['--machines-per-zone', { machinesPerZone: 'all' }],
+  ['--nodes-unavailable', { nodesUnavailable: 'all' }],
+  ['--nodes-unavailable', { nodesUnavailable: '0%' }],
+  ['--nodes-unavailable', { nodesUnavailable: '-1' }],
+  ['--nodes-unavailable', { nodesUnavailable: '' }],
   ['--drain-lead-seconds', { drainLeadSeconds: '' }],
 ];
 

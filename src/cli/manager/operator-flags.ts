@@ -1,3 +1,4 @@
+import { type Amount, resolveAmount } from '../../core/plan/amount.ts';
 import { everyNamespace } from '../../operator/cache/namespaces.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Env } from '../../support/env.ts';
@@ -35,6 +36,7 @@ export type OperatorFlags = WebhookFlags &
     readonly allowedAwsEndpoint: readonly string[];
     readonly machinesPerSet: string;
     readonly machinesPerZone: string;
+    readonly nodesUnavailable: string;
     readonly drainLeadSeconds: string;
     readonly monitoringConfig?: string;
     readonly notificationConfig?: string;
@@ -128,6 +130,16 @@ const countOf = (flag: string, text: string): number => {
   return count;
 };
 
+/** Number or percentage. */
+const amountOf = (flag: string, text: string): Amount => {
+  const amount: Amount = text.endsWith('%') ? text : countOrNaN(text);
+  if (resolveAmount(amount, 100) === undefined)
+    throw new UsageError(`invalid value "${text}" for ${flag}: expected a whole number, 0 or more, or a percentage from 1% to 100%`);
+  return amount;
+};
+
+const countOrNaN = (text: string): number => (text === '' ? Number.NaN : Number(text));
+
 const namespaceNames = (names: readonly string[]): readonly string[] => {
   const odd = names.find(name => name !== everyNamespace && !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name));
   if (odd !== undefined)
@@ -169,6 +181,7 @@ export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boole
       limits: {
         perSet: countOf('--machines-per-set', flags.machinesPerSet),
         perZone: countOf('--machines-per-zone', flags.machinesPerZone),
+        nodes: amountOf('--nodes-unavailable', flags.nodesUnavailable),
       },
       region: env['AWS_REGION'],
       drainLeadSeconds: countOf('--drain-lead-seconds', flags.drainLeadSeconds),

@@ -6,10 +6,10 @@ import { EventRecorder } from '../../kube/events/events.ts';
 import { elect } from '../../kube/leader/leader.ts';
 import { Notifier } from '../../monitoring/notifications/notifier.ts';
 import { openMonitoring } from '../../monitoring/sources.ts';
-import { Defects } from '../../operator/defects.ts';
 import type { NodeReconcilerOptions } from '../../operator/node/node-reconciler.ts';
 import type { AlertSilencer, Fence, Monitoring, Recorder } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
+import { Defects } from '../../support/defects.ts';
 import type { Env } from '../../support/env.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
@@ -39,7 +39,7 @@ const text = (status: number, body: string): Awaited<ReturnType<Page>> => ({ sta
 
 /**
  * Alive as long as it answers; ready when the webhook answers (of every replica, leader or not) and everything that decides has been read,
- * or another replica leads. Not ready any more once it was told to stop.
+ * or another replica leads; what may not be read is named. Not ready any more once it was told to stop.
  */
 const healthPages = (
   activeManager: ActiveManager,
@@ -51,17 +51,24 @@ const healthPages = (
   '/readyz': async () => {
     if (signal.aborted) return text(503, 'it is stopping\n');
     if (!webhook.ready()) return text(503, 'the webhook is not served yet\n');
-    const { unsynced } = activeManager.overview();
-    return (activeManager.acts || !mayStandBy) && unsynced.length > 0
-      ? text(503, `not read yet: ${unsynced.join(', ')}\n`)
-      : text(200, 'ok\n');
+    if (!activeManager.acts && mayStandBy) return text(200, 'ok\n');
+    const { unsynced, withheld } = activeManager.overview();
+    // What may not be read stays so until somebody gives the right: webhook and drains go on meanwhile, and a roll-out does not wait for it.
+    const unread = unsynced.filter(name => !withheld.includes(name));
+    if (unread.length > 0) return text(503, `not read yet: ${unread.join(', ')}\n`);
+    return text(200, withheld.length > 0 ? `ok, without what may not be read: ${withheld.join(', ')}\n` : 'ok\n');
   },
 });
 
-const serve = async (what: string, address: Address | undefined, pages: Readonly<Record<string, Page>>, log: Log): Promise<() => void> => {
+const serve = async (
+  what: string,
+  address: Address | undefined,
+  pages: Readonly<Record<string, Page>>,
+  { log, defects }: { readonly log: Log; readonly defects: Defects },
+): Promise<() => void> => {
   if (address === undefined) return () => {};
   try {
-    const { port, close } = await listen(address, pages);
+    const { port, close } = await listen(address, pages, defects);
     log.info(`${what} served`, { port });
     return close;
   } catch (error) {
@@ -83,6 +90,7 @@ type Parts = {
   readonly settings: OperatorSettings;
   readonly monitoring: (Monitoring & AlertSilencer) | undefined;
   readonly log: Log;
+  readonly defects: Defects;
   /** Of the leader's lease. */
   readonly leaderNamespace: string;
 };
@@ -91,7 +99,7 @@ type Parts = {
 type Found = { readonly adapters: readonly KindAdapter[]; readonly openShift: boolean };
 
 const controllerManagerOf = (
-  { connection, recorder, metrics, settings, monitoring, log, leaderNamespace }: Parts,
+  { connection, recorder, metrics, settings, monitoring, log, defects, leaderNamespace }: Parts,
   found: Found,
   fence: Fence,
   self: NodeReconcilerOptions['self'],
@@ -105,8 +113,9 @@ const controllerManagerOf = (
     recorder,
     meter: metrics.meter,
     fence,
-    clock: systemClock,
+    clock: connection.clock,
     log,
+    defects,
     evictionRequests: settings.evictionRequests,
     terms: { durationSeconds: settings.leaseSeconds, renewEverySeconds: settings.leaseSeconds / renewals },
     machines: { ...settings.machines, namespace },
@@ -124,15 +133,16 @@ const machineNamespace = ({ settings, connection }: Parts): string => settings.m
 /** A replica that has handed over leaves the others this long to take the lease, in milliseconds; a lone one leads again after that. */
 const standBackMs = 10_000;
 
-/** For so long after handing over its own pod is a pod like any other: nobody else was there to lead. */
+/** For so long after handing over it evicts its own pod itself, where another one can do its work: nobody else was there to lead. */
 const handedOverMs = 600_000;
 
-const findOut = async ({ connection, settings, log }: Parts, signal: AbortSignal): Promise<Found | undefined> => {
-  await tellRelease(connection, systemClock, log, signal);
-  const adapters = await kindsHere({ api: connection, clock: systemClock, log, signal }, settings);
-  const openShift = await isOpenShift(connection, systemClock, log, signal);
+const findOut = async ({ connection: api, settings, log, defects }: Parts, signal: AbortSignal): Promise<Found | undefined> => {
+  const asking = { api, clock: systemClock, log, defects, signal };
+  await tellRelease(asking);
+  const adapters = await kindsHere(asking, settings);
+  const openShift = await isOpenShift(asking);
   if (adapters === undefined) return undefined;
-  await prepareLeaseNamespaces(connection, adapters, log, signal);
+  await prepareLeaseNamespaces(asking, adapters);
   return { adapters, openShift };
 };
 
@@ -151,7 +161,7 @@ const takeTurns = async (
   pod: string | undefined,
   signal: AbortSignal,
 ): Promise<void> => {
-  const { connection, log } = parts;
+  const { connection, log, defects } = parts;
   const ownPrefix = ownPrefixOf(parts.settings);
   const identity = `${ownPrefix ?? `${hostname()}_`}${randomUUID()}`;
   let handedOverAt = Number.NEGATIVE_INFINITY;
@@ -162,17 +172,14 @@ const takeTurns = async (
       handedOverAt = performance.now();
       resign.abort();
     };
-    const mayStay = pod !== undefined && performance.now() - handedOverAt > handedOverMs;
+    const handedOver = (): boolean => !resign.signal.aborted && performance.now() - handedOverAt <= handedOverMs;
+    const self = pod === undefined ? undefined : { pod, node: parts.settings.ownNode, handOver, handedOver };
     const lead = async (fence: Fence, stop: AbortSignal): Promise<void> => {
       const end = AbortSignal.any([stop, resign.signal]);
       const found = await findOut(parts, end);
-      if (found !== undefined)
-        await activeManager.serve(
-          controllerManagerOf(parts, found, fence, mayStay ? { pod, handOver } : undefined, machineNamespace(parts)),
-          end,
-        );
+      if (found !== undefined) await activeManager.serve(controllerManagerOf(parts, found, fence, self, machineNamespace(parts)), end);
     };
-    const contender = { api: connection, watcher: connection, clock: systemClock, random: Math.random, log, identity, ownPrefix };
+    const contender = { api: connection, watcher: connection, clock: systemClock, random: Math.random, log, defects, identity, ownPrefix };
     await elect({ ...contender, namespace, name: leaderLease, signal, lead });
     if (resign.signal.aborted) await systemClock.sleep(standBackMs, signal);
   }
@@ -183,8 +190,10 @@ const work = async (parts: Parts, activeManager: ActiveManager, leaderNamespace:
   const { settings } = parts;
   if (settings.leaderElect) return takeTurns(parts, activeManager, leaderNamespace, settings.ownPod, signal);
   const found = await findOut(parts, signal);
+  const pod = settings.ownPod;
+  const self = pod === undefined ? undefined : { pod, node: settings.ownNode, handOver: () => {}, handedOver: () => true };
   if (found !== undefined)
-    await activeManager.serve(controllerManagerOf(parts, found, everyoneActs, undefined, machineNamespace(parts)), signal);
+    await activeManager.serve(controllerManagerOf(parts, found, everyoneActs, self, machineNamespace(parts)), signal);
 };
 
 const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics, defects: Defects): Promise<Connection> =>
@@ -194,14 +203,15 @@ const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics, defe
     userAgent: `drydock/${version()}`,
     log,
     onResponse: seen => all.apiCall({ ...seen, status: seen.status ?? 0 }),
-    onDefect: (path, object, error) => defects.tell('Watch', `${path} ${object}`, error),
+    defects,
   });
 
 const openNotifier = (
   { notificationConfig: file }: OperatorSettings,
   { notificationMeter: meter }: Metrics,
   log: Log,
-): Notifier | undefined => (file === undefined ? undefined : new Notifier(file, { clock: systemClock, log, meter }));
+  defects: Defects,
+): Notifier | undefined => (file === undefined ? undefined : new Notifier(file, { clock: systemClock, log, defects, meter }));
 
 /** `drydock operator`: serves until SIGINT or SIGTERM. Throws a UsageError for wrong flags, a KubeconfigError without a cluster. */
 export const operator = async (flags: OperatorFlags, env: Env): Promise<void> => {
@@ -217,22 +227,22 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
   const { monitoringConfig: file } = settings;
   const monitoring = file === undefined ? undefined : openMonitoring(file, { clock: systemClock, log, meter: all.monitoringMeter });
   const connection = await connectFor(flags, env, log, all, defects);
-  const events = new EventRecorder({ api: connection, clock: systemClock, log, random: Math.random, instance: hostname() });
-  const notifier = openNotifier(settings, all, log);
+  const events = new EventRecorder({ api: connection, clock: connection.clock, log, defects, random: Math.random, instance: hostname() });
+  const notifier = openNotifier(settings, all, log, defects);
   const recorder: Recorder = { record: event => [events, notifier].forEach(each => each?.record(event)) };
   const webhookCertificate = settings.webhook && new SharedCertificate();
-  const webhook = await openWebhook(settings.webhook, connection, log, webhookCertificate);
+  const webhook = await openWebhook(settings.webhook, connection, { log, defects }, webhookCertificate);
   const signal = stopSignal(log);
   webhook.lastUntil(signal);
   const closers = [
-    await serve('health', settings.healthAddress, healthPages(activeManager, webhook, settings.leaderElect, signal), log),
-    await openEventIntake(settings.eventIntake, activeManager, log),
-    await openMetrics(settings.metrics, { all, api: connection, log, webhookCertificate }),
+    await serve('health', settings.healthAddress, healthPages(activeManager, webhook, settings.leaderElect, signal), { log, defects }),
+    await openEventIntake(settings.eventIntake, activeManager, { log, defects }),
+    await openMetrics(settings.metrics, { all, api: connection, log, defects, webhookCertificate }),
   ];
   log.info('drydock operator', { version: version(), server: connection.server, leaderElect: settings.leaderElect });
   const leaderNamespace = flags.leaderElectionNamespace ?? connection.namespace;
-  const parts = { connection, recorder, metrics: all, settings, monitoring, log, leaderNamespace };
-  const closeDashboard = await openOperatorDashboard(settings, connection, log, signal);
+  const parts = { connection, recorder, metrics: all, settings, monitoring, log, defects, leaderNamespace };
+  const closeDashboard = await openOperatorDashboard(settings, connection, { log, defects }, signal);
   await work(parts, activeManager, leaderNamespace, signal);
   await Promise.all([events.drain(flushMs), notifier?.close(flushMs)]);
   await closeDashboard();

@@ -12,13 +12,14 @@ import { saidBy } from '../../core/status.ts';
 import type { EventScanner, SignalReader } from '../../operator/machines/event-source-reconciler.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
-import { errorText } from '../../support/error-text.ts';
+import type { Defects } from '../../support/defects.ts';
 
 /** Sources of announcements as they are configured, and what they need of the cluster: region and credentials as its users have them. */
 
 type Reach = {
   readonly api: Api;
   readonly clock: Clock;
+  readonly defects: Defects;
   /** Where the operator is. */
   readonly namespace: string;
   /** What the environment says. */
@@ -167,7 +168,7 @@ export const scanner = (reach: Reach): EventScanner => ({
       return joined(source.name, seen);
     } catch (error) {
       signal.throwIfAborted();
-      return nothing(source.name, { reason: 'Failed', message: errorText(error) });
+      return nothing(source.name, { reason: 'Failed', message: reach.defects.textOf('MachineEventSource', source.name, error) });
     }
   },
 });

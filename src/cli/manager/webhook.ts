@@ -5,6 +5,7 @@ import { isObject, type JsonObject } from '../../core/json.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { planProblems } from '../../operator/plans/expressions.ts';
 import { systemClock } from '../../support/clock.ts';
+import type { Defects } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { UsageError } from '../shared/fail.ts';
@@ -59,7 +60,7 @@ export const problemsOfPlan = (plan: JsonObject): readonly string[] => {
 export const openWebhook = async (
   settings: WebhookSettings | undefined,
   connection: Connection,
-  log: Log,
+  { log, defects }: { readonly log: Log; readonly defects: Defects },
   certificate: SharedCertificate | undefined,
 ): Promise<OpenWebhook> => {
   if (settings === undefined) return none;
@@ -72,10 +73,11 @@ export const openWebhook = async (
       shown: pair => certificate?.show(pair),
       api: connection,
       watcher: connection,
-      clock: systemClock,
+      clock: connection.clock,
       log,
+      defects,
       planProblems: problemsOfPlan,
-      isOpenShift: signal => isOpenShift(connection, systemClock, log, signal),
+      isOpenShift: signal => isOpenShift({ api: connection, clock: systemClock, log, defects, signal }),
     });
     return lasting(webhook, settings.shutdownDelayMs);
   } catch (error) {

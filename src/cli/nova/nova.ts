@@ -5,7 +5,7 @@ import type { Log } from '../../support/log.ts';
 import { pinoLog } from '../../support/pino-log.ts';
 import { connectionOf } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
-import { plainOutput } from '../shared/output.ts';
+import { plainOutput, printText } from '../shared/output.ts';
 import { stopSignal } from '../shared/stop-signal.ts';
 import { version } from '../shared/version.ts';
 import { followNode } from './daemon.ts';
@@ -51,7 +51,7 @@ export const nova = async (flags: NovaFlags, env: Env): Promise<void> => {
   if (flags.daemon === true) return runDaemon(flags, env, log);
   const openStack = novaOf(flags, env, systemClock);
   const { line, note } = plainOutput;
-  const surroundings = { nova: openStack, clock: systemClock, log, line, note, signal: stopSignal(log) };
+  const surroundings = { nova: openStack, clock: systemClock, log, line, document: printText, note, signal: stopSignal(log) };
   const isDone = await (flags.release === true ? release : runOnce)(flags, surroundings);
   if (!isDone) process.exitCode = 1;
 };

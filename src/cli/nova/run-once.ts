@@ -1,6 +1,7 @@
 import { isMarked } from '../../core/hypervisor/mark.ts';
 import { matchHosts } from '../../core/hypervisor/match.ts';
 import type { ComputeService } from '../../core/hypervisor/server.ts';
+import { printableJson } from '../../core/printable.ts';
 import type { VmStatus } from '../../core/vm/vm-status.ts';
 import type { NovaFailure } from '../../nova/failure.ts';
 import type { Nova } from '../../nova/nova.ts';
@@ -16,6 +17,8 @@ export type RunOnceContext = {
   readonly log: Log;
   /** Results. */
   readonly line: (text: string) => void;
+  /** All of it, for programs. */
+  readonly document: (text: string) => void;
   /** What happens on the way. */
   readonly note: (text: string) => void;
   readonly signal: AbortSignal;
@@ -41,21 +44,24 @@ const find = async ({ nova, signal }: RunOnceContext, wanted: string): Promise<C
   throw new UsageError(`Cannot find nova-service with hostname: ${wanted}; ${known}. Name one with --host`);
 };
 
-const staying = ({ id, name, state, message, remedy }: VmStatus): string => {
-  const help = remedy === undefined ? '' : `\n    ${remedy}`;
-  return `  ${name} (${id}) ${state}${message === undefined ? '' : `: ${message}`}${help}`;
-};
+const staying = ({ id, name, state, message, remedy }: VmStatus): readonly string[] => [
+  `  ${name} (${id}) ${state}${message === undefined ? '' : `: ${message}`}`,
+  ...(remedy === undefined ? [] : [`    ${remedy}`]),
+];
 
-const report = ({ end, view }: Emptied, host: string, flags: NovaFlags, { line, note }: RunOnceContext): void => {
+const report = ({ end, view }: Emptied, host: string, flags: NovaFlags, { line, document, note }: RunOnceContext): void => {
   const moved = view.vms.filter(({ state }) => state === 'Moved' || state === 'Stopped');
   const others = view.vms.filter(vm => !moved.includes(vm));
   if (end === 'late') note('Time out waiting for live-migration.');
-  if (flags.output === 'json') line(JSON.stringify({ host, empty: view.empty, end, vms: view.vms, problem: view.problem }));
+  if (flags.output === 'json')
+    document(printableJson(JSON.stringify({ host, empty: view.empty, end, vms: view.vms, problem: view.problem })));
   else if (view.empty && others.length === 0) line('All VMs migrated');
-  else if (view.empty) line([`${moved.length} VMs migrated; these stay, as the policy says:`, ...others.map(staying)].join('\n'));
+  else if (view.empty)
+    for (const row of [`${moved.length} VMs migrated; these stay, as the policy says:`, ...others.flatMap(staying)]) line(row);
   else {
     const trouble = view.problem === undefined ? [] : [`  ${view.problem}`];
-    line([`${moved.length} of ${view.vms.length} VMs migrated; these are left on ${host}:`, ...others.map(staying), ...trouble].join('\n'));
+    const head = `${moved.length} of ${view.vms.length} VMs migrated; these are left on ${host}:`;
+    for (const row of [head, ...others.flatMap(staying), ...trouble]) line(row);
   }
 };
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json.ts';
 import { timeText } from '../../core/time.ts';
-import type { Api } from '../../operator/ports.ts';
+import type { Connection } from '../../kube/connect.ts';
 import type { Env } from '../../support/env.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
@@ -13,7 +13,7 @@ import { changePlan, goesOn, type PlanObject, planNamed, recordsOf, titleOfPlan 
 type Switch = {
   readonly spec: JsonObject;
   /** It is so already. */
-  readonly isSet: (plan: PlanObject) => boolean;
+  readonly isSet: (plan: PlanObject, now: Temporal.Instant) => boolean;
   readonly done: string;
   readonly note: (plan: PlanObject) => string | undefined;
 };
@@ -21,7 +21,7 @@ type Switch = {
 const switches = {
   resume: {
     spec: { paused: false, pause: null },
-    isSet: plan => !isPaused(plan, Temporal.Now.instant()),
+    isSet: (plan, now) => !isPaused(plan, now),
     done: 'resumed',
     note: ({ metadata, spec }) =>
       spec.aborted === true ? `plan ${metadata.name} is aborted; begin again with: drydock plan rerun ${metadata.name}` : undefined,
@@ -43,8 +43,10 @@ export type PlanSwitch = keyof typeof switches;
 export const setSwitch = (word: PlanSwitch, name: string, flags: ConnectionFlags, env: Env): Promise<void> =>
   withCluster(flags, env, async api => {
     const { spec, isSet, done, note }: Switch = switches[word];
-    const before = await changePlan(api, name, plan => (isSet(plan) ? undefined : spec));
-    plainOutput.line(`${titleOfPlan(name)} ${isSet(before) ? (word === 'resume' ? 'is not paused' : `already ${done}`) : done}`);
+    const before = await changePlan(api, name, plan => (isSet(plan, api.clock.now()) ? undefined : spec));
+    plainOutput.line(
+      `${titleOfPlan(name)} ${isSet(before, api.clock.now()) ? (word === 'resume' ? 'is not paused' : `already ${done}`) : done}`,
+    );
     const more = note(before);
     if (more !== undefined) plainOutput.note(more);
   });
@@ -57,13 +59,13 @@ export const nextRunId = (current: string, used: readonly string[], now: Tempora
 };
 
 /** Begins a new run; `change` says what else of the spec is changed, and refuses by a throw. Resolves with the plan as it was before. */
-const beginRun = async (api: Api, name: string, change: (plan: PlanObject) => JsonObject | undefined): Promise<RunBegun> => {
+const beginRun = async (api: Connection, name: string, change: (plan: PlanObject) => JsonObject | undefined): Promise<RunBegun> => {
   const used = (await recordsOf(api, await planNamed(api, name))).map(({ run }) => run);
   let run: string | undefined;
   const before = await changePlan(api, name, plan => {
     const { spec, status } = plan;
     const more = change(plan);
-    run = more && nextRunId(spec.runID ?? '1', status?.run === undefined ? used : [...used, status.run.id], Temporal.Now.instant());
+    run = more && nextRunId(spec.runID ?? '1', status?.run === undefined ? used : [...used, status.run.id], api.clock.now());
     return run === undefined ? undefined : { ...more, runID: run, ...(spec.aborted === true && { aborted: false }) };
   });
   return { before, run };
@@ -71,8 +73,8 @@ const beginRun = async (api: Api, name: string, change: (plan: PlanObject) => Js
 
 type RunBegun = { readonly before: PlanObject; readonly run: string | undefined };
 
-const noteIfPaused = (plan: PlanObject, name: string): void => {
-  if (isPaused(plan, Temporal.Now.instant())) plainOutput.note(`plan ${name} is paused; continue it with: drydock plan resume ${name}`);
+const noteIfPaused = (plan: PlanObject, name: string, now: Temporal.Instant): void => {
+  if (isPaused(plan, now)) plainOutput.note(`plan ${name} is paused; continue it with: drydock plan resume ${name}`);
 };
 
 /** `drydock plan rerun NAME`: a new run; a plan that is aborted or undone is so no more. Throws an ApiError with what the server said. */
@@ -80,7 +82,7 @@ export const rerun = (name: string, flags: ConnectionFlags, env: Env): Promise<v
   withCluster(flags, env, async api => {
     const { before, run } = await beginRun(api, name, ({ spec }) => (spec.undo === true ? { undo: false } : {}));
     plainOutput.line(`${titleOfPlan(name)} begins run ${run}`);
-    noteIfPaused(before, name);
+    noteIfPaused(before, name, api.clock.now());
   });
 
 /** `drydock plan undo NAME`: a new run that takes the work back, as spec.rollback says. Throws a UsageError where the plan has none. */
@@ -96,5 +98,5 @@ export const undo = (name: string, flags: ConnectionFlags, env: Env): Promise<vo
     plainOutput.line(`${titleOfPlan(name)} is undone by run ${run}`);
     const going = goesOn(before);
     if (going !== undefined) plainOutput.note(going);
-    noteIfPaused(before, name);
+    noteIfPaused(before, name, api.clock.now());
   });

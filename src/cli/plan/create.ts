@@ -1,4 +1,3 @@
-import { stringify } from 'yaml';
 import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-plan.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { planApi, plansPath } from '../../core/plan/plan.ts';
@@ -10,7 +9,7 @@ import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { positive } from '../shared/go-values.ts';
-import { plainOutput } from '../shared/output.ts';
+import { plainOutput, printText, written } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { notServed, titleOfPlan } from './plan-object.ts';
 
@@ -105,8 +104,7 @@ export const planFor = (name: string, words: readonly string[], flags: CreateFla
 const suffixes = { none: '', client: ' (dry run)', server: ' (server dry run)' } as const;
 
 const tell = (name: string, plan: JsonObject, { output, dryRun }: CreateFlags): void => {
-  if (output === 'json') return plainOutput.line(JSON.stringify(plan, undefined, 2));
-  if (output === 'yaml') return plainOutput.line(stringify(plan, { lineWidth: 0 }).trimEnd());
+  if (output === 'json' || output === 'yaml') return printText(written(plan, output));
   plainOutput.line(output === 'name' ? titleOfPlan(name) : `${titleOfPlan(name)} created${suffixes[dryRun]}`);
 };
 

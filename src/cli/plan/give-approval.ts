@@ -1,5 +1,9 @@
+import { stringify } from 'yaml';
+import { agreedHash, agreedSpec } from '../../apis/maintenance-plan/agreed.ts';
+import type { JsonObject } from '../../core/json.ts';
 import type { Approval } from '../../core/plan/snapshot.ts';
 import { approvalNameOf, approvalObject, approvalsPath } from '../../core/plan/writes.ts';
+import type { Connection } from '../../kube/connect.ts';
 import type { Api } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import { refusedError } from '../shared/api-error.ts';
@@ -22,28 +26,47 @@ export const runToApprove = (plan: PlanObject): Run => {
   );
 };
 
+/** An API server and its time. */
+type Cluster = Pick<Connection, 'call' | 'clock'>;
+
 type Stored = { readonly metadata: { readonly uid: string; readonly creationTimestamp?: string } };
 
 /** Deletes an approval of this name that counts no more, so that another one can be made. Resolves with whether it did. */
-const removedVoid = async (api: Api, path: string, { spec }: PlanObject, isAwaited: boolean): Promise<boolean> => {
+const removedVoid = async (api: Cluster, path: string, { spec }: PlanObject, isAwaited: boolean): Promise<boolean> => {
   const seconds = spec.approval?.expiresAfterSeconds;
   if (seconds === undefined) return false;
   const found = await api.call({ method: 'GET', path });
   if (found.status !== 200) return found.status === 404;
   const { uid, creationTimestamp } = (found.body as Stored).metadata;
-  const isOld = Date.parse(creationTimestamp ?? '') + seconds * 1000 <= Date.now();
-  // What the plan waits for although it is there counts no more, whatever the clock here says.
+  const isOld = Date.parse(creationTimestamp ?? '') + seconds * 1000 <= api.clock.now().epochMilliseconds;
+  // What the plan waits for although it is there counts no more, whatever any clock says.
   if (!isOld && !isAwaited) return false;
   const removed = await api.call({ method: 'DELETE', path, body: { preconditions: { uid } } });
   if (removed.status !== 200 && removed.status !== 404 && removed.status !== 409) throw refusedError(removed);
   return true;
 };
 
+const approvedPlan = ({ metadata: { name, uid }, spec }: PlanObject) => ({
+  name,
+  uid,
+  specHash: agreedHash(spec as unknown as JsonObject),
+});
+
+/** Prints what is agreed to: the text whose hash the approval names. */
+const printAgreed = ({ metadata: { name }, spec }: PlanObject, run: Run): void => {
+  plainOutput.line(`# what is approved: run ${run.id} of plan ${name} with this spec; an edit of it voids the approval`);
+  for (const line of stringify(agreedSpec(spec as unknown as JsonObject))
+    .trimEnd()
+    .split('\n'))
+    plainOutput.line(line);
+};
+
 /** Creates the approval; whoever agrees twice has agreed once, unless the first one has expired. Throws an ApiError with what the server said. */
-export const giveApproval = async (api: Api, plan: PlanObject, run: Run, given: Given, isAwaited: boolean): Promise<void> => {
-  const { name, uid } = plan.metadata;
-  const approval = approvalNameOf({ name, uid }, run, given);
-  const body = approvalObject({ name, uid }, run, given);
+export const giveApproval = async (api: Cluster, plan: PlanObject, run: Run, given: Given, isAwaited: boolean): Promise<void> => {
+  const approved = approvedPlan(plan);
+  const approval = approvalNameOf(approved, run, given);
+  const body = approvalObject(approved, run, given);
+  printAgreed(plan, run);
   const create = () => api.call({ method: 'POST', path: approvalsPath, query: { fieldManager: 'drydock' }, body });
   const first = await create();
   const isVoid = first.status === 409 && (await removedVoid(api, `${approvalsPath}/${approval}`, plan, isAwaited));

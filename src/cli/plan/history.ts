@@ -1,14 +1,14 @@
-import { stringify } from 'yaml';
 import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-plan.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { type VerdictWord, verdictWords } from '../../core/plan/in-flight.ts';
 import type { RecordSlice } from '../../core/plan/snapshot.ts';
 import { isSetAside } from '../../core/plan/view.ts';
+import { joinRows } from '../../core/text.ts';
 import { timeText } from '../../core/time.ts';
 import { columns } from '../../support/columns.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
-import { plainOutput } from '../shared/output.ts';
+import { printText, written } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { type PlanObject, planNamed, recordsOf } from './plan-object.ts';
 import { type ShownVerdict, shownVerdicts, verdictJson, verdictsTable } from './status-text.ts';
@@ -69,13 +69,10 @@ export const historyTable = (runs: readonly ShownRun[]): string => {
     started,
     completed ?? '-',
   ]);
-  return columns([head, ...rows], 3).join('\n');
+  return joinRows(columns([head, ...rows], 3));
 };
 
-const written = (value: JsonObject, text: string, { output }: HistoryFlags): string => {
-  if (output === 'json') return JSON.stringify(value, undefined, 2);
-  return output === 'yaml' ? stringify(value, { lineWidth: 0 }).trimEnd() : text;
-};
+const shown = (value: JsonObject, text: string, { output }: HistoryFlags): string => (output === 'table' ? text : written(value, output));
 
 /** One run with the verdicts of its nodes: of each revision of the work, where it was edited and the run kept its id. */
 type RunVerdicts = ShownRun & { readonly nodes: readonly ShownVerdict[] };
@@ -110,9 +107,9 @@ export const history = (name: string, flags: HistoryFlags, env: Readonly<Record<
     if (flags.run !== undefined) {
       const runs = verdictsOfRun(plan, slices, flags.run);
       const value = { runs: runs.map(({ nodes, ...run }) => ({ ...run, nodes: nodes.map(verdictJson) })) };
-      return plainOutput.line(written(value, runs.map(runText).join('\n\n'), flags));
+      return printText(shown(value, runs.map(runText).join('\n\n'), flags));
     }
     const runs = runsOf(plan, slices);
     const text = runs.length === 0 ? `Plan ${name} has not begun a run.` : historyTable(runs);
-    plainOutput.line(written({ runs: [...runs] }, text, flags));
+    printText(shown({ runs: [...runs] }, text, flags));
   });

@@ -1,6 +1,6 @@
 import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-plan.ts';
 import type { MaintenancePlanSpec } from '../../apis/schema/maintenance-plan.ts';
-import { isRefused, type NodeVerdict } from '../../core/plan/in-flight.ts';
+import { isRefused, type NodeState, type NodeVerdict } from '../../core/plan/in-flight.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import { isSetAside } from '../../core/plan/view.ts';
 import { isBefore, timeText } from '../../core/time.ts';
@@ -90,6 +90,12 @@ export const retry = async (name: string, nodes: readonly string[], flags: Retry
   });
 };
 
+/** What becomes of a node in flight that is skipped. */
+const becomesOf = (state: NodeState): string =>
+  state === 'Starting' || state === 'Holding'
+    ? 'its work has not begun, and the plan releases it'
+    : 'the plan finishes what it has begun with it';
+
 /** `drydock plan skip NAME NODE --reason R`: leaves a node out. Throws an ApiError with what the server said. */
 export const skip = (name: string, text: string, { reason, ...flags }: SkipFlags, env: Env): Promise<void> =>
   withCluster(flags, env, async api => {
@@ -102,6 +108,6 @@ export const skip = (name: string, text: string, { reason, ...flags }: SkipFlags
       isSame(plan) ? undefined : { skipNodes: [...(plan.spec.skipNodes ?? []).filter(one => one.name !== node), { name: node, reason }] },
     );
     plainOutput.line(`${titleOfPlan(name)} ${isSame(before) ? 'already leaves' : 'leaves'} node/${node} out`);
-    if (before.status?.inFlight?.some(one => one.node === node) === true)
-      plainOutput.note(`node ${node} is in flight: the plan finishes what it has begun with it`);
+    const flying = before.status?.inFlight?.find(one => one.node === node);
+    if (flying !== undefined) plainOutput.note(`node ${node} is in flight: ${becomesOf(flying.state)}`);
   });

@@ -98,7 +98,7 @@ const approveCommand = (env: Env): Command =>
     );
 
 const afterImport = `
-Converts Plans of system-upgrade-controller, the DaemonSet of kured, MachineConfigPools of OpenShift and TalosUpgrades of tuppr. The plans are paused. Settings that
+Converts Plans of system-upgrade-controller, the DaemonSet of kured and MachineConfigPools of OpenShift. The plans are paused. Settings that
 could not be converted, or that you should check, are printed on stderr, with the field. No cluster is contacted.`;
 
 const importCommand = (): Command =>

@@ -4,7 +4,8 @@ import type { MaintenancePlanStatus } from '../../apis/schema/maintenance-plan-s
 import type { JsonObject } from '../../core/json.ts';
 import { planAnnotation, plansPath } from '../../core/plan/plan.ts';
 import type { RecordSlice } from '../../core/plan/snapshot.ts';
-import { labelOf, pathOfPlan, recordsPath } from '../../core/plan/writes.ts';
+import { pathOfPlan, recordsPath } from '../../core/plan/writes.ts';
+import { labelOf } from '../../core/short-hash.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api, ApiCall, ApiResponse } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';

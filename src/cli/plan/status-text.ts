@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { NodeVerdict } from '../../core/plan/in-flight.ts';
 import type { RecordSlice } from '../../core/plan/snapshot.ts';
+import { joinRows } from '../../core/text.ts';
 import { timeText } from '../../core/time.ts';
 import { columns } from '../../support/columns.ts';
 import { forecastLines } from './forecast-text.ts';
@@ -26,7 +27,7 @@ export const verdictJson = ({ uid, startedAt, completedAt, ...rest }: ShownVerdi
   completionTime: timeText(completedAt),
 });
 
-const table = (rows: readonly (readonly string[])[]): string => columns(rows, 3).join('\n');
+const table = (rows: readonly (readonly string[])[]): readonly string[] => columns(rows, 3);
 
 const usual = ['PLAN', 'PHASE', 'STAGE', 'DONE', 'FAILED', 'IN FLIGHT', 'WAITS FOR', 'MESSAGE'];
 const more = ['RUN', 'STARTED', 'ETA', 'SELECTED', 'DUE', 'SKIPPED', 'BLOCKED', 'OUT OF SERVICE'];
@@ -63,12 +64,12 @@ export const plansTable = (plans: readonly PlanObject[], wide: boolean): string 
   if (plans.length === 0) return 'There is no MaintenancePlan.';
   const withMore = (cells: readonly string[], others: readonly string[]): readonly string[] =>
     wide ? [...cells.slice(0, -1), ...others, cells.at(-1) ?? ''] : cells;
-  return table([withMore(usual, more), ...plans.map(plan => withMore(usualCells(plan), moreCells(plan)))]);
+  return joinRows(table([withMore(usual, more), ...plans.map(plan => withMore(usualCells(plan), moreCells(plan)))]));
 };
 
 /** A part of the status: nothing where it has no rows. */
 const part = (head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] =>
-  rows.length === 0 ? [] : [`\n${table([head, ...rows])}`];
+  rows.length === 0 ? [] : ['', ...table([head, ...rows])];
 
 const summary = ({ status = {} }: PlanObject): readonly string[] => {
   const { run, nodes, resolved, completionTime, expectedEndTime } = status;
@@ -76,13 +77,14 @@ const summary = ({ status = {} }: PlanObject): readonly string[] => {
   const expected = expectedEndTime === undefined ? '' : `, expected to end at ${expectedEndTime}`;
   const ended = completionTime === undefined ? expected : `, complete since ${completionTime}`;
   const missed = status.conditions?.find(({ type, status: is }) => type === 'Predicted' && is === 'False');
+  const again = nodes.dueAgain === undefined || nodes.dueAgain === 0 ? '' : `, ${nodes.dueAgain} due again`;
   const flying = resolved === undefined ? `${nodes.inFlight}` : `${nodes.inFlight} of ${resolved.maxInFlight}`;
   const most = resolved?.maxUnavailable === undefined ? '' : ` of ${resolved.maxUnavailable}`;
   return [
     `Run ${run.id}, begun ${run.startTime}${ended}`,
     ...(missed === undefined ? [] : [`It misses its deadline: ${missed.message}`]),
     ...forecastLines(status),
-    `Nodes: ${nodes.progress} done, ${nodes.failed} failed, ${nodes.skipped} skipped, ${nodes.blocked} blocked; in flight ${flying}, out of service ${nodes.unavailable}${most}`,
+    `Nodes: ${nodes.progress} done, ${nodes.failed} failed, ${nodes.skipped} skipped, ${nodes.blocked} blocked${again}; in flight ${flying}, out of service ${nodes.unavailable}${most}`,
   ];
 };
 
@@ -113,7 +115,7 @@ const failuresPart = ({ status = {} }: PlanObject): readonly string[] =>
   );
 
 /** Verdicts of one run, a line each. */
-export const verdictsTable = (verdicts: readonly ShownVerdict[]): string =>
+const verdictRows = (verdicts: readonly ShownVerdict[]): readonly string[] =>
   table([
     ['NODE', 'VERDICT', 'STAGE', 'COMPLETED', 'ATTEMPTS', 'HELD', 'MESSAGE'],
     ...verdicts.map(one => [
@@ -127,9 +129,12 @@ export const verdictsTable = (verdicts: readonly ShownVerdict[]): string =>
     ]),
   ]);
 
+/** The same as one text. */
+export const verdictsTable = (verdicts: readonly ShownVerdict[]): string => joinRows(verdictRows(verdicts));
+
 const verdictsPart = (verdicts: readonly ShownVerdict[] | undefined): readonly string[] => {
   if (verdicts === undefined) return [];
-  return [verdicts.length === 0 ? '\nNo node has a verdict in this run yet.' : `\n${verdictsTable(verdicts)}`];
+  return ['', ...(verdicts.length === 0 ? ['No node has a verdict in this run yet.'] : verdictRows(verdicts))];
 };
 
 /** All of the status; with the verdicts of the run where they are given. */
@@ -138,7 +143,7 @@ export const planText = (plan: PlanObject, verdicts?: readonly ShownVerdict[]): 
   const { phase = 'Pending', message = unseen } = status;
   const behind =
     status.observedGeneration === undefined || isUpToDate(plan) ? [] : ['The operator has not seen the latest change of this plan yet.'];
-  return [
+  return joinRows([
     `MaintenancePlan ${metadata.name}: ${phase}: ${message}`,
     ...behind,
     ...summary(plan),
@@ -147,7 +152,7 @@ export const planText = (plan: PlanObject, verdicts?: readonly ShownVerdict[]): 
     ...waitingPart(plan),
     ...failuresPart(plan),
     ...verdictsPart(verdicts),
-  ].join('\n');
+  ]);
 };
 
 /** One line of a plan that is followed. */

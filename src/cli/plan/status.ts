@@ -1,4 +1,3 @@
-import { stringify } from 'yaml';
 import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-plan.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { isSetAside } from '../../core/plan/view.ts';
@@ -7,7 +6,7 @@ import type { Api } from '../../operator/ports.ts';
 import { ApiError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
-import { plainOutput } from '../shared/output.ts';
+import { plainOutput, printText, written } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { followPlan } from './follow-plan.ts';
 import { isUpToDate, ofThisRun, type PlanObject, planNamed, plansOf, recordsOf } from './plan-object.ts';
@@ -31,19 +30,16 @@ const planJson = ({ metadata, status }: PlanObject, verdicts?: readonly ShownVer
   ...(verdicts && { verdicts: verdicts.map(verdictJson) }),
 });
 
-const written = (value: JsonObject, output: 'json' | 'yaml'): string =>
-  output === 'json' ? JSON.stringify(value, undefined, 2) : stringify(value, { lineWidth: 0 }).trimEnd();
-
 const tell = async (api: Api, plan: PlanObject, { output, nodes }: PlanStatusFlags): Promise<void> => {
   const verdicts = nodes === true ? await verdictsOf(api, plan) : undefined;
-  plainOutput.line(output === 'json' || output === 'yaml' ? written(planJson(plan, verdicts), output) : planText(plan, verdicts));
+  printText(output === 'json' || output === 'yaml' ? written(planJson(plan, verdicts), output) : planText(plan, verdicts));
 };
 
 /** How a plan ends that is followed, as an exit code; undefined as long as it goes on. */
-export const endOf = (plan: PlanObject): 0 | 3 | 4 | undefined => {
+export const endOf = (plan: PlanObject): 0 | 3 | 4 | 5 | undefined => {
   if (!isUpToDate(plan)) return undefined;
   const { phase } = plan.status ?? {};
-  if (phase === 'Complete') return 0;
+  if (phase === 'Complete') return (plan.status?.nodes?.failed ?? 0) > 0 ? 5 : 0;
   if (phase === 'AwaitingApproval') return 3;
   return phase === 'Halted' || phase === 'Aborted' ? 4 : undefined;
 };
@@ -56,7 +52,8 @@ const watchOver = async (api: Parameters<typeof followPlan>[0] & Api, name: stri
     const isOver = endOf(plan) !== undefined;
     const text = isText ? planLine(plan) : written(planJson(plan), flags.output === 'yaml' ? 'yaml' : 'json');
     if (text !== last && (isText || !isOver)) {
-      plainOutput.line(isText ? `${timeText(Temporal.Now.instant())}  ${text}` : `${flags.output === 'yaml' ? '---\n' : ''}${text}`);
+      if (isText) plainOutput.line(`${timeText(Temporal.Now.instant())}  ${text}`);
+      else printText(`${flags.output === 'yaml' ? '---\n' : ''}${text}`);
     }
     last = text;
     return isOver ? 'enough' : 'go on';
@@ -70,8 +67,8 @@ const watchOver = async (api: Parameters<typeof followPlan>[0] & Api, name: stri
 
 const tellAll = async (api: Api, { output }: PlanStatusFlags): Promise<void> => {
   const plans = await plansOf(api);
-  if (output === 'json' || output === 'yaml') return plainOutput.line(written({ plans: plans.map(plan => planJson(plan)) }, output));
-  plainOutput.line(plansTable(plans, output === 'wide'));
+  if (output === 'json' || output === 'yaml') return printText(written({ plans: plans.map(plan => planJson(plan)) }, output));
+  printText(plansTable(plans, output === 'wide'));
 };
 
 /**

@@ -129,6 +129,9 @@ test('a plan that is followed ends when its status is about the spec as it is', 
     [undefined, undefined, 0, 3, 4, 4],
   );
   assert.equal(endOf(planOf({ phase: 'Complete', observedGeneration: 1 })), undefined);
+  const nodes = { selected: 3, due: 0, blocked: 0, inFlight: 0, done: 2, failed: 1, skipped: 0, unavailable: 1, progress: '3/3' };
+  assert.equal(endOf(planOf({ phase: 'Complete', nodes })), 5, 'nodes have failed');
+  assert.equal(endOf(planOf({ phase: 'Complete', nodes: { ...nodes, failed: 0 } })), 0);
 });
 
 const usual: CreateFlags = { selector: 'pool=blue', dryRun: 'client' };

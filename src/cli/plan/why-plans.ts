@@ -6,6 +6,7 @@ import { mostUpNext, plansPath } from '../../core/plan/plan.ts';
 import { isSetAside } from '../../core/plan/view.ts';
 import { matches } from '../../core/pod/selector.ts';
 import { isControlPlane } from '../../core/quorum/quorum.ts';
+import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { timeText } from '../../core/time.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
@@ -67,6 +68,12 @@ const verdictText = (name: string, { node, verdict, completedAt, message, held }
   return `MaintenancePlan ${name} has failed on it at ${at}.${stays} What helps: drydock plan retry ${name} ${node}.`;
 };
 
+/** Another plan undoes what this one does, perhaps on this node. */
+const contestText = ({ conditions = [] }: MaintenancePlanStatus, { verdict }: NodeVerdict): string => {
+  const contested = verdict === 'Done' ? conditions.find(({ type, status }) => type === 'Contested' && status === 'True') : undefined;
+  return contested === undefined ? '' : ` Of its nodes, ${contested.message}.`;
+};
+
 type Known = { readonly plan: PlanObject; readonly node: Pick<Node, 'name' | 'uid'>; readonly verdict?: NodeVerdict };
 
 /** What one plan that selects the node, or has it in flight, has to do with it. */
@@ -79,7 +86,8 @@ export const planSentence = ({ plan, node, verdict }: Known): string => {
     const wait = ownWait(plan, node.name);
     return `${name} (${phase}) has it in flight: ${flying.state} since ${flying.since}.${wait === undefined ? '' : waitText(wait)}`;
   }
-  if (verdict !== undefined && verdict.verdict !== 'Requeued') return verdictText(metadata.name, verdict);
+  if (verdict !== undefined && verdict.verdict !== 'Requeued')
+    return `${verdictText(metadata.name, verdict)}${contestText(status, verdict)}`;
   const skipped = spec.skipNodes?.find(one => one.name === node.name);
   if (skipped !== undefined) return `${name} leaves it out${skipped.reason === undefined ? '' : ` (${skipped.reason})`}.`;
   if (phase === 'Complete') return `${name} selects it and is complete: the node was not due.`;
@@ -110,15 +118,30 @@ const verdictOn = async (api: Api, plan: PlanObject, { uid }: Node): Promise<Nod
   return verdict === undefined || isSetAside(verdict, readMaintenancePlan(plan)) ? undefined : verdict;
 };
 
-/** A sentence for each plan that has the node in flight or selects it. Whoever may not read plans, or has none, gets none. */
-export const plansAbout = async (api: Api, node: Node): Promise<readonly string[]> => {
+/** A hold whose plan is gone is nobody's: what the plan had come to on the node, no record says any more. */
+const orphanedSentence = (plan: string, { name }: MaintenanceRequest): string =>
+  `MaintenancePlan ${plan}, which made Maintenance ${name}, does not exist any more, and whether its work on the node had ended is not known. What helps: look at the node, then release it: kubectl delete maintenances.drydock.dev ${name}.`;
+
+const orphansAmong = (requests: readonly MaintenanceRequest[], plans: readonly PlanObject[]): readonly string[] => {
+  const known = new Set(plans.map(({ metadata }) => metadata.name));
+  return requests.flatMap(request =>
+    request.plan === undefined || known.has(request.plan) || request.deleting ? [] : [orphanedSentence(request.plan, request)],
+  );
+};
+
+/**
+ * A sentence for each plan that has the node in flight or selects it, and for each hold of a plan that is gone. `requests`: the maintenances of the node. Whoever may not
+ * read plans, or has none, gets none.
+ */
+export const plansAbout = async (api: Api, node: Node, requests: readonly MaintenanceRequest[]): Promise<readonly string[]> => {
   const { status } = await api.call({ method: 'GET', path: plansPath, query: { limit: 1 } });
   if (status === 403 || status === 404) return [];
-  const plans = ((await listAll(api, plansPath)) as readonly PlanObject[]).filter(plan => isAbout(plan, node));
-  return Promise.all(
-    plans.map(async plan => {
+  const all = (await listAll(api, plansPath)) as readonly PlanObject[];
+  const sentences = all
+    .filter(plan => isAbout(plan, node))
+    .map(async plan => {
       const verdict = await verdictOn(api, plan, node).catch(() => undefined);
       return planSentence({ plan, node, ...(verdict && { verdict }) });
-    }),
-  );
+    });
+  return [...(await Promise.all(sentences)), ...orphansAmong(requests, all)];
 };

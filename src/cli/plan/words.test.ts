@@ -143,6 +143,11 @@ test('one plan is all of its status', () => {
   assert.match(planText(edited), /\nThe operator has not seen the latest change of this plan yet\.\n/);
 });
 
+test('nodes that are due again after their turn are told', () => {
+  const again = { ...plan, status: { ...status, nodes: { ...status.nodes!, dueAgain: 2 } } };
+  assert.match(planText(again), /0 skipped, 0 blocked, 2 due again; in flight/);
+});
+
 test('a plan that is followed is one line', () => {
   assert.equal(
     planLine(plan),
@@ -163,6 +168,17 @@ test('why says what a plan has to do with the node, and what helps', () => {
     /^MaintenancePlan kernel \(Running\) selects it and has not begun with it\. It waits for MaxInFlight: .* What helps: nodes in flight come back/,
   );
   assert.equal(on('n3', plan, { verdict }), `MaintenancePlan kernel is over with it in this run (Done), since ${since}.`);
+  const contested = {
+    type: 'Contested',
+    status: 'True',
+    reason: 'WorkIsUndone',
+    message: '2 are due again',
+    lastTransitionTime: since,
+  } as const;
+  assert.equal(
+    on('n3', { ...plan, status: { ...plan.status, conditions: [contested] } }, { verdict }),
+    `MaintenancePlan kernel is over with it in this run (Done), since ${since}. Of its nodes, 2 are due again.`,
+  );
   const failed = { ...verdict, verdict: 'Failed', message: 'exit code 1', held: true } as const;
   assert.match(
     on('n3', plan, { verdict: failed }),

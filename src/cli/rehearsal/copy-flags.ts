@@ -1,3 +1,4 @@
+import { printable } from '../../core/printable.ts';
 import type { ClientLimit } from '../../embedded/controllers/request-limits.ts';
 import { text } from '../../embedded/object.ts';
 import type { RehearsalOptions } from '../../rehearse/rehearse.ts';
@@ -10,6 +11,7 @@ import type { Env } from '../../support/env.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { integer, seconds } from '../shared/go-values.ts';
+import { plainOutput, terminal } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 
 /** What rehearsals of maintenances and of plans have in common on the command line. */
@@ -66,14 +68,17 @@ let told = 0;
 
 /** One line on a terminal that is written over; elsewhere a line every five seconds. */
 export const progressLine = (line: string): void => {
-  const { isTTY } = process.stderr;
+  const isTTY = terminal.isTTY();
   const now = performance.now();
   if (now - told < (isTTY ? 200 : 5000)) return;
   told = now;
-  process.stderr.write(isTTY ? `\r\x1b[K${line}` : `${line}\n`);
+  if (isTTY) terminal.write(`\r\x1b[K${printable(line)}`);
+  else plainOutput.note(line);
 };
 
-export const endProgress = (): void => void (process.stderr.isTTY && process.stderr.write('\r\x1b[K'));
+export const endProgress = (): void => {
+  if (terminal.isTTY()) terminal.write('\r\x1b[K');
+};
 
 /** What the clients of the cluster's controllers are allowed, where somebody says so. */
 const clientLimitOf = ({ kubeApiQps, kubeApiBurst }: CopyFlags): ClientLimit | undefined => {

@@ -5,6 +5,7 @@ import type { KindAdapter } from '../../core/request/request.ts';
 import { everyNamespace } from '../../operator/cache/namespaces.ts';
 import { noMeter } from '../../operator/ports.ts';
 import type { SandboxOptions } from '../../rehearse/simulate/sandbox.ts';
+import { Defects } from '../../support/defects.ts';
 import { type Log, silentLog } from '../../support/log.ts';
 import { crdTexts, usualGroups } from '../install/crds.ts';
 import { controllerManager } from '../manager/controller-manager.ts';
@@ -15,8 +16,9 @@ const terms = { durationSeconds: 3600, renewEverySeconds: 900 };
 
 const operate =
   (adapters: readonly KindAdapter[], log: Log): SandboxOptions['operate'] =>
-  ({ ports, clock }, signal) =>
-    controllerManager({
+  ({ ports, clock, own }, signal) => {
+    let names = 0;
+    return controllerManager({
       api: ports,
       watcher: ports,
       recorder: { record: () => {} },
@@ -26,11 +28,15 @@ const operate =
       // All that happens at one moment is seen before anything is done about it: a look for each pod of a node would cost most of the time.
       soon: begin => void clock.after(0, begin),
       log,
+      defects: new Defects({ log }),
       adapters,
       terms,
+      nonce: () => String((names += 1)),
+      // Nobody else leads on a copy: it does itself what the replica would do to which it hands over.
+      ...(own && { ownNode: own.node, self: { ...own, handOver: () => {}, handedOver: () => true } }),
       haltLease: { namespace: 'drydock-system', name: 'drydock' },
       machines: {
-        limits: { perSet: 1, perZone: 0 },
+        limits: { perSet: 1, perZone: 0, nodes: 1 },
         drainLeadSeconds: 1800,
         namespace: 'drydock',
         // A copy does not say where its operator runs.
@@ -39,6 +45,7 @@ const operate =
         scanner: { scan: async source => ({ source: source.name, looked: new Set(), events: [], unknown: [] }) },
       },
     }).run(signal);
+  };
 
 /** The operator as `drydock operator` puts it together, for rehearsals. `defect` is told what it could not do. */
 export const rehearsalManager = (

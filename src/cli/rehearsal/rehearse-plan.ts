@@ -17,7 +17,7 @@ import { errorText } from '../../support/error-text.ts';
 import { amount } from '../shared/amount.ts';
 import { UsageError } from '../shared/fail.ts';
 import { documentsIn } from '../shared/files.ts';
-import { plainOutput } from '../shared/output.ts';
+import { plainOutput, printText, written } from '../shared/output.ts';
 import {
   asUsage,
   type CopyFlags,
@@ -76,7 +76,7 @@ const progressOf = (setting: PlanSetting, run: number, { done, due, inFlight, ma
 
 const printed = (all: readonly PlanForecast[], output: RehearsePlanFlags['output']): string => {
   const [first] = all;
-  if (output === 'json') return JSON.stringify({ settings: all }, undefined, 2);
+  if (output === 'json') return written({ settings: all }, 'json');
   if (first === undefined) throw new Error('nothing was rehearsed');
   if (output === 'svg') return all.length > 1 ? comparisonPicture(all) : forecastPicture(first, 'done');
   return all.length > 1 ? comparisonText(all) : planForecastText(first);
@@ -120,7 +120,7 @@ export const rehearsePlanCommand = async (
   const all = await asUsage(() => rehearsePlan({ ...manager, ...timing, copy, plan, settings, times, seeds, horizonMs, tell }));
   endProgress();
   for (const defect of defects) plainOutput.note(`error of the operator: ${defect}`);
-  plainOutput.line(printed(all, flags.output));
+  printText(printed(all, flags.output));
   if (flags.summaryFile !== undefined) return printSummary(all, flags.summaryFile);
   if (all.some(({ finishes }) => !finishes)) process.exitCode = 1;
 };

@@ -13,7 +13,7 @@ import { maintenanceFor } from '../maintenance/maintain.ts';
 import { UsageError } from '../shared/fail.ts';
 import { documentsIn } from '../shared/files.ts';
 import { nodeChoice } from '../shared/nodes.ts';
-import { plainOutput } from '../shared/output.ts';
+import { plainOutput, printText, written } from '../shared/output.ts';
 import {
   asUsage,
   atLeastOne,
@@ -93,7 +93,7 @@ const progressOf = (seeds: number, run: number, { drained, of, gone, madeUpMs }:
 };
 
 const printed = async (forecast: RehearsalForecast, output: string): Promise<string> => {
-  if (output === 'json') return JSON.stringify(forecast, undefined, 2);
+  if (output === 'json') return written(forecast, 'json');
   if (output === 'svg') return (await import('../../rehearse/report/picture.ts')).forecastPicture(forecast);
   return forecastText(forecast);
 };
@@ -129,6 +129,6 @@ export const rehearseCommand = async (names: readonly string[], flags: RehearseF
   const forecast = await asUsage(() => rehearse({ ...controllerManager, copy, order, seeds, ...timing, tell }));
   endProgress();
   for (const defect of defects) plainOutput.note(`error of the operator: ${defect}`);
-  plainOutput.line(await printed(forecast, flags.output));
+  printText(await printed(forecast, flags.output));
   if (!forecast.finishes) process.exitCode = 1;
 };

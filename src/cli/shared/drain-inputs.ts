@@ -1,11 +1,29 @@
-import { readBudget } from '../../core/drain/budgets/budget.ts';
+import { type Budget, readBudget } from '../../core/drain/budgets/budget.ts';
+import { type Node, readNode } from '../../core/hold/node.ts';
 import type { DrainInputs } from '../../core/maintenance/drain-inputs.ts';
-import { type Pod, readPod } from '../../core/pod/pod.ts';
+import { findsNoNode, onNoNode, type Pod, readPod } from '../../core/pod/pod.ts';
+import { isMissing } from '../../core/status.ts';
 import { type ClusterVms, knownFor, ownersOf, trafficOf } from '../../core/vm/known.ts';
-import { defaultSettings, migrationsPath, readMigration, readSettings, readVmi, settingsPath, vmisPath } from '../../core/vm/kubevirt.ts';
+import {
+  defaultSettings,
+  migrationsPath,
+  readMigration,
+  readSettings,
+  readTarget,
+  readVmi,
+  settingsPath,
+  unplacedTargets,
+  vmisPath,
+} from '../../core/vm/kubevirt.ts';
 import type { VmsKnown } from '../../core/vm/vm-pod.ts';
+import type { Connection } from '../../kube/connect.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
+import { refusedError } from './api-error.ts';
+import { nodePath } from './nodes.ts';
+
+/** What a drain of a node looks at, and when that was. */
+export type DrainInputsNow = DrainInputs & { readonly now: Temporal.Instant };
 
 const nameOf = (raw: unknown): string => {
   const { metadata } = raw as { readonly metadata: { readonly namespace: string; readonly name: string } };
@@ -19,21 +37,57 @@ const vmsOf = async (api: Api, nodeName: string, pods: readonly Pod[]): Promise<
   if (status === 403 || status === 404) return undefined;
   const [vmis, migrations, settings] = await Promise.all([vmisPath, migrationsPath, settingsPath].map(path => listAll(api, path)));
   const [set = defaultSettings] = (settings ?? []).map(readSettings);
-  const all: ClusterVms = { settings: set, vmis: (vmis ?? []).map(readVmi), migrations: (migrations ?? []).map(readMigration) };
+  const unplaced = (await listAll(api, '/api/v1/pods', unplacedTargets)).map(readTarget);
+  const all: ClusterVms = { settings: set, vmis: (vmis ?? []).map(readVmi), migrations: (migrations ?? []).map(readMigration), unplaced };
   const owners = ownersOf(pods);
   const here = all.vmis.filter(vmi => vmi.nodeName === nodeName || vmi.evacuatedFrom === nodeName || owners.has(vmi.uid));
   const keys = new Set(here.map(({ key }) => key));
   return knownFor({ ...all, vmis: here, migrations: all.migrations.filter(({ vmi }) => keys.has(vmi)) }, trafficOf(all));
 };
 
-/** Reads the pods of a node, the budgets of their namespaces, the DaemonSets and VMs. Throws an error that says what could not be read. */
-export const drainInputsAt = async (api: Api, nodeName: string): Promise<DrainInputs> => {
+/** Of the namespaces whose budgets have nothing to give: which pods they may miss. */
+const unscheduledOf = async (
+  api: Api & Pick<Connection, 'clock'>,
+  budgets: readonly Budget[],
+): Promise<NonNullable<DrainInputs['unscheduled']>> => {
+  const namespaces = new Set(budgets.filter(({ disruptionsAllowed }) => disruptionsAllowed <= 0).map(({ namespace }) => namespace));
+  const readAt = api.clock.now();
+  const read = async (namespace: string) => {
+    const pods = await listAll(api, `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`, onNoNode);
+    return [namespace, { readAt, pods: pods.map(readPod).filter(findsNoNode) }] as const;
+  };
+  return new Map(await Promise.all([...namespaces].map(read)));
+};
+
+/** The node as it is; undefined where there is none. Throws an error that says why it cannot be read. */
+const nodeAt = async (api: Api, nodeName: string): Promise<Node | undefined> => {
+  const found = await api.call({ method: 'GET', path: nodePath(nodeName) });
+  if (isMissing(nodeName, found)) return undefined;
+  if (found.status !== 200) throw refusedError(found);
+  return readNode(found.body);
+};
+
+/**
+ * Reads a node, its pods, the budgets of their namespaces, the DaemonSets and VMs, and the time of the API server at which all that was so: what the operator's
+ * judgement of a drain goes by. Throws an error that says what could not be read.
+ */
+export const drainInputsAt = async (api: Api & Pick<Connection, 'clock'>, nodeName: string): Promise<DrainInputsNow> => {
+  const node = await nodeAt(api, nodeName);
   const pods = (await listAll(api, '/api/v1/pods', { fieldSelector: `spec.nodeName=${nodeName}` })).map(readPod);
   const namespaces = [...new Set(pods.map(({ namespace }) => namespace))];
   const budgets = await Promise.all(
     namespaces.map(namespace => listAll(api, `/apis/policy/v1/namespaces/${encodeURIComponent(namespace)}/poddisruptionbudgets`)),
   );
+  const unscheduled = await unscheduledOf(api, budgets.flat().map(readBudget));
   const daemonSets = await listAll(api, '/apis/apps/v1/daemonsets');
   const vms = await vmsOf(api, nodeName, pods);
-  return { pods, budgets: budgets.flat().map(readBudget), daemonSets: new Set(daemonSets.map(nameOf)), ...(vms && { vms }) };
+  return {
+    ...(node && { node }),
+    pods,
+    budgets: budgets.flat().map(readBudget),
+    daemonSets: new Set(daemonSets.map(nameOf)),
+    unscheduled,
+    ...(vms && { vms }),
+    now: api.clock.now(),
+  };
 };

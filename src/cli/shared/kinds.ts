@@ -3,8 +3,8 @@ import { served } from '../../apis/served.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import type { Defects } from '../../support/defects.ts';
 import type { Env } from '../../support/env.ts';
-import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 
 /** Seconds between tries. */
@@ -50,11 +50,18 @@ export const isAnyServed = async (api: Api, adapters: readonly KindAdapter[]): P
   return answers.some(({ status }) => status !== 404);
 };
 
-type Reach = { readonly api: Api; readonly clock: Clock; readonly log: Log; readonly signal: AbortSignal };
+/** Who asks an API server that may not answer yet: again and again, until the signal is aborted. */
+export type Reach = {
+  readonly api: Api;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly defects: Defects;
+  readonly signal: AbortSignal;
+};
 
 /** As `kindsOf`, but tries until the API server answers; undefined when the signal is aborted before. */
 export const kindsHere = async (
-  { api, clock, log, signal }: Reach,
+  { api, clock, log, defects, signal }: Reach,
   namespaces: ReturnType<typeof leaseNamespaces>,
 ): Promise<readonly KindAdapter[] | undefined> => {
   while (!signal.aborted) {
@@ -62,7 +69,7 @@ export const kindsHere = async (
       return served({ ...namespaces, kubevirtAlpha: await kubevirtAlphaHere(api, signal) });
     } catch (error) {
       if (signal.aborted) return undefined;
-      log.warn('failed to discover the served kinds; retrying', { error: errorText(error) });
+      log.warn('failed to discover the served kinds; retrying', { error: defects.textOf('Process', 'kinds', error) });
     }
     await clock.sleep(pause * 1000, signal);
   }

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Api } from '../../operator/ports.ts';
 import { Lines, response, ScriptedApi } from '../../operator/testing/fakes.ts';
+import { Defects } from '../../support/defects.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
+import type { Reach } from './kinds.ts';
 import { isOpenShift } from './openshift.ts';
 
-const never = new AbortController().signal;
+const asking = (api: Api, given: Partial<Reach> = {}): Reach => {
+  const log = given.log ?? new Lines();
+  return { api, clock: new VirtualClock(), signal: new AbortController().signal, log, defects: new Defects({ log }), ...given };
+};
 
 for (const [status, is] of [
   [200, true],
@@ -12,7 +18,7 @@ for (const [status, is] of [
 ] as const) {
   test(`a cluster that answers ${status} for config.openshift.io/v1 is ${is ? 'one' : 'none'}`, async () => {
     const api = new ScriptedApi(() => response(status));
-    assert.equal(await isOpenShift(api, new VirtualClock(), new Lines(), never), is);
+    assert.equal(await isOpenShift(asking(api)), is);
     assert.deepEqual(api.asked, ['GET /apis/config.openshift.io/v1']);
   });
 }
@@ -22,9 +28,9 @@ test('it is asked until there is a yes or a no', async () => {
   const log = new Lines();
   const responses = [() => Promise.reject(new Error('connection refused')), () => response(503), () => response(200)];
   const api = new ScriptedApi(() => (responses.shift() ?? (() => response(500)))());
-  const asking = isOpenShift(api, clock, log, never);
+  const asked = isOpenShift(asking(api, { clock, log }));
   await clock.advance(5000);
-  assert.equal(await asking, true);
+  assert.equal(await asked, true);
   assert.equal(log.of('warn').length, 2);
 });
 
@@ -32,9 +38,9 @@ test('it is asked no more once the operator stops', async () => {
   const clock = new VirtualClock();
   const over = new AbortController();
   const api = new ScriptedApi(() => Promise.reject(new Error('connection refused')));
-  const asking = isOpenShift(api, clock, new Lines(), over.signal);
+  const asked = isOpenShift(asking(api, { clock, signal: over.signal }));
   await clock.advance(100);
   over.abort();
-  assert.equal(await asking, false);
+  assert.equal(await asked, false);
   assert.equal(api.calls.length, 1);
 });

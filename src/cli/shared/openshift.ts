@@ -1,7 +1,4 @@
-import type { Api } from '../../operator/ports.ts';
-import type { Clock } from '../../support/clock.ts';
-import { errorText } from '../../support/error-text.ts';
-import type { Log } from '../../support/log.ts';
+import type { Reach } from './kinds.ts';
 
 /** Seconds between tries. */
 const pause = 2;
@@ -10,7 +7,7 @@ const pause = 2;
  * Whether this is OpenShift: the cluster serves config.openshift.io/v1. Tries until the API server says yes or no; false when the signal is
  * aborted before. Never rejects.
  */
-export const isOpenShift = async (api: Api, clock: Clock, log: Log, signal: AbortSignal): Promise<boolean> => {
+export const isOpenShift = async ({ api, clock, log, defects, signal }: Reach): Promise<boolean> => {
   while (!signal.aborted) {
     try {
       const { status } = await api.call({ method: 'GET', path: '/apis/config.openshift.io/v1' }, signal);
@@ -18,7 +15,7 @@ export const isOpenShift = async (api: Api, clock: Clock, log: Log, signal: Abor
       log.warn('failed to find out whether this is OpenShift; retrying', { status });
     } catch (error) {
       if (signal.aborted) return false;
-      log.warn('failed to reach the API server; retrying', { error: errorText(error) });
+      log.warn('failed to reach the API server; retrying', { error: defects.textOf('Process', 'OpenShift', error) });
     }
     await clock.sleep(pause * 1000, signal);
   }

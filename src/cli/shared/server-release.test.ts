@@ -1,13 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Lines, response, ScriptedApi } from '../../operator/testing/fakes.ts';
+import { Defects } from '../../support/defects.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { tellRelease } from './server-release.ts';
 
-const never = new AbortController().signal;
+const asking = (log: Lines, clock = new VirtualClock()) => ({
+  clock,
+  log,
+  defects: new Defects({ log }),
+  signal: new AbortController().signal,
+});
 const said = async (body: unknown, status = 200): Promise<Lines> => {
   const log = new Lines();
-  await tellRelease(new ScriptedApi(() => response(status, body)), new VirtualClock(), log, never);
+  await tellRelease({ ...asking(log), api: new ScriptedApi(() => response(status, body)) });
   return log;
 };
 
@@ -44,9 +50,9 @@ test('a server that cannot be reached is asked again', async () => {
     () => response(200, { major: '1', minor: '37' }),
   ];
   const api = new ScriptedApi(() => (responses.shift() ?? (() => response(500)))());
-  const asking = tellRelease(api, clock, log, never);
+  const told = tellRelease({ ...asking(log, clock), api });
   await clock.advance(5000);
-  await asking;
+  await told;
   assert.equal(log.of('warn').length, 2);
   assert.equal(log.of('info').length, 1);
 });

@@ -1,10 +1,9 @@
 import { type KubernetesRelease, lacking, oldestTested, readRelease } from '../../core/kubernetes-release.ts';
 import { saidBy } from '../../core/status.ts';
 import type { Api } from '../../operator/ports.ts';
-import type { Clock } from '../../support/clock.ts';
-import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { ApiError } from './api-error.ts';
+import type { Reach } from './kinds.ts';
 
 /** Seconds between tries. */
 const pause = 2;
@@ -28,13 +27,13 @@ const tell = (log: Log, release: KubernetesRelease): void => {
 };
 
 /** Logs in one line what the API server is and lacks. Retries until the server responds or the signal is aborted. Never rejects. */
-export const tellRelease = async (api: Api, clock: Clock, log: Log, signal: AbortSignal): Promise<void> => {
+export const tellRelease = async ({ api, clock, log, defects, signal }: Reach): Promise<void> => {
   while (!signal.aborted) {
     try {
       return tell(log, await releaseOf(api, signal));
     } catch (error) {
       if (signal.aborted) return;
-      const cause = errorText(error);
+      const cause = defects.textOf('Process', 'version', error);
       if (error instanceof ApiError) return log.warn(cause);
       log.warn('failed to read the version of the API server; retrying', { error: cause });
     }

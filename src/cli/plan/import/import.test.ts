@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import type { JsonObject } from '../../../core/json.ts';
 import { at, part } from '../../../embedded/object.ts';
-import { nameOf, secondsIn, windowOf } from './imported.ts';
+import { secondsIn } from './imported.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..', '..');
 
@@ -101,43 +101,6 @@ spec: {nodeSelector: {}, upgrade: {image: "example.test/a:1@sha256:0"}, channel:
     assert.ok(notes.some(note => note.startsWith('MachineConfig 99-worker-reboot: skipped')));
   });
 
-  test('a TalosUpgrade: as in the documents, and each field that has no counterpart', async () => {
-    const { code, objects, notes } = await imported(before('kind: TalosUpgrade'));
-    const wanted = examples.find(text => text.includes('kind: MaintenancePlan') && text.includes('name: cluster')) ?? '';
-    const [plan, window] = parseAllDocuments(wanted).map(document => document.toJS() as JsonObject);
-    const { gates: _, ...withoutGates } = part(plan, 'spec');
-    assert.equal(code, 0, notes.join('\n'));
-    assert.deepEqual(objects, [{ ...plan, spec: withoutGates }, window]);
-    const said = notes.join('\n');
-    for (const field of ['spec.talos: ', 'spec.talos.prePull: ', 'spec.healthChecks, CephCluster rook-ceph/rook-ceph: ', 'spec.hooks: '])
-      assert.ok(said.includes(`TalosUpgrade cluster: ${field}`), `${field} in ${said}`);
-  });
-
-  test('a TalosUpgrade of every node, that drains nothing, with windows of two time zones', async () => {
-    const windows =
-      '[{start: "0 2 * * 0", duration: 4h}, {start: "0 3 * * 1", duration: 1h, timezone: Asia/Tokyo}, {start: "@daily", duration: 2h}]';
-    const policy = '{nodrain: true, force: true, rebootMode: powercycle}';
-    const { objects, notes } = await imported(`
-apiVersion: tuppr.home-operations.com/v1alpha1
-kind: TalosUpgrade
-metadata: {name: all}
-spec: {talos: {version: v1.14.0-beta.1, prePull: false}, policy: ${policy}, silences: [{}], maintenance: {windows: ${windows}}}`);
-    const [plan, ...others] = objects;
-    assert.deepEqual(part(plan, 'spec', 'nodeSelector'), {});
-    assert.deepEqual(at(plan, 'spec', 'concurrency'), { maxInFlight: 1, maxUnavailable: 1 });
-    assert.ok(at(plan, 'spec', 'template', 'maintenance', 'drain', 'podSelector'));
-    assert.deepEqual(
-      others.map(window => [nameOf(window), at(window, 'spec', 'timeZone'), (at(window, 'spec', 'openings') as readonly unknown[]).length]),
-      [
-        ['all', 'UTC', 2],
-        ['all-2', 'Asia/Tokyo', 1],
-      ],
-    );
-    const said = notes.join('\n');
-    for (const field of ['spec.policy.force', 'spec.policy.rebootMode', 'spec.silences']) assert.ok(said.includes(`${field}: `), said);
-    assert.doesNotMatch(said, /prePull|spec\.hooks/);
-  });
-
   test('what cannot be imported is a wrong call, told in one line', async () => {
     const wrong = async (text: string): Promise<string> => {
       const { code, objects, notes } = await imported(text);
@@ -147,12 +110,6 @@ spec: {talos: {version: v1.14.0-beta.1, prePull: false}, policy: ${policy}, sile
     assert.match(await wrong('a: [b'), /is not valid YAML/);
     assert.match(await wrong(''), /contains no Plan of system-upgrade-controller/);
     const plan = (spec: string): string => `{apiVersion: upgrade.cattle.io/v1, kind: Plan, metadata: {name: x}, spec: ${spec}}`;
-    assert.match(
-      await wrong(
-        `{apiVersion: tuppr.home-operations.com/v1alpha1, kind: TalosUpgrade, metadata: {name: x}, spec: {talos: {version: "v1' || true || '"}}}`,
-      ),
-      /TalosUpgrade x cannot be imported: its spec\.talos\.version is no version like v1\.13\.8/,
-    );
     assert.match(await wrong(plan('{upgrade: {image: "a:1"}}')), /Plan x cannot be imported: it has no spec.nodeSelector/);
     assert.match(
       await wrong(plan('{nodeSelector: {}, upgrade: {}}')),
@@ -160,17 +117,91 @@ spec: {talos: {version: v1.14.0-beta.1, prePull: false}, policy: ${policy}, sile
     );
   });
 
-  test('times are read as Go writes them, and windows over midnight and of whole days', () => {
+  test('kured by its variables too, flags above them, the last value of a flag, and each blocking selector by itself', async () => {
+    const daemonSet = (container: object, pod: object = {}): string =>
+      JSON.stringify({
+        apiVersion: 'apps/v1',
+        kind: 'DaemonSet',
+        metadata: { name: 'kured' },
+        spec: { template: { spec: { ...pod, containers: [{ name: 'kured', image: 'ghcr.io/kubereboot/kured:1.23.0', ...container }] } } },
+      });
+    const { code, objects, notes } = await imported(
+      daemonSet(
+        {
+          command: ['/usr/bin/kured', '--concurrency=2', '--concurrency', '3', '--reboot-signal=39', '--drain-grace-period=0'],
+          args: [
+            '--blocking-pod-selector=runtime=long,cost=expensive',
+            '--blocking-pod-selector=name=temperamental',
+            '--blocking-pod-selector=a b',
+            '--drain-timeout=soon',
+          ],
+          env: [
+            { name: 'KURED_NODE_ID', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+            { name: 'KURED_CONCURRENCY', value: '9' },
+            { name: 'KURED_LOCK_RELEASE_DELAY', value: '90s' },
+            { name: 'KURED_REBOOT_DAYS', value: 'mon,TUESDAY' },
+            { name: 'KURED_END_TIME', value: '' },
+            { name: 'KURED_NOTIFY_URL', valueFrom: { secretKeyRef: { name: 'kured', key: 'url' } } },
+          ],
+        },
+        { tolerations: [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }], affinity: { nodeAffinity: {} } },
+      ),
+    );
+    assert.equal(code, 0, notes.join('\n'));
+    const [plan, window] = objects;
+    const spec = part(plan, 'spec');
+    assert.deepEqual([at(spec, 'concurrency', 'maxInFlight'), spec['soakAfterReleaseSeconds'], spec['controlPlane']], [3, 90, undefined]);
+    assert.deepEqual(at(spec, 'template', 'maintenance', 'drain', 'awaitPods'), [
+      {
+        podSelector: {
+          matchExpressions: [
+            { key: 'runtime', operator: 'In', values: ['long'] },
+            { key: 'cost', operator: 'In', values: ['expensive'] },
+          ],
+        },
+      },
+      { podSelector: { matchExpressions: [{ key: 'name', operator: 'In', values: ['temperamental'] }] } },
+    ]);
+    assert.equal(at(spec, 'template', 'maintenance', 'drain', 'gracePeriodSeconds'), 0);
+    assert.deepEqual(at(window, 'spec', 'openings'), [{ weekdays: ['Mon', 'Tue'], start: '00:00', duration: '24h' }]);
+    const said = notes.join('\n');
+    for (const word of ['--blocking-pod-selector: "a b"', '--drain-timeout: ', 'KURED_NOTIFY_URL: ', 'spec.template.spec.affinity: '])
+      assert.ok(said.includes(`DaemonSet kured: ${word}`), `${word} in ${said}`);
+    assert.doesNotMatch(said, /NODE_ID|reboot-signal|KURED_CONCURRENCY/);
+    const elsewhere = await imported(daemonSet({ args: ['--reboot-signal=15'] }));
+    assert.equal(part(elsewhere.objects[0], 'spec')['controlPlane'], 'Never', 'its pods do not tolerate the control plane');
+    assert.match(elsewhere.notes.join('\n'), /--reboot-signal: the plan sends SIGRTMIN\+5/);
+  });
+
+  test('whatever a Plan of system-upgrade-controller says is carried over or named', async () => {
+    const { objects, notes } = await imported(`
+apiVersion: upgrade.cattle.io/v1
+kind: Plan
+metadata: {name: odd}
+spec:
+  nodeSelector: {}
+  exclusive: true
+  whatIsNew: 1
+  secrets: [{name: s, path: /s, defaultMode: 256}]
+  drain: {force: true, chunkSize: 4}
+  prepare: {image: "a:1"}
+  upgrade: {image: "a:1", imagePullPolicy: Always}
+  window: {days: [mon], startTime: "21:00"}`);
+    const [plan, window] = objects;
+    const prepare = at(plan, 'spec', 'prepare', 'job', 'podSpec') as JsonObject;
+    assert.equal((prepare['containers'] as readonly JsonObject[])[0]?.['securityContext'], undefined, 'not privileged there either');
+    assert.deepEqual((prepare['volumes'] as readonly JsonObject[])[1], { name: 's', secret: { secretName: 's', defaultMode: 256 } });
+    assert.deepEqual(at(window, 'spec', 'openings'), [{ from: '2000-01-01', to: '2000-01-02' }]);
+    const said = notes.join('\n');
+    for (const field of ['spec.whatIsNew', 'spec.drain.chunkSize', 'spec.upgrade.imagePullPolicy', 'spec.window'])
+      assert.ok(said.includes(`Plan odd: ${field}: `), `${field} in ${said}`);
+    assert.doesNotMatch(said, /spec\.exclusive/);
+  });
+
+  test('durations are read as Go writes them', () => {
     assert.deepEqual(
       ['1h30m', '90s', '2m', 'soon', '', 90_000_000_000].map(value => secondsIn(value)),
       [5400, 90, 120, undefined, undefined, 90],
     );
-    const openings = (days: readonly string[], start: string, end: string): unknown =>
-      at(windowOf('w', { days, start, end, timeZone: '' }), 'spec', 'openings', '0') ??
-      (part(windowOf('w', { days, start, end, timeZone: '' }), 'spec')['openings'] as readonly JsonObject[])[0];
-    assert.deepEqual(openings(['saturday', 'su'], '22:00', '2:30'), { weekdays: ['Sat', 'Sun'], start: '22:00', duration: '270m' });
-    assert.deepEqual(openings(['1'], '', '23:59:59'), { weekdays: ['Mon'], start: '00:00', duration: '24h' });
-    assert.equal(windowOf('w', { days: ['someday'], start: '', end: '', timeZone: '' }), undefined);
-    assert.equal(windowOf('w', { days: [], start: '25:00', end: '', timeZone: '' }), undefined);
   });
 });

@@ -1,4 +1,3 @@
-import { stringify } from 'yaml';
 import { readMaintenancePlan } from '../../../apis/maintenance-plan/maintenance-plan.ts';
 import { maintenancePlanSpec } from '../../../apis/schema/maintenance-plan.ts';
 import type { JsonObject } from '../../../core/json.ts';
@@ -6,11 +5,10 @@ import { objects, text } from '../../../embedded/object.ts';
 import { planExpressions } from '../../../operator/plans/expressions.ts';
 import { UsageError } from '../../shared/fail.ts';
 import { documentsIn } from '../../shared/files.ts';
-import { plainOutput } from '../../shared/output.ts';
+import { plainOutput, printText, written } from '../../shared/output.ts';
 import { type Imported, nameOf } from './imported.ts';
 import { importKured, isKured } from './kured.ts';
 import { importPool } from './machine-config-pool.ts';
-import { importTalosUpgrade } from './talos-upgrade.ts';
 import { importUpgradePlan } from './upgrade-plan.ts';
 
 /** `drydock plan import`: what other systems are told, as MaintenancePlans. */
@@ -22,7 +20,6 @@ const importObject = (object: JsonObject): Imported | undefined => {
   const [kind, group] = [text(object, 'kind'), text(object, 'apiVersion').split('/')[0]];
   if (kind === 'Plan' && group === 'upgrade.cattle.io') return importUpgradePlan(object);
   if (kind === 'MachineConfigPool' && group === 'machineconfiguration.openshift.io') return importPool(object);
-  if (kind === 'TalosUpgrade' && group === 'tuppr.home-operations.com') return importTalosUpgrade(object);
   if (kind === 'DaemonSet' && group === 'apps' && isKured(object)) return importKured(object);
   return undefined;
 };
@@ -54,10 +51,8 @@ export const importPlans = (file: string): void => {
     return imported === undefined ? [] : [{ from, imported }];
   });
   if (all.length === 0)
-    throw new UsageError(
-      `${file} contains no Plan of system-upgrade-controller, no DaemonSet of kured, no MachineConfigPool and no TalosUpgrade`,
-    );
+    throw new UsageError(`${file} contains no Plan of system-upgrade-controller, no DaemonSet of kured and no MachineConfigPool`);
   for (const { from, imported } of all) for (const line of imported.left) plainOutput.note(`${titleOf(from)}: ${line}`);
-  const documents = all.flatMap(({ imported }) => imported.objects).map(object => stringify(object, { lineWidth: 0 }).trimEnd());
-  plainOutput.line(documents.join('\n---\n'));
+  const documents = all.flatMap(({ imported }) => imported.objects).map(object => written(object, 'yaml'));
+  printText(documents.join('\n---\n'));
 };

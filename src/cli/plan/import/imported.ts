@@ -29,43 +29,6 @@ export const secondsIn = (value: Json | undefined): number | undefined => {
   return Math.round(parts.reduce((sum, [, amount = '0', unit = 's']) => sum + Number(amount) * units[unit as keyof typeof units], 0));
 };
 
-const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
-
-/** `monday`, `mo`, `Tue` and `3` as a window names them. */
-const weekdayOf = (day: string): string | undefined =>
-  weekdays[Number(day)] ?? weekdays.find(name => day.toLowerCase().startsWith(name.toLowerCase().slice(0, 2)));
-
-const minutesOf = (time: string): number | undefined => {
-  const found = /^(\d{1,2}):(\d\d)(?::\d\d)?$/.exec(time.trim());
-  const minutes = found === null ? Number.NaN : Number(found[1]) * 60 + Number(found[2]);
-  return minutes < 1440 ? minutes : undefined;
-};
-
-const two = (value: number): string => String(value).padStart(2, '0');
-
-export type WindowTimes = { readonly days: readonly string[]; readonly start: string; readonly end: string; readonly timeZone: string };
-
-/** A MaintenanceWindow for plans. `days`: all of them where there are none. Undefined where the times are none. */
-export const windowOf = (name: string, { days, start, end, timeZone }: WindowTimes): JsonObject | undefined => {
-  const [from, to] = [minutesOf(start || '0:00'), minutesOf(end || '23:59')];
-  const named = days.map(weekdayOf);
-  if (from === undefined || to === undefined || named.includes(undefined)) return undefined;
-  // The last minute of the day is how theirs say until midnight.
-  const minutes = (to === 1439 ? 1440 : to) - from;
-  const length = minutes > 0 ? minutes : minutes + 1440;
-  const opening = {
-    weekdays: named.length === 0 ? [...weekdays] : (named as string[]),
-    start: `${two(Math.floor(from / 60))}:${two(from % 60)}`,
-    duration: length % 60 === 0 ? `${length / 60}h` : `${length}m`,
-  };
-  return {
-    apiVersion: planApi,
-    kind: 'MaintenanceWindow',
-    metadata: { name },
-    spec: { kinds: ['MaintenancePlan'], ...(timeZone !== '' && { timeZone }), openings: [opening] },
-  };
-};
-
 /** No pod has this label: nothing is drained. */
 export const drainNothing: JsonObject = { podSelector: { matchLabels: { 'drydock.dev/drained': 'none' } } };
 

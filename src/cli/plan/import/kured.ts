@@ -1,11 +1,11 @@
 import type { Json, JsonObject } from '../../../core/json.ts';
 import { parseSelector } from '../../../core/pod/parse-selector.ts';
-import { at, items, part, strings } from '../../../embedded/object.ts';
-import { type Imported, nameOf, objectsIn, pausedPlan, secondsIn, windowOf } from './imported.ts';
+import { at, part, strings, text } from '../../../embedded/object.ts';
+import { type Imported, nameOf, objectsIn, pausedPlan, secondsIn } from './imported.ts';
+import { type KuredFlags, kuredFlags } from './kured-flags.ts';
+import { type ImportedWindow, windowOf } from './times-of-day.ts';
 
 /** The DaemonSet of kured, as docs/moving-to-plans.md has it: its flags are the plan. */
-
-type Flags = ReadonlyMap<string, string>;
 
 const isKuredContainer = ({ image, name }: JsonObject): boolean =>
   name === 'kured' || /(^|\/)kured([:@]|$)/.test(typeof image === 'string' ? image : '');
@@ -14,23 +14,6 @@ const containers = (daemonSet: JsonObject): readonly JsonObject[] => objectsIn(a
 
 /** Whether a DaemonSet runs kured. */
 export const isKured = (daemonSet: JsonObject): boolean => containers(daemonSet).some(isKuredContainer);
-
-const wordsOf = (container: JsonObject): readonly string[] =>
-  [...items(container['command']), ...items(container['args'])].filter(word => typeof word === 'string');
-
-/** `--name=value` and `--name value`; a flag without a value is true. Given more than once, values are joined by commas. */
-const flagsIn = (words: readonly string[]): Flags => {
-  const flags = new Map<string, string>();
-  for (const [index, word] of words.entries()) {
-    const found = /^--([a-z-]+)(?:=(.*))?$/.exec(word);
-    if (found === null) continue;
-    const next = words[index + 1] ?? '';
-    const [, name = '', inline] = found;
-    const value = inline ?? (next === '' || next.startsWith('-') ? 'true' : next);
-    flags.set(name, flags.has(name) ? `${flags.get(name) ?? ''},${value}` : value);
-  }
-  return flags;
-};
 
 /** What became of each flag that is carried over or needs no counterpart; all others are named. */
 const carried = new Set([
@@ -46,7 +29,6 @@ const carried = new Set([
   'time-zone',
   'blocking-pod-selector',
   'reboot-method',
-  'reboot-signal',
   'period',
   'ds-name',
   'ds-namespace',
@@ -55,6 +37,7 @@ const carried = new Set([
   'log-format',
   'metrics-host',
   'metrics-port',
+  'node-id',
 ]);
 
 const why: Readonly<Record<string, string>> = {
@@ -63,6 +46,7 @@ const why: Readonly<Record<string, string>> = {
   'reboot-sentinel-command':
     'Drydock runs no command to find out: let the node report it by the condition RebootRequired (docs/plan-recipes.md, reboots alone)',
   'reboot-command': 'the plan reboots by systemd; for a command of your own use work.job with rebootsNode: true',
+  'reboot-signal': 'the plan sends SIGRTMIN+5, by which systemd reboots; for another signal use work.job with rebootsNode: true',
   'force-reboot': 'a node is never rebooted under pods that could not leave',
   'lock-ttl': 'a slot is freed by a verdict only',
   'drain-delay': 'a drain ends when the pods are gone and their volumes detached',
@@ -77,65 +61,117 @@ const why: Readonly<Record<string, string>> = {
 const notCarried = (name: string): string =>
   why[name] ?? (/^(notify|slack|message)/.test(name) ? 'use --notification-config (docs/notifications.md)' : 'it has no counterpart');
 
-const awaited = (flags: Flags): readonly Json[] =>
-  [flags.get('blocking-pod-selector') ?? '']
-    .filter(one => one !== '')
-    .flatMap(text => {
-      const selector = parseSelector(text);
-      return selector === undefined ? [] : [{ podSelector: selector }];
-    });
+/** Each selector is one of its own: any pod that one of them matches is waited for. */
+const awaited = (flags: KuredFlags): readonly Json[] =>
+  flags.all('blocking-pod-selector').flatMap(selector => {
+    const podSelector = selector === '' ? undefined : parseSelector(selector);
+    return podSelector === undefined ? [] : [{ podSelector }];
+  });
 
-const drainOf = (flags: Flags): JsonObject => {
-  const [grace, skip, pods] = [flags.get('drain-grace-period'), flags.get('skip-wait-for-delete-timeout'), flags.get('drain-pod-selector')];
-  const selector = pods === undefined ? undefined : parseSelector(pods);
+/** Whole numbers from `least` on; undefined for all else. */
+const numberIn = (value: string | undefined, least: number): number | undefined => {
+  const number = value === undefined || !/^\d+$/.test(value) ? Number.NaN : Number(value);
+  return number >= least ? number : undefined;
+};
+
+const drainOf = (flags: KuredFlags): JsonObject => {
+  const grace = numberIn(flags.one('drain-grace-period'), 0);
+  const skip = numberIn(flags.one('skip-wait-for-delete-timeout'), 1);
+  const selector = parseSelector(flags.one('drain-pod-selector') ?? '');
   const awaits = awaited(flags);
   return {
     force: true,
     deleteEmptyDirData: true,
-    ...(grace !== undefined && Number(grace) > 0 && { gracePeriodSeconds: Number(grace) }),
-    ...(skip !== undefined && Number(skip) > 0 && { skipWaitForDeleteTimeoutSeconds: Number(skip) }),
+    ...(grace !== undefined && { gracePeriodSeconds: grace }),
+    ...(skip !== undefined && { skipWaitForDeleteTimeoutSeconds: skip }),
     ...(selector && { podSelector: selector }),
     ...(awaits.length > 0 && { awaitPods: awaits }),
   };
 };
 
-/** kured's times are of every day and the whole day where nothing is said. */
-const windowFor = (name: string, flags: Flags): JsonObject | 'none' | undefined => {
-  if (!['reboot-days', 'start-time', 'end-time'].some(flag => flags.has(flag))) return 'none';
-  const days = (flags.get('reboot-days') ?? '').split(/[,\s]+/).filter(day => day !== '');
-  const [start, end, timeZone] = ['start-time', 'end-time', 'time-zone'].map(flag => flags.get(flag) ?? '');
-  return windowOf(name, { days, start: start ?? '', end: end ?? '', timeZone: timeZone === 'Local' ? '' : (timeZone ?? '') });
+/** Values that nothing can be made of. */
+const unreadable = (flags: KuredFlags): readonly string[] => [
+  ...flags
+    .all('blocking-pod-selector')
+    .filter(selector => parseSelector(selector) === undefined)
+    .map(selector => `--blocking-pod-selector: "${selector}" cannot be read: write it into template.maintenance.drain.awaitPods`),
+  ...[flags.one('drain-pod-selector') ?? '']
+    .filter(selector => selector !== '' && parseSelector(selector) === undefined)
+    .map(
+      selector =>
+        `--drain-pod-selector: "${selector}" cannot be read, and all pods are drained: write it into template.maintenance.drain.podSelector`,
+    ),
+  ...(['drain-timeout', 'lock-release-delay'] as const)
+    .filter(flag => flags.one(flag) !== undefined && secondsIn(flags.one(flag)) === undefined)
+    .map(flag => `--${flag}: it cannot be read as a duration`),
+  ...flags.hidden
+    .filter(name => name !== 'KURED_NODE_ID')
+    .map(name => `${name}: its value is not in the DaemonSet (valueFrom): look it up, and change the plan accordingly`),
+];
+
+const timeFlags = ['reboot-days', 'start-time', 'end-time'];
+
+/** All days and the whole day where nothing is said. */
+const windowFor = (name: string, flags: KuredFlags): ImportedWindow | undefined => {
+  if (!timeFlags.some(flag => flags.names.includes(flag))) return undefined;
+  const given = flags.names.includes('reboot-days') ? flags.all('reboot-days') : ['su,mo,tu,we,th,fr,sa'];
+  const timeZone = flags.one('time-zone') ?? '';
+  return windowOf(name, {
+    days: given.flatMap(days => days.split(/[,\s]+/)).filter(day => day !== ''),
+    start: flags.one('start-time') ?? '0:00',
+    end: flags.one('end-time') ?? '23:59:59',
+    timeZone: timeZone === 'Local' ? '' : timeZone,
+  });
 };
+
+const controlPlaneKeys = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
+
+/** Its pods run on the control plane: it has no node there otherwise. */
+const isOnControlPlane = (daemonSet: JsonObject): boolean =>
+  objectsIn(at(daemonSet, 'spec', 'template', 'spec', 'tolerations')).some(toleration => {
+    const [key, effect] = [text(toleration, 'key'), text(toleration, 'effect')];
+    return (
+      (effect === '' || effect === 'NoSchedule') && (controlPlaneKeys.includes(key) || (key === '' && toleration['operator'] === 'Exists'))
+    );
+  });
+
+/** SIGRTMIN+5. */
+const usualSignal = '39';
 
 /** How often a node whose drain is stuck comes again: kured tries without an end. */
 const oftenEnough = 100;
 
 /** A MaintenancePlan with the built-in reboot, and a window where it has times, of the DaemonSet of kured. */
 export const importKured = (daemonSet: JsonObject): Imported => {
-  const flags = flagsIn(containers(daemonSet).filter(isKuredContainer).flatMap(wordsOf));
+  const flags = kuredFlags(containers(daemonSet).filter(isKuredContainer));
   const name = nameOf(daemonSet);
-  const concurrency = Number(flags.get('concurrency') ?? 1) || 1;
-  const [stuck, delay] = [secondsIn(flags.get('drain-timeout')), secondsIn(flags.get('lock-release-delay'))];
+  const [stuck, delay] = [secondsIn(flags.one('drain-timeout')), secondsIn(flags.one('lock-release-delay'))];
   const window = windowFor(name, flags);
-  const matchLabels = strings(part(daemonSet, 'spec', 'template', 'spec')['nodeSelector']);
+  const podSpec = part(daemonSet, 'spec', 'template', 'spec');
+  const matchLabels = strings(podSpec['nodeSelector']);
   const plan = pausedPlan(name, {
     nodeSelector: Object.keys(matchLabels).length === 0 ? {} : { matchLabels },
+    ...(!isOnControlPlane(daemonSet) && { controlPlane: 'Never' }),
     due: { expression: "node.status.conditions.exists(c, c.type == 'RebootRequired' && c.status == 'True')" },
     done: { withinSeconds: 900 },
-    concurrency: { maxInFlight: concurrency },
+    concurrency: { maxInFlight: numberIn(flags.one('concurrency'), 1) ?? 1 },
     template: { maintenance: { reason: 'reboot required', drain: drainOf(flags) } },
     work: { reboot: { timeoutSeconds: 1200 } },
     ...(delay !== undefined && delay > 0 && { soakAfterReleaseSeconds: delay }),
     ...(stuck !== undefined && stuck > 0 && { onFailure: { drainStuck: { afterSeconds: stuck, times: oftenEnough } } }),
   });
-  const others = [...flags.keys()].filter(flag => !carried.has(flag)).map(flag => `--${flag}: ${notCarried(flag)}`);
+  const isCarried = (flag: string): boolean => carried.has(flag) || (flag === 'reboot-signal' && flags.one(flag) === usualSignal);
+  const others = flags.names.filter(flag => !isCarried(flag)).map(flag => `--${flag}: ${notCarried(flag)}`);
+  const hasSentinel = ['reboot-sentinel', 'reboot-sentinel-command'].some(flag => flags.names.includes(flag));
   return {
-    objects: window === undefined || window === 'none' ? [plan] : [plan, window],
+    objects: window === undefined ? [plan] : [plan, window.window],
     left: [
-      ...(flags.has('reboot-sentinel') || flags.has('reboot-sentinel-command')
+      ...(hasSentinel ? [] : [`--reboot-sentinel: ${why['reboot-sentinel'] ?? ''}`]),
+      ...(window?.left === undefined ? [] : [`--reboot-days, --start-time, --end-time: ${window.left}`]),
+      ...unreadable(flags),
+      ...(at(podSpec, 'affinity', 'nodeAffinity') === undefined
         ? []
-        : [`--reboot-sentinel: ${why['reboot-sentinel'] ?? ''}`]),
-      ...(window === undefined ? ['--start-time, --end-time, --reboot-days: they could not be read; make a MaintenanceWindow'] : []),
+        : ['spec.template.spec.affinity: it chooses nodes; write them into nodeSelector']),
       ...others,
       'a run takes each node once, and kured runs forever: drydock plan rerun begins the next run',
     ],

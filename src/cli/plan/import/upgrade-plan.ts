@@ -1,8 +1,11 @@
 import type { JsonObject } from '../../../core/json.ts';
 import { at, part, text } from '../../../embedded/object.ts';
-import { drainNothing, type Imported, nameOf, objectsIn, pausedPlan, secondsIn, selectorOf, windowOf } from './imported.ts';
+import { drainNothing, type Imported, nameOf, objectsIn, pausedPlan, secondsIn, selectorOf } from './imported.ts';
+import { type ImportedWindow, windowOf } from './times-of-day.ts';
 
 /** Plans of system-upgrade-controller (upgrade.cattle.io/v1), as docs/moving-to-plans.md has it. */
+
+const upgradeName = 'upgrade';
 
 /** A pod of such a plan sees the root of its node here. */
 const host = '/host';
@@ -21,6 +24,12 @@ const imageOf = (image: string, version: string): string => {
 
 const secretsOf = (plan: JsonObject): readonly JsonObject[] => objectsIn(at(plan, 'spec', 'secrets'));
 
+const secretOf = (secret: JsonObject): JsonObject => {
+  const { defaultMode } = secret;
+  return { secretName: text(secret, 'name'), ...(defaultMode !== undefined && { defaultMode }) };
+};
+
+/** Privileged where nothing else is said, and it is the upgrade. */
 const containerOf = (plan: JsonObject, given: JsonObject, name: string): JsonObject => {
   const version = text(plan, 'spec', 'version');
   const { image: _image, envs, envFrom, command, args, securityContext, volumes } = given;
@@ -42,7 +51,7 @@ const containerOf = (plan: JsonObject, given: JsonObject, name: string): JsonObj
     ...(args !== undefined && { args }),
     env,
     ...(envFrom !== undefined && { envFrom }),
-    securityContext: securityContext ?? { privileged: true },
+    ...(securityContext === undefined && name !== upgradeName ? {} : { securityContext: securityContext ?? { privileged: true } }),
     volumeMounts: mounts,
   };
 };
@@ -51,7 +60,7 @@ const podSpecOf = (plan: JsonObject, given: JsonObject, name: string): JsonObjec
   const { serviceAccountName, imagePullSecrets, priorityClassName } = part(plan, 'spec');
   const volumes = [
     { name: 'host', hostPath: { path: '/' } },
-    ...secretsOf(plan).map(secret => ({ name: text(secret, 'name'), secret: { secretName: text(secret, 'name') } })),
+    ...secretsOf(plan).map(secret => ({ name: text(secret, 'name'), secret: secretOf(secret) })),
     ...objectsIn(given['volumes']).map(volume => ({ name: text(volume, 'name'), hostPath: { path: text(volume, 'source') } })),
   ];
   return {
@@ -84,7 +93,8 @@ const drainOf = (plan: JsonObject): JsonObject => {
   };
 };
 
-const windowFor = (plan: JsonObject): JsonObject | undefined => {
+const windowFor = (plan: JsonObject): ImportedWindow | undefined => {
+  if (part(plan, 'spec')['window'] === undefined) return undefined;
   const days = at(plan, 'spec', 'window', 'days');
   return windowOf(nameOf(plan), {
     days: Array.isArray(days) ? days.map(String) : [],
@@ -94,9 +104,25 @@ const windowFor = (plan: JsonObject): JsonObject | undefined => {
   });
 };
 
-const leftOf = (plan: JsonObject, hasWindow: boolean): readonly string[] => {
+/** What is carried over, named by a sentence of its own, or done by every plan. */
+const known: Readonly<Record<string, string>> = {
+  spec: 'channel concurrency cordon drain exclusive imagePullSecrets jobActiveDeadlineSecs nodeSelector postCompleteDelay postCompleteLabels prepare priorityClassName secrets serviceAccountName tolerations upgrade version window',
+  'spec.drain':
+    'deleteEmptydirData deleteLocalData disableEviction force gracePeriod ignoreDaemonSets podSelector skipWaitForDeleteTimeout timeout',
+  'spec.upgrade': 'args command envFrom envs image securityContext volumes',
+  'spec.prepare': 'args command envFrom envs image securityContext volumes',
+};
+
+const unknownOf = (plan: JsonObject): readonly string[] =>
+  Object.entries(known).flatMap(([path, fields]) =>
+    Object.keys(part(plan, ...path.split('.')))
+      .filter(field => !fields.split(' ').includes(field))
+      .map(field => `${path}.${field}: it has no counterpart`),
+  );
+
+const leftOf = (plan: JsonObject, window: ImportedWindow | undefined): readonly string[] => {
   const spec = part(plan, 'spec');
-  const { version, channel, drain, cordon, window, postCompleteLabels, secrets, serviceAccountName, imagePullSecrets } = spec;
+  const { version, channel, drain, cordon, postCompleteLabels, secrets, serviceAccountName, imagePullSecrets } = spec;
   const isWithVersion = version !== undefined || channel !== undefined;
   const accounts = [
     serviceAccountName !== undefined && 'serviceAccountName',
@@ -117,10 +143,11 @@ const leftOf = (plan: JsonObject, hasWindow: boolean): readonly string[] => {
     ...(drain === undefined && cordon !== true
       ? ['spec.drain, spec.cordon: there are none, and a node of a MaintenancePlan is always cordoned; pods are left where they are']
       : []),
-    ...(window !== undefined && !hasWindow ? ['spec.window: its times could not be read; make a MaintenanceWindow'] : []),
+    ...(window?.left === undefined ? [] : [`spec.window: ${window.left}`]),
     ...(postCompleteLabels === undefined
       ? []
       : ['spec.postCompleteLabels: a plan writes nothing on nodes but the hold; let the job do it']),
+    ...unknownOf(plan),
   ];
 };
 
@@ -128,7 +155,7 @@ const leftOf = (plan: JsonObject, hasWindow: boolean): readonly string[] => {
 export const importUpgradePlan = (plan: JsonObject): Imported => {
   const spec = part(plan, 'spec');
   const { concurrency, prepare } = spec;
-  const window = spec['window'] === undefined ? undefined : windowFor(plan);
+  const window = windowFor(plan);
   const delay = secondsIn(spec['postCompleteDelay']);
   const object = pausedPlan(nameOf(plan), {
     nodeSelector: selectorOf(plan),
@@ -137,11 +164,11 @@ export const importUpgradePlan = (plan: JsonObject): Imported => {
     ...(prepare !== undefined && { prepare: { job: { podSpec: podSpecOf(plan, part(plan, 'spec', 'prepare'), 'prepare') } } }),
     work: {
       job: {
-        podSpec: podSpecOf(plan, part(plan, 'spec', 'upgrade'), 'upgrade'),
+        podSpec: podSpecOf(plan, part(plan, 'spec', 'upgrade'), upgradeName),
         timeoutSeconds: Number(spec['jobActiveDeadlineSecs'] ?? 900) || 900,
       },
     },
     ...(delay !== undefined && { soakAfterReleaseSeconds: delay }),
   });
-  return { objects: window === undefined ? [object] : [object, window], left: leftOf(plan, window !== undefined) };
+  return { objects: window === undefined ? [object] : [object, window.window], left: leftOf(plan, window) };
 };

@@ -1,0 +1,39 @@
+import { nodeNotice } from '../apis/machines/machine-event-source.ts';
+import type { OwnSighting } from '../clouds/metadata/watch.ts';
+import { drainedForAnnotation, noticesPath } from '../core/machine/source.ts';
+import { saidBy } from '../core/status.ts';
+import type { Api } from '../operator/ports.ts';
+import type { Clock } from '../support/clock.ts';
+
+type Stored = { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
+
+type NoticeOptions = { readonly api: Api; readonly clock: Clock; readonly nodeName: string; readonly provider: string };
+
+/**
+ * The NodeNotice of a node. One apply makes it or changes it, and the answer has what the operator notes on it: an agent needs no right to read, which would be one to all notices. `observedTime`
+ * is when something else was seen last, so that an apply of the same changes nothing, and the API server stores nothing.
+ */
+export class AgentNotice {
+  readonly #options: NoticeOptions;
+  #seen: { readonly text: string; readonly at: Temporal.Instant } | undefined;
+
+  constructor(options: NoticeOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves with the events for which the node has been drained. Rejects where the notice cannot be stored. */
+  async tell({ instance, events, trouble }: OwnSighting): Promise<readonly string[]> {
+    const { api, clock, nodeName, provider } = this.#options;
+    const text = JSON.stringify([instance, events, trouble]);
+    if (this.#seen?.text !== text) this.#seen = { text, at: clock.now() };
+    const answer = await api.call({
+      method: 'PATCH',
+      path: `${noticesPath}/${encodeURIComponent(nodeName)}`,
+      query: { fieldManager: 'drydock-agent', force: true },
+      contentType: 'application/apply-patch+yaml',
+      body: nodeNotice(nodeName, { provider, instance, events, ...(trouble && { trouble }) }, this.#seen.at),
+    });
+    if (answer.status !== 200 && answer.status !== 201) throw new Error(`cannot store the NodeNotice ${nodeName}: ${saidBy(answer)}`);
+    return ((answer.body as Stored).metadata.annotations?.[drainedForAnnotation] ?? '').split(',');
+  }
+}

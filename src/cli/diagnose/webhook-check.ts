@@ -1,0 +1,85 @@
+import type { Manifest } from '../install/install-files.ts';
+import { type Check, type Finding, nameOf, operators, wantedOf } from './check-terms.ts';
+import type { InstallationFacts, InstalledWorkload } from './facts.ts';
+import { reinstall } from './remedies.ts';
+
+type WebhookConfiguration = {
+  readonly webhooks?: readonly { readonly name: string; readonly clientConfig?: { readonly caBundle?: string } }[];
+};
+
+const servesNoWebhook = ({ spec }: InstalledWorkload): boolean =>
+  spec.template.spec.containers.some(({ args = [] }) => args.includes('--webhook-port=0'));
+
+const unserved =
+  (facts: InstallationFacts, configuration: Manifest) =>
+  ({ metadata: { namespace, name } }: InstalledWorkload): Finding => ({
+    severity: 'Error',
+    message: `Deployment ${namespace}/${name} runs with --webhook-port=0, but ${nameOf(configuration)} is there: every create of a maintenance is refused`,
+    remedy: `kubectl delete validatingwebhookconfiguration ${configuration.metadata.name}, if there is to be no webhook; else ${reinstall(facts)}`,
+  });
+
+const trialFindings = ({ webhookTrial }: InstallationFacts, logs: string): readonly Finding[] => {
+  if (webhookTrial === undefined || webhookTrial.kind === 'refused') return [];
+  if (webhookTrial.kind === 'failed')
+    return [
+      { severity: 'Error', message: `it does not answer, and every create of a maintenance is refused: ${webhookTrial.why}`, remedy: logs },
+    ];
+  if (webhookTrial.kind === 'passed')
+    return [
+      {
+        severity: 'Error',
+        message:
+          'a NodeMaintenance of a node that does not exist was not refused (dry run): the API server does not ask the webhook, or ignores that it fails',
+        remedy: 'compare failurePolicy, rules and selectors: kubectl get validatingwebhookconfiguration drydock -o yaml',
+      },
+    ];
+  return [
+    {
+      severity: 'Warning',
+      message: `it could not be tried, so nobody knows whether it answers: ${webhookTrial.why}`,
+      remedy: 'drydock check with the rights of drydock-maintenance-editor tries it by a dry run',
+    },
+  ];
+};
+
+/** The webhook: asked by a dry run; what it is made of explains why it does not answer. */
+export const webhook: Check = {
+  name: 'webhook',
+  well: () => 'asked by a dry run, it refused what it has to refuse',
+  findings: facts => {
+    const [wanted] = wantedOf(facts, 'ValidatingWebhookConfiguration');
+    const here = wanted && (facts.found.get(wanted) as WebhookConfiguration | undefined);
+    if (wanted === undefined || here === undefined)
+      return [
+        {
+          severity: 'Warning',
+          message: 'the webhook is not installed: errors of an object are reported only in its status',
+          remedy: reinstall(facts),
+        },
+      ];
+    const bare = (here.webhooks ?? []).filter(({ clientConfig }) => (clientConfig?.caBundle ?? '') === '').map(({ name }) => name);
+    const logs = `check the log of the leader: kubectl -n ${facts.namespace} logs -l app.kubernetes.io/name=drydock`;
+    return [
+      ...operators(facts).filter(servesNoWebhook).map(unserved(facts, wanted)),
+      ...(bare.length > 0
+        ? [
+            {
+              severity: 'Error',
+              message: `${nameOf(wanted)} has no certificate authority for ${bare.join(', ')}: every create of a maintenance is refused`,
+              remedy: logs,
+            } as const,
+          ]
+        : []),
+      ...(facts.webhookReplicas === 0 && facts.webhookTrial?.kind !== 'refused'
+        ? [
+            {
+              severity: 'Error',
+              message: `no replica serves the webhook (Service ${facts.namespace}/${facts.webhookService}): every create of a maintenance is refused`,
+              remedy: logs,
+            } as const,
+          ]
+        : []),
+      ...trialFindings(facts, logs),
+    ];
+  },
+};

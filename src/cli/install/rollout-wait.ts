@@ -1,0 +1,190 @@
+import { fewOf } from '../../core/text.ts';
+import type { Connection } from '../../kube/connect.ts';
+import { identify } from '../../kube/watch/raw-object.ts';
+import type { CachedObject, Change, Collection } from '../../operator/ports.ts';
+import { systemClock } from '../../support/clock.ts';
+import { checkAll } from '../diagnose/check.ts';
+import { gatherFacts } from '../diagnose/facts.ts';
+import { tryWebhook } from '../diagnose/webhook-trial.ts';
+import { goDuration } from '../shared/go-values.ts';
+import { leaderLease } from '../shared/kinds.ts';
+import { plainOutput } from '../shared/output.ts';
+import { version } from '../shared/version.ts';
+import type { AccessQuestion } from './access.ts';
+import { hasGivenUp, type RolledDeployment, type RolledPod, rolloutLacks, rolloutText } from './rollout.ts';
+
+/** `drydock install --apply --wait`: waits by events until the operator serves, or says why it does not. */
+
+type Wait = { readonly namespace: string; readonly hasWebhook: boolean; readonly timeoutSeconds: number };
+
+/** Milliseconds until the webhook is tried again where no event says that it may answer by now: an API server notes a changed configuration some time later. */
+const againMs = 1000;
+
+const deployment = 'drydock';
+
+type RolloutObject = CachedObject & { readonly raw: unknown };
+
+const rolloutObject = (raw: unknown): RolloutObject | undefined => {
+  const found = identify(raw);
+  return found && { key: found.name, uid: found.uid, resourceVersion: found.resourceVersion, raw };
+};
+
+type RolloutSource = { readonly collection: Collection; readonly seen: (change: Change<RolloutObject>) => void };
+
+/** Something that is missing yet. */
+type PendingRollout = {
+  readonly text: string;
+  /** Waiting longer does not help. */
+  readonly isFinal: boolean;
+  /** It was tried, and is to be tried again whether anything happens or not. */
+  readonly isTried: boolean;
+};
+
+/** What it takes to watch a rollout. */
+export const accessToWait = (namespace: string): readonly AccessQuestion[] =>
+  [
+    { group: 'apps', resource: 'deployments', namespace },
+    { group: '', resource: 'pods', namespace },
+    { group: 'coordination.k8s.io', resource: 'leases', namespace },
+    { group: 'discovery.k8s.io', resource: 'endpointslices', namespace },
+    { group: 'admissionregistration.k8s.io', resource: 'validatingwebhookconfigurations' },
+  ].flatMap(one => ['list', 'watch'].map(verb => ({ ...one, verb })));
+
+class RolloutWait {
+  readonly #connection: Connection;
+  readonly #wait: Wait;
+  readonly #stop = new AbortController();
+  readonly #pods = new Map<string, RolledPod>();
+  #deployment: RolledDeployment | undefined;
+  #isLed = false;
+  /** Ends the present pause. */
+  #wake: () => void = () => {};
+  #failure: Error | undefined;
+  #said = '';
+
+  constructor(connection: Connection, wait: Wait) {
+    this.#connection = connection;
+    this.#wait = wait;
+  }
+
+  /** Resolves when all of it serves; throws, with the reason, when it does not in time, or the Deployment has given up. */
+  async run(): Promise<void> {
+    const { timeoutSeconds } = this.#wait;
+    const end = systemClock.now().add({ milliseconds: Math.round(timeoutSeconds * 1000) });
+    const over = systemClock.sleep(timeoutSeconds * 1000, this.#stop.signal);
+    try {
+      await Promise.race([Promise.all(this.#collections().map(one => this.#watch(one))), over]);
+      for (;;) {
+        const event = this.#nextEvent();
+        const yet = await this.#lacks();
+        if (yet === undefined) return;
+        const isOver = Temporal.Instant.compare(systemClock.now(), end) >= 0;
+        if (isOver || yet.isFinal) {
+          const start = yet.isFinal ? 'the Deployment has given up' : `after ${goDuration(timeoutSeconds)}`;
+          throw new Error(`${start}: ${yet.text}. What is applied stays; drydock check looks at all of it`);
+        }
+        if (yet.text !== this.#said) plainOutput.note(`waiting: ${yet.text}`);
+        this.#said = yet.text;
+        await Promise.race([event, over, ...(yet.isTried ? [systemClock.sleep(againMs, this.#stop.signal)] : [])]);
+      }
+    } finally {
+      this.#stop.abort();
+    }
+  }
+
+  #collections(): readonly RolloutSource[] {
+    const { namespace } = this.#wait;
+    const one = (path: string, name: string): Collection => ({ path, fieldSelector: `metadata.name=${name}` });
+    const nothing = (): void => {};
+    return [
+      {
+        collection: one(`/apis/apps/v1/namespaces/${namespace}/deployments`, deployment),
+        seen: ({ type, object }) => (this.#deployment = type === 'removed' ? undefined : (object.raw as RolledDeployment)),
+      },
+      {
+        collection: { path: `/api/v1/namespaces/${namespace}/pods`, labelSelector: 'app.kubernetes.io/name=drydock' },
+        seen: ({ type, object }) => {
+          if (type === 'removed') this.#pods.delete(object.uid);
+          else this.#pods.set(object.uid, object.raw as RolledPod);
+        },
+      },
+      {
+        collection: one(`/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`, leaderLease),
+        seen: ({ type, object }) => {
+          const { spec = {} } = object.raw as { readonly spec?: { readonly holderIdentity?: string } };
+          this.#isLed = type !== 'removed' && (spec.holderIdentity ?? '') !== '';
+        },
+      },
+      // These say nothing by themselves: the webhook may answer by now.
+      { collection: one('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', 'drydock'), seen: nothing },
+      {
+        collection: {
+          path: `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`,
+          labelSelector: 'kubernetes.io/service-name=drydock-webhook',
+        },
+        seen: nothing,
+      },
+    ];
+  }
+
+  /** Resolves when the first list is known. */
+  #watch({ collection, seen }: RolloutSource): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const handler = {
+      changed: (change: Change<RolloutObject>): void => {
+        seen(change);
+        this.#wake();
+      },
+      synced: resolve,
+      failing: ({ message, status }: { readonly message: string; readonly status?: number }): void => {
+        if (status === 403) this.#failure = new Error(`--wait has to watch what it waits for: ${message}`);
+        resolve();
+        this.#wake();
+      },
+    };
+    // A watch ends by the signal alone; what its handler throws it reports itself.
+    void this.#connection.watch(collection, rolloutObject, handler, this.#stop.signal);
+    return promise;
+  }
+
+  /** Undefined when nothing is missing. Throws where it cannot be known. */
+  async #lacks(): Promise<PendingRollout | undefined> {
+    if (this.#failure !== undefined) throw this.#failure;
+    const state = { deployment: this.#deployment, pods: [...this.#pods.values()] };
+    const lacks = rolloutLacks(state);
+    if (lacks !== undefined)
+      return { text: `Deployment ${deployment}: ${rolloutText(state, lacks)}`, isFinal: hasGivenUp(state), isTried: false };
+    if (!this.#isLed) return { text: 'no replica leads yet', isFinal: false, isTried: false };
+    return this.#wait.hasWebhook ? this.#webhookLacks() : undefined;
+  }
+
+  /** What cannot be tried is left to the check, which says so. */
+  async #webhookLacks(): Promise<PendingRollout | undefined> {
+    const trial = await tryWebhook(this.#connection);
+    if (trial.kind === 'refused' || trial.kind === 'untried') return undefined;
+    const why = trial.kind === 'passed' ? 'the API server does not call it yet' : trial.why;
+    return { text: `the webhook does not answer yet: ${why}`, isFinal: false, isTried: true };
+  }
+
+  #nextEvent(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    return promise;
+  }
+}
+
+/** Waits until the operator is rolled out, leads, and its webhook answers; then says in a line what `drydock check` says. Throws when it does not come up, or something is wrong. */
+export const waitForRollout = async (connection: Connection, wait: Wait): Promise<void> => {
+  await new RolloutWait(connection, wait).run();
+  plainOutput.line(`deployment "${deployment}" successfully rolled out`);
+  const findings = checkAll(await gatherFacts(connection, systemClock, version())).flatMap(({ findings: found }) => found);
+  const errors = findings.filter(({ severity }) => severity === 'Error').map(({ message }) => message);
+  if (errors.length > 0) throw new Error(`it runs, but something is wrong: ${fewOf(errors)}; drydock check says what to do`);
+  const warnings = findings.map(({ message }) => message);
+  plainOutput.line(
+    warnings.length === 0
+      ? `check: nothing is wrong${wait.hasWebhook ? ', and the webhook answers' : ''}`
+      : `check: ${fewOf(warnings)}; drydock check says what to do`,
+  );
+  plainOutput.line('next: drydock maintain NODE --reason WHY --wait');
+};
