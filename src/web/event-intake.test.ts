@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readCloudEvents } from '../clouds/cloudevents.ts';
 import type { MachineEvent } from '../core/machine/event.ts';
+import { Defects } from '../support/defects.ts';
+import { silentLog } from '../support/log.ts';
 import { type Received, serveEvents } from './event-intake.ts';
+
+const defects = new Defects({ log: silentLog });
 
 const token = 'correct-horse';
 const local = { host: '127.0.0.1', port: 0 };
@@ -13,6 +17,7 @@ const serving = async (became: (events: readonly MachineEvent[]) => Received | P
   const { port, close } = await serveEvents(local, {
     ownerOf: given => (given === token ? 'tests' : undefined),
     read: readCloudEvents,
+    defects,
     received: async events => {
       received.push(...events);
       return became(events);
@@ -46,6 +51,41 @@ test('events are stored, and said to be', async () => {
       ['n2', 'Active'],
     ],
   );
+});
+
+test('what is stored of a batch is said to be, and what is not is named', async () => {
+  using server = await serving(() => ({ stored: 1, refused: 'no node or machine of this cluster is called n2' }));
+  const headers = { 'content-type': 'application/cloudevents-batch+json' };
+  const [status, text] = await server.send(JSON.stringify([event, { ...event, subject: 'n2' }]), { headers });
+  assert.deepEqual([status, text], [202, '1 event stored; not stored: no node or machine of this cluster is called n2\n']);
+});
+
+test('what cannot be read of a batch costs nobody else of it, and is named', async () => {
+  using server = await serving();
+  const headers = { 'content-type': 'application/cloudevents-batch+json' };
+  const wrong = { ...event, type: 'com.example.x' };
+  const [status, text] = await server.send(JSON.stringify([event, wrong, 7, { ...event, subject: 'n2' }]), { headers });
+  assert.equal(status, 202);
+  assert.match(
+    text,
+    /^2 events stored; not stored: event 2: the type com\.example\.x is not known: .*; event 3: an event must be a JSON object\n$/,
+  );
+  assert.deepEqual(
+    server.received.map(({ instance }) => instance),
+    ['n1', 'n2'],
+  );
+  assert.deepEqual((await server.send(JSON.stringify([wrong, 7]), { headers }))[0], 400);
+  const many = await server.send(JSON.stringify([event, ...Array.from({ length: 20 }, () => 7)]), { headers });
+  assert.match(many[1], /^1 event stored; not stored: event 2: .*; and 15 more that cannot be read\n$/);
+});
+
+test('what is not wanted of a batch and what cannot be read of it are told together', async () => {
+  using server = await serving(() => ({ refused: 'no node or machine of this cluster is called n1' }));
+  const headers = { 'content-type': 'application/cloudevents-batch+json' };
+  assert.deepEqual((await server.send(JSON.stringify([event, 7]), { headers })).slice(0, 2), [
+    422,
+    'no node or machine of this cluster is called n1; event 2: an event must be a JSON object\n',
+  ]);
 });
 
 const strangers = ['', 'Bearer', 'Bearer wrong', `Bearer ${token}x`, `Basic ${token}`, token, `Bearer ${token} ${token}`];
@@ -106,7 +146,7 @@ test('what cannot be stored is to be sent again, what is not wanted is not, and 
 });
 
 test('it does not open at an address that is taken', async () => {
-  const intake = { ownerOf: () => undefined, read: readCloudEvents, received: async () => 'stored' as const };
+  const intake = { defects, ownerOf: () => undefined, read: readCloudEvents, received: async () => 'stored' as const };
   using server = await serving();
   await assert.rejects(serveEvents({ ...local, port: server.port }, intake), { code: 'EADDRINUSE' });
 });

@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { MachineEvent } from '../core/machine/event.ts';
-import { errorText } from '../support/error-text.ts';
+import { boundedServer, boundedTlsServer, connectionLimits } from '../support/bounded-server.ts';
+import type { Defects } from '../support/defects.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import { type Listening, listening } from './server.ts';
 
@@ -9,6 +9,8 @@ import { type Listening, listening } from './server.ts';
 export type Received =
   /** They are kept: the sender may forget them. */
   | 'stored'
+  /** So many are kept; why the others never will be. */
+  | { readonly stored: number; readonly refused: string }
   /** Not now: the sender is asked to try again. */
   | { readonly later: string }
   /** Never: for example because no such machine is known. */
@@ -21,8 +23,11 @@ export type EventIntake = {
   readonly read: (request: {
     readonly headers: Readonly<Record<string, string | undefined>>;
     readonly body: string;
-  }) => readonly MachineEvent[] | { readonly refused: string; readonly status: 400 | 413 | 415 };
+  }) =>
+    | { readonly events: readonly MachineEvent[]; readonly unread: readonly string[] }
+    | { readonly refused: string; readonly status: 400 | 413 | 415 };
   readonly received: (events: readonly MachineEvent[]) => Promise<Received>;
+  readonly defects: Defects;
 };
 
 const longestBody = 256 * 1024;
@@ -56,11 +61,26 @@ const bodyOf = async (request: IncomingMessage): Promise<string | undefined> => 
 const headersOf = ({ headers }: IncomingMessage): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]));
 
-const pass = async (events: readonly MachineEvent[], intake: EventIntake, response: ServerResponse): Promise<void> => {
+const storedText = (count: number): string => `${count} ${count === 1 ? 'event' : 'events'} stored`;
+
+/** So many faults are told; whoever sends a thousand wrong events knows by then. */
+const mostTold = 5;
+
+const toldOf = (unread: readonly string[]): readonly string[] =>
+  unread.length <= mostTold ? unread : [...unread.slice(0, mostTold), `and ${unread.length - mostTold} more that cannot be read`];
+
+const pass = async (
+  { events, unread }: { readonly events: readonly MachineEvent[]; readonly unread: readonly string[] },
+  intake: EventIntake,
+  response: ServerResponse,
+): Promise<void> => {
   const became = await intake.received(events);
-  if (became === 'stored') return answer(response, 202, `${events.length} ${events.length === 1 ? 'event' : 'events'} stored`);
-  if ('later' in became) return answer(response, 503, became.later, { 'retry-after': '10' });
-  answer(response, 422, became.refused);
+  if (became !== 'stored' && 'later' in became) return answer(response, 503, became.later, { 'retry-after': '10' });
+  const left = [...(became === 'stored' ? [] : [became.refused]), ...toldOf(unread)].join('; ');
+  // A sender that hears of a failure sends all of them again, or sets them all aside.
+  const stored = became === 'stored' ? events.length : 'stored' in became ? became.stored : 0;
+  if (became !== 'stored' && stored === 0) return answer(response, 422, left);
+  answer(response, 202, left === '' ? storedText(stored) : `${storedText(stored)}; not stored: ${left}`);
 };
 
 const serve = async (request: IncomingMessage, response: ServerResponse, intake: EventIntake): Promise<void> => {
@@ -73,9 +93,9 @@ const serve = async (request: IncomingMessage, response: ServerResponse, intake:
   const body = await bodyOf(request);
   if (body === undefined)
     return answer(response, 413, `the body is longer than ${longestBody / 1024} KiB: send fewer events at once`, closing);
-  const events = intake.read({ headers: headersOf(request), body });
-  if ('refused' in events) return answer(response, events.status, events.refused);
-  await pass(events, intake, response);
+  const read = intake.read({ headers: headersOf(request), body });
+  if ('refused' in read) return answer(response, read.status, read.refused);
+  await pass(read, intake, response);
 };
 
 /**
@@ -91,11 +111,11 @@ export const serveEvents = async (
   const heard = (request: IncomingMessage, response: ServerResponse): void => {
     serve(request, response, intake).catch((error: unknown) => {
       if (response.headersSent || response.destroyed) response.destroy();
-      else answer(response, 500, errorText(error), { connection: 'close' });
+      else answer(response, 500, intake.defects.textOf('Process', 'event intake', error), { connection: 'close' });
     });
   };
-  const limits = { headersTimeout: 10_000, requestTimeout: 15_000 };
-  if (!secure) return { ...(await listening(createServer(limits, heard), address)), show: () => {} };
-  const server = createTlsServer({ ...limits, minVersion: 'TLSv1.2' }, heard);
+  const limits = { connections: connectionLimits.pages };
+  if (!secure) return { ...(await listening(boundedServer(limits, heard), address)), show: () => {} };
+  const server = boundedTlsServer(limits, heard);
   return { ...(await listening(server, address)), show: ({ cert, key }) => server.setSecureContext({ cert, key, minVersion: 'TLSv1.2' }) };
 };

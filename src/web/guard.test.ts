@@ -4,9 +4,13 @@ import { test } from 'node:test';
 import { makeAuthority, makeServing } from '../admission/certificates/make.ts';
 import type { Api, ApiCall, ApiResponse } from '../operator/ports.ts';
 import { systemClock } from '../support/clock.ts';
+import { Defects } from '../support/defects.ts';
+import { silentLog } from '../support/log.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Guard } from './guard.ts';
 import { listenSecurely } from './server.ts';
+
+const defects = new Defects({ log: silentLog });
 
 const answer = (body: unknown, status = 201): ApiResponse => ({ status, headers: {}, body });
 
@@ -34,7 +38,7 @@ class Reviewer implements Api {
 }
 
 test('who has no token, an unknown one, or no right is told so; who has both is let in', async () => {
-  const guard = new Guard(new Reviewer(), new VirtualClock());
+  const guard = new Guard(new Reviewer(), new VirtualClock(), defects);
   const says = async (authorization?: string): Promise<unknown> => {
     const checked = await guard.check(authorization, '/metrics');
     return checked === 'allowed' ? checked : checked.status;
@@ -49,7 +53,7 @@ test('who has no token, an unknown one, or no right is told so; who has both is 
 
 test('answers count for a while, so that a scrape every few seconds costs nothing; a right that is taken away counts no more after a minute', async () => {
   const [api, clock] = [new Reviewer(), new VirtualClock()];
-  const guard = new Guard(api, clock);
+  const guard = new Guard(api, clock, defects);
   for (let scrape = 0; scrape < 4; scrape += 1) assert.equal(await guard.check('Bearer good', '/metrics'), 'allowed');
   assert.equal(api.calls.length, 2);
   await clock.advance(60_001);
@@ -64,7 +68,7 @@ test('answers count for a while, so that a scrape every few seconds costs nothin
 
 test('a flood of tokens keeps neither the API server busy nor memory', async () => {
   const api = new Reviewer();
-  const guard = new Guard(api, new VirtualClock());
+  const guard = new Guard(api, new VirtualClock(), defects);
   const flood = await Promise.all(Array.from({ length: 500 }, (_, index) => guard.check(`Bearer bad-${index}`, '/metrics')));
   assert.equal(flood.filter(one => one !== 'allowed' && one.status === 503).length, 500 - 16);
   assert.equal(api.calls.length, 16);
@@ -75,7 +79,12 @@ test('over TLS, and to nobody who is not known, not even that a page is missing'
   const now = systemClock.now();
   const authority = await makeAuthority(now);
   const pages = { '/metrics': async () => ({ status: 200, type: 'text/plain', text: 'up 1\n' }) };
-  const { port, close, show } = await listenSecurely({ host: '127.0.0.1', port: 0 }, pages, new Guard(new Reviewer(), new VirtualClock()));
+  const { port, close, show } = await listenSecurely(
+    { host: '127.0.0.1', port: 0 },
+    pages,
+    new Guard(new Reviewer(), new VirtualClock(), defects),
+    defects,
+  );
   show(await makeServing(authority, ['127.0.0.1'], now));
   const get = (path: string, token?: string): Promise<readonly [number | undefined, string]> =>
     new Promise((resolve, reject) => {

@@ -3,7 +3,7 @@ import { type ReviewKind, reviewCall, reviewed } from '../core/access-review.ts'
 import { isObject, type JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
-import { errorText } from '../support/error-text.ts';
+import type { Defects } from '../support/defects.ts';
 
 /** Why a request is not answered. */
 export type DeniedRequest = { readonly status: 401 | 403 | 503; readonly text: string };
@@ -25,12 +25,14 @@ const bearer = (authorization: string | undefined): string | undefined => /^Bear
 export class Guard {
   readonly #api: Api;
   readonly #clock: Clock;
+  readonly #defects: Defects;
   readonly #known = new Map<string, CachedReview>();
   #asking = 0;
 
-  constructor(api: Api, clock: Clock) {
+  constructor(api: Api, clock: Clock, defects: Defects) {
     this.#api = api;
     this.#clock = clock;
+    this.#defects = defects;
   }
 
   /** Never rejects. */
@@ -47,7 +49,7 @@ export class Guard {
       this.#remember(key, response);
       return response;
     } catch (error) {
-      return { status: 503, text: `the request to the API server failed: ${errorText(error)}` };
+      return { status: 503, text: `the request to the API server failed: ${this.#defects.textOf('Process', path, error)}` };
     } finally {
       this.#asking -= 1;
     }

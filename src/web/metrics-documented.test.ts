@@ -24,6 +24,7 @@ const everything: Overview = {
   evictionsUnderWay: 1,
   queueDepth: 1,
   unsynced: ['nodes'],
+  withheld: [],
 };
 
 const exported = async (): Promise<string> => {
@@ -131,18 +132,22 @@ test('labels that alerts ask for have values that there are', () => {
 /** Lists that the compiler keeps complete. */
 const causes: Readonly<Record<Blocker['cause'], true>> = {
   AdmissionDenied: true,
+  AttachmentsUnknown: true,
   AwaitingCompletion: true,
   WorkOfPlan: true,
   BudgetNeverAllows: true,
   BudgetNotSynced: true,
   DaemonSet: true,
+  DetachFailed: true,
   DisruptionBudget: true,
   EarlierWave: true,
   Evacuating: true,
   EvictionFailed: true,
+  EvictionIgnored: true,
   EvictionRequested: true,
   EvictionResponder: true,
   EvictionResponderSilent: true,
+  EvictionUnanswered: true,
   Forbidden: true,
   KeepsComing: true,
   LocalData: true,
@@ -157,6 +162,8 @@ const causes: Readonly<Record<Blocker['cause'], true>> = {
   ServerNotMovable: true,
   StuckTerminating: true,
   NodeNotReady: true,
+  ReplacementUnschedulable: true,
+  TooFewHealthy: true,
   Terminating: true,
   Throttled: true,
   Unmanaged: true,
@@ -179,6 +186,7 @@ const outcomes: Readonly<Record<EvictionOutcome['kind'], true>> = {
   namespaceTerminating: true,
   notMigratable: true,
   throttled: true,
+  webhookFailed: true,
 };
 const states: Readonly<Record<MaintenanceState, true>> = {
   Announced: true,

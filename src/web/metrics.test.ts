@@ -14,6 +14,7 @@ const nothing: Overview = {
   evictionsUnderWay: 0,
   queueDepth: 0,
   unsynced: [],
+  withheld: [],
 };
 
 /** The lines with values, of our own metrics only. */
@@ -41,6 +42,7 @@ test('gauges show what is known when somebody asks, and forget what was', async 
     evictionsUnderWay: 5,
     queueDepth: 6,
     unsynced: ['nodes', 'leases'],
+    withheld: [],
   };
   let leading = true;
   const all = metrics(

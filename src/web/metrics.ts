@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import type { Meter, Overview } from '../operator/ports.ts';
 
 /** Counts what OpenStack's Nova was asked to do. */
@@ -26,8 +26,8 @@ export type Metrics = {
 
 /** Gauges are read when somebody asks, from what is known then. */
 const gauges = (registers: Registry[], overview: () => Overview, leading: () => boolean): void => {
-  const gauge = (name: string, help: string, labelNames: string[], collect: (gauge: Gauge) => void): Gauge =>
-    new Gauge({
+  const gauge = <L extends string>(name: string, help: string, labelNames: L[], collect: (gauge: Gauge<L>) => void): Gauge<L> =>
+    new Gauge<L>({
       name,
       help,
       labelNames,
@@ -68,9 +68,10 @@ const gauges = (registers: Registry[], overview: () => Overview, leading: () => 
 
 /** Counters and histograms grow as things happen. */
 const counters = (registers: Registry[]): Pick<Metrics, 'meter' | 'novaMeter' | 'monitoringMeter' | 'notificationMeter' | 'apiCall'> => {
-  const counter = (name: string, help: string, labelNames: string[]): Counter => new Counter({ name, help, labelNames, registers });
-  const histogram = (name: string, help: string, labelNames: string[], buckets = fast): Histogram =>
-    new Histogram({ name, help, labelNames, buckets, registers });
+  const counter = <L extends string>(name: string, help: string, labelNames: L[]): Counter<L> =>
+    new Counter<L>({ name, help, labelNames, registers });
+  const histogram = <L extends string>(name: string, help: string, labelNames: L[], buckets = fast): Histogram<L> =>
+    new Histogram<L>({ name, help, labelNames, buckets, registers });
   const evictions = counter('drydock_evictions_total', 'Answered evictions and deletions of pods.', ['method', 'outcome']);
   const evictionSeconds = histogram('drydock_eviction_duration_seconds', 'Time until an eviction was answered.', ['method']);
   const writes = counter('drydock_writes_total', 'Writes to nodes, leases and maintenance objects.', ['store', 'result']);

@@ -1,8 +1,8 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { bareHost } from '../support/bare-host.ts';
-import { errorText } from '../support/error-text.ts';
+import { boundedServer, boundedTlsServer, connectionLimits } from '../support/bounded-server.ts';
+import type { Defects } from '../support/defects.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import type { Guard } from './guard.ts';
 
@@ -26,14 +26,20 @@ const answer = (response: ServerResponse, status: number, type: string, text: st
   response.end(text);
 };
 
-const serve = async (page: Page | undefined, method: string | undefined, response: ServerResponse): Promise<void> => {
+/** What a page throws is ours: it asks nobody. */
+const serve = async (
+  page: Page | undefined,
+  { method, url = '' }: IncomingMessage,
+  response: ServerResponse,
+  defects: Defects,
+): Promise<void> => {
   if (page === undefined) return answer(response, 404, 'text/plain', 'not found\n');
   if (method !== 'GET' && method !== 'HEAD') return answer(response, 405, 'text/plain', 'only GET is served here\n');
   try {
     const { status, type, text } = await page();
     answer(response, status, type, text);
   } catch (error) {
-    answer(response, 500, 'text/plain', `${errorText(error)}\n`);
+    answer(response, 500, 'text/plain; charset=utf-8', `${defects.tell('Process', url.slice(0, 200), error)}\n`);
   }
 };
 
@@ -64,8 +70,11 @@ const pageAt = (pages: Readonly<Record<string, Page>>, path: string): Page | und
   Object.hasOwn(pages, path) ? pages[path] : undefined;
 
 /** Serves pages over plain HTTP. Resolves once it listens; rejects when the address cannot be had. */
-export const listen = async (address: Address, pages: Readonly<Record<string, Page>>): Promise<Listening> => {
-  const server: Server = createServer((request, response) => void serve(pageAt(pages, pathOf(request)), request.method, response));
+export const listen = async (address: Address, pages: Readonly<Record<string, Page>>, defects: Defects): Promise<Listening> => {
+  const server = boundedServer(
+    { connections: connectionLimits.pages },
+    (request, response) => void serve(pageAt(pages, pathOf(request)), request, response, defects),
+  );
   return listening(server, address);
 };
 
@@ -74,29 +83,27 @@ const serveGuarded = async (
   response: ServerResponse,
   pages: Readonly<Record<string, Page>>,
   guard: Guard,
+  defects: Defects,
 ): Promise<void> => {
   const path = pathOf(request);
   const page = pageAt(pages, path);
   // Whoever is not known is told nothing, not even which pages there are.
   const checked = await guard.check(request.headers.authorization, page === undefined ? '/' : path);
-  if (checked === 'allowed') return serve(page, request.method, response);
+  if (checked === 'allowed') return serve(page, request, response, defects);
   if (checked.status === 401) response.setHeader('www-authenticate', 'Bearer');
   answer(response, checked.status, 'text/plain; charset=utf-8', `${checked.text}\n`);
 };
-
-/** More connections than this at the same time are closed: each costs memory before anybody is known. */
-const mostConnections = 128;
 
 /** The same over TLS 1.2 or newer, for those whom the guard lets in. Until the first certificate is shown handshakes fail. */
 export const listenSecurely = async (
   address: Address,
   pages: Readonly<Record<string, Page>>,
   guard: Guard,
+  defects: Defects,
 ): Promise<Listening & { readonly show: (pair: KeyPair) => void }> => {
-  const server = createTlsServer(
-    { minVersion: 'TLSv1.2', headersTimeout: 10_000, requestTimeout: 15_000 },
-    (request, response) => void serveGuarded(request, response, pages, guard),
+  const server = boundedTlsServer(
+    { connections: connectionLimits.pages },
+    (request, response) => void serveGuarded(request, response, pages, guard, defects),
   );
-  server.maxConnections = mostConnections;
   return { ...(await listening(server, address)), show: ({ cert, key }) => server.setSecureContext({ cert, key, minVersion: 'TLSv1.2' }) };
 };

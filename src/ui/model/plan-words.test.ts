@@ -65,7 +65,7 @@ test('what can be done to it', () => {
     ['pause', 'resume', undefined, undefined],
   );
   assert.deepEqual(
-    [{ stage: 'canary' }, {}].map(over => approvalText({ run: '1', revision: 'r', ...over })),
+    [{ stage: 'canary' }, {}].map(over => approvalText({ run: '1', revision: 'r', specHash: 'h', ...over })),
     ['what follows stage canary', 'the run'],
   );
   assert.deepEqual(planBadge(makePlan({ phase: 'Halted' })), { tone: 'failed', word: 'Halted' });

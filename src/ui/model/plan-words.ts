@@ -47,7 +47,13 @@ const stateWords: Readonly<Record<NodeState, string>> = {
 };
 
 /** A stage whose nodes are done waits for its quiet time, or for somebody. */
-const stageWords: Readonly<Record<string, string>> = { Pending: 'pending', Running: 'running', Soaking: 'waiting', Complete: 'complete' };
+const stageWords: Readonly<Record<string, string>> = {
+  Pending: 'pending',
+  Running: 'running',
+  Soaking: 'soaking',
+  AwaitingApproval: 'waiting for approval',
+  Complete: 'complete',
+};
 
 /** How far a stage is: `running, 1 of 3`. */
 export const stageText = ({ phase, done, selected }: PlanStageView): string =>

@@ -10,6 +10,7 @@ import {
 import type { KindAdapter, MaintenanceRequest } from '../../../core/request/request.ts';
 import { saidBy } from '../../../core/status.ts';
 import type { Api, ApiCall, ApiResponse } from '../../../operator/ports.ts';
+import { isDefect } from '../../../support/defects.ts';
 import { errorText } from '../../../support/error-text.ts';
 import type { MaintainOrder, ReleaseOrder } from '../scene.ts';
 
@@ -45,11 +46,12 @@ export const readRelease = (raw: unknown): ReleaseOrder | string => {
   return { store, name, ...(namespace !== undefined && { namespace }) };
 };
 
-/** A call that the API server refuses is answered in its own words; one that does not reach it says so. */
+/** A call that the API server refuses is answered in its own words; one that does not reach it says so. Rejects for defects only. */
 export const asked = async (api: Api, call: ApiCall): Promise<ApiResponse | ActionResult> => {
   try {
     return await api.call(call);
   } catch (error) {
+    if (isDefect(error)) throw error;
     return reply(502, `the request to the API server failed: ${errorText(error)}`);
   }
 };

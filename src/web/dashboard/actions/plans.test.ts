@@ -8,7 +8,6 @@ import { approvePlan, readPlanApproval, readPlanOrder, steer } from './plans.ts'
 
 const time = '2026-05-01T10:00:00Z';
 const named = { plan: 'kernel', uid: 'u1' };
-const approval = { run: '1', revision: 'r1', stage: 'canary' };
 
 const planOf = (spec: JsonObject = {}) =>
   planAdapter.readPlan({
@@ -21,18 +20,21 @@ const planOf = (spec: JsonObject = {}) =>
     },
   });
 
+const approval = { run: '1', revision: 'r1', specHash: planOf().specHash, stage: 'canary' };
+
 const deaf: Api = { call: () => Promise.reject(new Error('ECONNREFUSED')) };
 
 test('orders are read, and what is wrong with one is said', () => {
   assert.deepEqual(readPlanOrder({ ...named, what: 'pause', more: 1 }), { ...named, what: 'pause' });
   assert.deepEqual(readPlanApproval({ ...named, ...approval, more: 1 }), { ...named, ...approval });
-  assert.deepEqual(readPlanApproval({ ...named, run: '1', revision: 'r1' }), { ...named, run: '1', revision: 'r1' });
+  const run = { run: '1', revision: 'r1', specHash: 'h1' };
+  assert.deepEqual(readPlanApproval({ ...named, ...run }), { ...named, ...run });
   for (const raw of [null, [], 'kernel', {}, { plan: 'kernel' }, { plan: '', uid: 'u1' }, { plan: 7, uid: 'u1' }]) {
     assert.equal(typeof readPlanOrder(raw), 'string', JSON.stringify(raw));
     assert.equal(typeof readPlanApproval(raw), 'string', JSON.stringify(raw));
   }
   for (const what of [undefined, 7, 'abort', 'constructor']) assert.equal(typeof readPlanOrder({ ...named, what }), 'string', String(what));
-  for (const raw of [{ run: 1 }, { revision: null }, { stage: 7 }]) {
+  for (const raw of [{ run: 1 }, { revision: null }, { specHash: 7 }, { stage: 7 }]) {
     assert.equal(typeof readPlanApproval({ ...named, ...approval, ...raw }), 'string', JSON.stringify(raw));
   }
 });
@@ -62,10 +64,14 @@ test('an aborted plan is not resumed: that would do nothing', async () => {
 
 test('what is not waited for is not approved, and nobody is asked', async () => {
   const api = answering(201);
-  for (const other of [{ run: '2' }, { revision: 'r2' }, { stage: 'rest' }]) {
+  for (const other of [{ run: '2' }, { revision: 'r2' }, { specHash: 'h2' }, { stage: 'rest' }]) {
     assert.equal((await approvePlan(api, planOf(), { ...approval, ...other })).status, 409, JSON.stringify(other));
   }
-  assert.equal((await approvePlan(api, planOf(), { run: '1', revision: 'r1' })).status, 409, 'the run is something else than a stage');
+  assert.equal(
+    (await approvePlan(api, planOf(), { run: '1', revision: 'r1', specHash: 'h1' })).status,
+    409,
+    'the run is something else than a stage',
+  );
   assert.equal(api.calls.length, 0);
 });
 

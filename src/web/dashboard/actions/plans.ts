@@ -24,13 +24,15 @@ export const readPlanOrder = (raw: unknown): PlanOrder | string => {
 
 /** Reads what is agreed to; a string says what is wrong with it. */
 export const readPlanApproval = (raw: unknown): PlanApprovalOrder | string => {
-  if (!isObject(raw)) return 'the body must be an object such as {"plan": "kernel", "uid": "…", "run": "1", "revision": "…"}';
+  if (!isObject(raw))
+    return 'the body must be an object such as {"plan": "kernel", "uid": "…", "run": "1", "revision": "…", "specHash": "…"}';
   const order = readPlan(raw);
   if (typeof order === 'string') return order;
-  const { run, revision, stage } = raw;
-  if (typeof run !== 'string' || typeof revision !== 'string') return 'run and revision are missing: name what is approved';
+  const { run, revision, specHash, stage } = raw;
+  if (typeof run !== 'string' || typeof revision !== 'string' || typeof specHash !== 'string')
+    return 'run, revision and specHash are missing: name what is approved';
   if (stage !== undefined && typeof stage !== 'string') return 'stage must be a string';
-  return { ...order, run, revision, ...(stage !== undefined && { stage }) };
+  return { ...order, run, revision, specHash, ...(stage !== undefined && { stage }) };
 };
 
 /** There is no such plan, or another one has its name by now. */
@@ -52,7 +54,7 @@ export const steer = async (api: Api, { name, uid, aborted }: Plan, what: PlanOr
 };
 
 const sameApproval = (one: PlanApprovalView, other: PlanApprovalView): boolean =>
-  one.run === other.run && one.revision === other.revision && one.stage === other.stage;
+  one.run === other.run && one.revision === other.revision && one.specHash === other.specHash && one.stage === other.stage;
 
 const isThereAlready = ({ status, body }: ApiResponse): boolean => status === 409 && isObject(body) && body['reason'] === 'AlreadyExists';
 

@@ -3,6 +3,7 @@ import { request as httpRequest, type OutgoingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../../support/clock.ts';
+import { Defects } from '../../../support/defects.ts';
 import { silentLog } from '../../../support/log.ts';
 import type { DrainPreview, Scene } from '../scene.ts';
 import { type DashboardHarness, deployment, place } from '../testing/place.ts';
@@ -49,7 +50,15 @@ describe('the page', { timeout: 30_000 }, () => {
   before(async () => {
     at = place(systemClock);
     at.make('deployments.apps', deployment('web', 4));
-    const common = { watcher: at.ports, adapters: at.adapters, cluster: 'test', port: 0, clock: systemClock, log: silentLog };
+    const common = {
+      watcher: at.ports,
+      adapters: at.adapters,
+      cluster: 'test',
+      port: 0,
+      clock: systemClock,
+      log: silentLog,
+      defects: new Defects({ log: silentLog }),
+    };
     link = await startDashboard({ ...common, access: { kind: 'link', token, api: at.ports } });
     looking = await startDashboard({ ...common, access: { kind: 'read-only' } });
     await listen(link.port, bearer, told => told.includes('"loading":[]'));
@@ -193,7 +202,7 @@ describe('the page', { timeout: 30_000 }, () => {
       '/api/approve-plan',
       'POST',
       json,
-      '{"plan":"kernel","uid":"u","run":"1","revision":"r"}',
+      '{"plan":"kernel","uid":"u","run":"1","revision":"r","specHash":"h"}',
       404,
       /no such plan "kernel"/,
     ],
@@ -254,7 +263,15 @@ describe('the page', { timeout: 30_000 }, () => {
         return node === 'w2' ? 'w2 is no machine' : undefined;
       },
     };
-    const common = { watcher: at.ports, adapters: at.adapters, cluster: 'test', port: 0, clock: systemClock, log: silentLog };
+    const common = {
+      watcher: at.ports,
+      adapters: at.adapters,
+      cluster: 'test',
+      port: 0,
+      clock: systemClock,
+      log: silentLog,
+      defects: new Defects({ log: silentLog }),
+    };
     const simulated = await startDashboard({ ...common, hosts, access: { kind: 'link', token, api: at.ports } });
     const send = (order: unknown): Promise<Answer> => ask(simulated.port, '/api/announce', json, 'POST', JSON.stringify(order));
     try {
@@ -276,7 +293,14 @@ describe('the page', { timeout: 30_000 }, () => {
   });
 
   test('a taken port is said at once', async () => {
-    const common = { watcher: at.ports, adapters: at.adapters, cluster: 'test', clock: systemClock, log: silentLog };
+    const common = {
+      watcher: at.ports,
+      adapters: at.adapters,
+      cluster: 'test',
+      clock: systemClock,
+      log: silentLog,
+      defects: new Defects({ log: silentLog }),
+    };
     await assert.rejects(startDashboard({ ...common, access: { kind: 'read-only' }, port: link.port }), { code: 'EADDRINUSE' });
   });
 

@@ -1,9 +1,10 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { KindAdapter } from '../../../core/request/request.ts';
 import type { Watcher } from '../../../operator/ports.ts';
+import { boundedServer, connectionLimits } from '../../../support/bounded-server.ts';
 import type { Clock } from '../../../support/clock.ts';
-import { errorText } from '../../../support/error-text.ts';
+import type { Defects } from '../../../support/defects.ts';
 import type { Log } from '../../../support/log.ts';
 import type { DemoCloud } from '../actions/demo-cloud.ts';
 import { readAssets } from '../assets.ts';
@@ -34,6 +35,7 @@ export type DashboardOptions = {
   readonly port: number;
   readonly clock: Clock;
   readonly log: Log;
+  readonly defects: Defects;
 };
 
 export type Dashboard = {
@@ -52,10 +54,10 @@ const listening = async (server: Server, host: string, port: number): Promise<nu
   return (server.address() as AddressInfo).port;
 };
 
-const failed = (error: unknown, response: ServerResponse, log: Log): void => {
+const failed = (error: unknown, response: ServerResponse, { log, defects }: DashboardOptions): void => {
   // Whoever asked has hung up: there is nobody to be answered.
   if (response.destroyed) return;
-  log.error('the dashboard failed to respond', { error: errorText(error) });
+  log.error('the dashboard failed to respond', { error: defects.textOf('Process', 'dashboard', error) });
   if (response.headersSent) response.destroy();
   else answerJson(response, 500, { message: 'internal error: see the log of the command that serves this dashboard' });
 };
@@ -67,14 +69,14 @@ const urlOf = (host: string, port: number, access: Access): string => {
 
 /** Serves the dashboard and follows the cluster for it. Rejects when the address cannot be had. */
 export const startDashboard = async (options: DashboardOptions): Promise<Dashboard> => {
-  const { hosts, access, host = '127.0.0.1', clock, log } = options;
+  const { hosts, access, host = '127.0.0.1', clock } = options;
   const assets = readAssets();
   const observer = new Observer({ ...options, simulated: hosts !== undefined, access: access.kind });
   const clients = new SseClients(observer, clock);
   let names: ReadonlySet<string> = new Set();
-  const server = createServer((request, response) => {
+  const server = boundedServer({ connections: connectionLimits.pages }, (request, response) => {
     const served: Served = { access, assets, observer, clients, hosts, names };
-    answer(request, response, served).catch((error: unknown) => failed(error, response, log));
+    answer(request, response, served).catch((error: unknown) => failed(error, response, options));
   });
   const done = new AbortController();
   const port = await listening(server, host, options.port).catch((error: unknown) => {

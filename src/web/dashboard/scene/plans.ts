@@ -39,7 +39,7 @@ export type PlanFailureView = {
 };
 
 /** What a plan asks somebody to agree to: the run, or what follows a stage of it. */
-export type PlanApprovalView = { readonly run: string; readonly revision: string; readonly stage?: string };
+export type PlanApprovalView = { readonly run: string; readonly revision: string; readonly specHash: string; readonly stage?: string };
 
 /** How many nodes of a plan are how far, as its status counts them. */
 export type PlanCountsView = Readonly<Record<'due' | 'blocked' | 'inFlight' | 'done' | 'failed' | 'skipped', number>>;

@@ -1,3 +1,4 @@
+import { Defects } from '../../../support/defects.ts';
 import { silentLog } from '../../../support/log.ts';
 import type { VirtualClock } from '../../../support/virtual-clock.ts';
 import type { Delta } from '../scene.ts';
@@ -19,6 +20,7 @@ export const observing = async (
     cluster: 'test',
     clock,
     log: silentLog,
+    defects: new Defects({ log: silentLog }),
     ...more,
   });
   const deltas: Delta[] = [];

@@ -120,8 +120,9 @@ test('a status of another operator, or of nobody, is shown as far as it can be u
 
 test('an approval is asked for with the run, its revision and the stage, and only by a status that is about the plan as it is', () => {
   const asking = { phase: 'AwaitingApproval', waiting: [wait('Approval')], run: { ...run, stage: 'canary' } };
-  assert.deepEqual(viewOf(asking).approval, { run: '1', revision: 'r1', stage: 'canary' });
-  assert.deepEqual(approvalOf(planOf({ ...asking, run })), { run: '1', revision: 'r1' });
+  const { specHash } = planOf(asking);
+  assert.deepEqual(viewOf(asking).approval, { run: '1', revision: 'r1', specHash, stage: 'canary' });
+  assert.deepEqual(approvalOf(planOf({ ...asking, run })), { run: '1', revision: 'r1', specHash });
   assert.equal(approvalOf(planOf({ ...asking, waiting: [wait('Window')] })), undefined);
   assert.equal(approvalOf(planOf(asking, {}, 2)), undefined, 'the plan has been changed since');
   assert.equal(approvalOf({ ...planOf(asking), deleting: true }), undefined);

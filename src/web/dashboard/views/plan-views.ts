@@ -95,12 +95,12 @@ const countsView = (raw: JsonObject): PlanCountsView => ({
 });
 
 /** What it waits for somebody to agree to. Undefined when nothing is, and when the status is about another plan than the one that is there now. */
-export const approvalOf = ({ status, generation, deleting }: Plan): PlanApprovalView | undefined => {
+export const approvalOf = ({ status, generation, deleting, specHash }: Plan): PlanApprovalView | undefined => {
   const isAsked = listIn(status, 'waiting').some(({ word }) => word === 'Approval');
   if (!isAsked || deleting || status['observedGeneration'] !== generation) return undefined;
   const { id, revision, stage } = partIn(status, 'run') ?? {};
   if (typeof id !== 'string' || typeof revision !== 'string') return undefined;
-  return { run: id, revision, ...(typeof stage === 'string' && { stage }) };
+  return { run: id, revision, specHash, ...(typeof stage === 'string' && { stage }) };
 };
 
 /** The part of the view that its lists make. */

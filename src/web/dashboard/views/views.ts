@@ -1,8 +1,9 @@
-import { budgetBlockerInfo, needsHelp } from '../../../core/drain/blockers/blocker.ts';
+import { needsHelp } from '../../../core/drain/blockers/blocker.ts';
 import type { BlockerSummary } from '../../../core/drain/blockers/blocker-groups.ts';
+import { budgetBlockerInfo } from '../../../core/drain/blockers/budget-blocker.ts';
 import { type Budget, neverAllows } from '../../../core/drain/budgets/budget.ts';
 import { conditionOf, type Node, taintId } from '../../../core/hold/node.ts';
-import { instanceOf } from '../../../core/machine/machine.ts';
+import { instanceOf } from '../../../core/machine/provider-id.ts';
 import { storedVms } from '../../../core/maintenance/vms-now.ts';
 import { isDaemonSetPod, isFinished, isTerminating, type Pod } from '../../../core/pod/pod.ts';
 import { endsOf, isDraining, messageOf, phaseOf } from '../../../core/request/display.ts';

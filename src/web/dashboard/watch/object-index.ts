@@ -1,7 +1,7 @@
 import type { Budget } from '../../../core/drain/budgets/budget.ts';
 import type { Node } from '../../../core/hold/node.ts';
 import type { DrainInputs } from '../../../core/maintenance/drain-inputs.ts';
-import { isDaemonSetPod, type Pod } from '../../../core/pod/pod.ts';
+import { findsNoNode, isDaemonSetPod, type Pod } from '../../../core/pod/pod.ts';
 import { byAge, type MaintenanceRequest } from '../../../core/request/request.ts';
 import type { CachedObject, Change } from '../../../operator/ports.ts';
 
@@ -73,6 +73,12 @@ export class ObjectIndex {
     return this.requests.in(node).toSorted(byAge);
   }
 
+  #unscheduledIn(namespaces: readonly string[]): NonNullable<DrainInputs['unscheduled']> {
+    const stray = this.pods.in('').filter(pod => findsNoNode(pod) && namespaces.includes(pod.namespace));
+    const readAt = Temporal.Instant.fromEpochMilliseconds(0);
+    return new Map([...Map.groupBy(stray, ({ namespace }) => namespace)].map(([namespace, pods]) => [namespace, { readAt, pods }]));
+  }
+
   /** What a drain of the node would look at. The DaemonSets are those that its pods name: nobody reads them for a page. */
   drainInputsAt(node: string): DrainInputs {
     const pods = this.pods.in(node);
@@ -84,6 +90,7 @@ export class ObjectIndex {
       pods,
       budgets: namespaces.flatMap(namespace => this.budgets.in(namespace)),
       daemonSets: new Set(daemonSets),
+      unscheduled: this.#unscheduledIn(namespaces),
     };
   }
 }

@@ -5,6 +5,7 @@ import { inProcess } from '../../../embedded/in-process.ts';
 import { load } from '../../../embedded/load.ts';
 import { many } from '../../../embedded/testing/many.ts';
 import type { Api, Watcher } from '../../../operator/ports.ts';
+import { Defects } from '../../../support/defects.ts';
 import { silentLog } from '../../../support/log.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 import { maintain, release } from '../actions/maintenances.ts';
@@ -33,7 +34,15 @@ class Mirror {
 }
 
 const watching = async (at: DashboardHarness, clock: VirtualClock) => {
-  const observer = new Observer({ watcher: at.ports, adapters: at.adapters, access: 'link', cluster: 'test', clock, log: silentLog });
+  const observer = new Observer({
+    watcher: at.ports,
+    adapters: at.adapters,
+    access: 'link',
+    cluster: 'test',
+    clock,
+    log: silentLog,
+    defects: new Defects({ log: silentLog }),
+  });
   const mirror = new Mirror();
   observer.listen((_revision, delta) => mirror.apply(delta ?? observer.scene()));
   const done = new AbortController();
@@ -86,7 +95,7 @@ test('it shows the nodes with their zones, the pods with what they belong to, an
   assert.deepEqual(
     budgets.map(({ key, allowed, healthy, desired, trouble }) => [key, allowed, healthy, desired, trouble?.message]),
     [
-      ['shop/payment', 0, 3, 3, 'budget payment needs 3 healthy pods of 3: it can never allow a disruption'],
+      ['shop/payment', 0, 3, 3, 'budget payment needs 3 healthy pods of 3: as it stands, it allows no disruption'],
       ['shop/web', 1, 6, 5, undefined],
     ],
   );
@@ -112,9 +121,9 @@ test('a maintenance is told from its order to its end: hold, progress, blockers 
   assert.equal(hold.toEvict - hold.gone, hold.blockers.length, 'all that is left is blocked');
   assert.deepEqual(
     new Set(hold.blockers.map(({ message, stuck }) => `${message} ${stuck}`)),
-    new Set(['budget payment needs 3 healthy pods of 3: it can never allow a disruption true']),
+    new Set(['budget payment needs 3 healthy pods of 3: as it stands, it allows no disruption true']),
   );
-  assert.match(hold.blockers[0]?.remedy ?? '', /kubectl -n shop edit pdb payment/);
+  assert.match(hold.blockers[0]?.remedy ?? '', /kubectl -n shop describe pdb payment/);
   assert.equal(node('w1').cordoned, true);
   assert.deepEqual(
     observer.scene().moments.map(({ reason, about, at }) => [reason, about, at]),
@@ -193,6 +202,7 @@ test('of 1,000 nodes and 10,000 pods, a change of one pod is a delta of the coun
     cluster: '',
     clock,
     log: silentLog,
+    defects: new Defects({ log: silentLog }),
   });
   const deltas: Delta[] = [];
   observer.listen((_revision, delta) => deltas.push(delta ?? {}));

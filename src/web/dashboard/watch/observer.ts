@@ -6,6 +6,7 @@ import { isDraining } from '../../../core/request/display.ts';
 import type { KindAdapter, MaintenanceRequest } from '../../../core/request/request.ts';
 import type { CachedObject, Change, Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
+import type { Defects } from '../../../support/defects.ts';
 import type { Log } from '../../../support/log.ts';
 import { makerAmong } from '../actions/maintenances.ts';
 import type { AccessKind, BudgetView, DashboardInfo, Delta, DrainPreview, NodeSummary, PodView, Scene } from '../scene.ts';
@@ -38,6 +39,7 @@ export type ObserverOptions = {
   readonly cluster: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly defects: Defects;
 };
 
 /** Without a delta the scene is told anew: whether pods are counted has changed. */
@@ -222,7 +224,7 @@ export class Observer {
     try {
       this.#draw(name);
     } catch (error) {
-      this.#options.log.error('bug in Drydock: this node cannot be shown. Please report it', { node: name, error });
+      this.#options.defects.tell('Process', `dashboard of ${name}`, error);
     }
   }
 

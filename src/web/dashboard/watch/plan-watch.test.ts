@@ -126,7 +126,7 @@ test('what it waits for is approved once, under its own name, and goes with the 
   };
   assert.deepEqual(
     items.map(({ spec }) => spec),
-    [{ planName: 'kernel', runID: '1', revision: 'r1', stage: 'canary' }],
+    [{ planName: 'kernel', runID: '1', revision: 'r1', specHash: plan.specHash, stage: 'canary' }],
   );
   assert.deepEqual(items[0]?.metadata.ownerReferences, [
     { apiVersion: 'drydock.dev/v1alpha1', kind: 'MaintenancePlan', name: 'kernel', uid: plan.uid },
