@@ -1,4 +1,4 @@
-// `npm run bench [-- SCENARIO…]`, `bench:dashboard [-- --nodes N …]`, `bench:embedded [-- NODES PODS]`, `bench:nova [-- AT_ONCE]`, `bench -- plan [--runs N]`, `bench -- order`, `bench:rehearse [-- SCENARIO… | plans [SCENARIO…] | scale …]`: installs what is
+// `npm run bench [-- SCENARIO…]`, `bench:dashboard [-- --nodes N …]`, `bench:embedded [-- NODES PODS]`, `bench:nova [-- AT_ONCE]`, `bench -- plan [--runs N]`, `bench -- order`, `bench -- queue`, `bench:rehearse [-- SCENARIO… | plans [SCENARIO…] | scale …]`: installs what is
 // missing, then measures. See bench/README.md.
 import { join } from 'node:path';
 import { bootstrap, root } from './bootstrap.mjs';
@@ -10,6 +10,7 @@ const programs = {
   nova: 'nova.ts',
   order: 'plan-order.ts',
   plan: 'plan.ts',
+  queue: 'queue.ts',
   rehearse: 'rehearse.ts',
   size: 'size.ts',
 };

@@ -1,4 +1,5 @@
-// `npm run check`: types, lint (with the import table), formatting, dead code, generated files. Runs them all and fails if one does.
+// `npm run check`: types, lint (with the import table), formatting, dead code, generated files, and whether what
+// documents claim of real systems has been seen lately. Runs them all and fails if one does.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { bootstrap, root } from './bootstrap.mjs';
@@ -15,16 +16,18 @@ const checks = [
   { what: 'format', command: bin('biome'), args: ['check', '.'] },
   { what: 'dead code', command: node, args: [join(root, 'node_modules', 'knip', 'bin', 'knip.js')] },
   { what: 'generated files', command: node, args: [join(root, 'tools', 'generate.ts'), '--check'] },
+  { what: 'tiers of real systems', command: node, args: [join(root, 'tools', 'neighbours', 'main.ts'), 'check'], remarks: true },
 ];
 
 let failures = 0;
-for (const { what, command, args } of checks) {
+for (const { what, command, args, remarks } of checks) {
   const since = performance.now();
   // The tools that are scripts look for `node` on PATH: it has to be the one that runs everything else.
   const env = { ...process.env, PATH: `${join(root, 'node_modules', '.bin')}:${process.env.PATH}` };
   const { status, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26, env });
   const clean = status === 0;
   console.log(`${clean ? 'ok  ' : 'FAIL'} ${what} (${((performance.now() - since) / 1000).toFixed(1)} s)`);
+  if (clean && remarks && stdout !== '') console.log(stdout.trimEnd());
   if (clean) continue;
   failures += 1;
   console.log(`${stdout ?? ''}${stderr ?? ''}`);

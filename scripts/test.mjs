@@ -1,84 +1,115 @@
-// `npm test [TIER…]`: the check, then every tier of tests that this machine can run. Says at the end, loudly, what was left out and why.
+// `npm test [-- TIER…]`: the check, then every tier of tests that this machine can run. Says at the end, loudly, what was left out and why.
+// `--turn`: and then the one tier of real neighbours whose turn it is; `--minutes=N`: so long is left for all of it.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { bootstrap, root } from './bootstrap.mjs';
+import { runTier } from './run-tier.mjs';
 import { tiers } from './tiers.mjs';
 
 const node = bootstrap();
-const wanted = process.argv.slice(2);
+
+const wrong = message => {
+  console.error(`drydock: ${message}`);
+  process.exit(2);
+};
+
+const readArguments = () => {
+  try {
+    return parseArgs({ allowPositionals: true, options: { turn: { type: 'boolean' }, minutes: { type: 'string' } } });
+  } catch (error) {
+    return wrong(error.message);
+  }
+};
+
+const { values, positionals } = readArguments();
+const minutesInAll = values.minutes === undefined ? Number.POSITIVE_INFINITY : Number(values.minutes);
+if (Number.isNaN(minutesInAll)) wrong(`--minutes=${values.minutes} is no number`);
+
+/** What is known of the tiers of real neighbours, asked in a Node that runs TypeScript. */
+const neighbours = (...args) => {
+  const { status, stdout } = spawnSync(node, [join(root, 'tools', 'neighbours', 'main.ts'), ...args], {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  if (status !== 0) wrong(`tools/neighbours/main.ts ${args.join(' ')} ended with ${status}`);
+  return stdout.trim();
+};
+
+const wanted = positionals;
+/** The tier of real neighbours whose turn it is, beside the others. */
+const turn = values.turn === true ? neighbours('turn') : undefined;
 const known = ['check', ...tiers.map(({ name }) => name)];
 const unknown = wanted.filter(name => !known.includes(name));
-if (unknown.length > 0) {
-  console.error(`drydock: there is no tier "${unknown[0]}"; there are: ${known.join(', ')}`);
-  process.exit(2);
-}
-const isWanted = name => wanted.length === 0 || wanted.includes(name);
+if (unknown.length > 0) wrong(`there is no tier "${unknown[0]}"; there are: ${known.join(', ')}`);
+const isAsked = name => wanted.includes(name) || name === turn;
+const isWanted = name => wanted.length === 0 || isAsked(name);
 
+const began = performance.now();
 const seconds = since => ((performance.now() - since) / 1000).toFixed(1);
+const minutesLeft = () => minutesInAll - (performance.now() - began) / 60_000;
 const rows = [];
-let passed = 0;
-let failed = 0;
-let skipped = 0;
-const leftOut = new Set();
+const total = { passed: 0, failed: 0, skipped: 0 };
+const loud = new Set();
 const failures = [];
 
 if (isWanted('check')) {
   const since = performance.now();
   const { status } = spawnSync(process.execPath, [join(root, 'scripts', 'check.mjs')], { stdio: 'inherit', cwd: root });
   rows.push(`check: ${status === 0 ? 'clean' : 'FAILED'}, ${seconds(since)} s`);
-  if (status !== 0) failed += 1;
+  if (status !== 0) total.failed += 1;
 }
 
-/** A tier that hangs is a failure like any other. */
-const patienceMinutes = 40;
+const noTime = (name, why) => {
+  rows.push(`${name}: NOT FINISHED`);
+  loud.add(`NO TIME !! ${name} has neither passed nor failed: ${why}. Run it by itself: npm test -- '${name}'`);
+};
 
-const count = (output, word) => Number(new RegExp(`^ℹ ${word} (\\d+)$`, 'm').exec(output)?.[1] ?? 0);
+/** One that cannot end in the time that is left is not begun. */
+const hasTime = ({ name, neighbour: { minutes } = { minutes: 0 } }) => {
+  const left = minutesLeft();
+  if (left >= minutes + 1) return true;
+  noTime(name, `its tests alone take ${minutes} minutes, and ${Math.max(Math.floor(left), 0)} were left`);
+  return false;
+};
 
-for (const { name, what, files, concurrency, environment, asked, longerMinutes = 0 } of tiers.filter(tier => isWanted(tier.name))) {
-  if (asked !== undefined && !wanted.includes(name)) {
-    leftOut.add(`${name} (${what}): ${asked} runs them`);
+const told = { passed: 'passed', failed: 'failed', skipped: 'skipped' };
+
+/** Counts what has become of a tier, and says so. */
+const take = ({ name, neighbour }, result, head) => {
+  const minutes = Math.round(result.seconds / 60);
+  const building = result.buildSeconds > 1 ? `, ${Math.round(result.buildSeconds)} s of it building` : '';
+  const numbers = Object.keys(told).map(key => `${result[key]} ${told[key]}`);
+  if (result.outcome === 'no time') noTime(name, `it was cut off after ${minutes} minutes${building}`);
+  else if (result.outcome === 'interrupted') rows.push(`${name}: INTERRUPTED`);
+  else rows.push(`${name}: ${numbers.join(', ')}, ${result.seconds.toFixed(1)} s${building}`);
+  if (result.outcome === 'failed' && result.isCut) failures.push(`\n== ${name} did not end in ${minutes} minutes${building}`);
+  if (result.failures !== '') failures.push(`\n== ${name}${result.failures}`);
+  if (result.logs !== undefined) failures.push(`\n== ${name}: the logs of what it started are in ${result.logs}`);
+  for (const why of result.leftOut) loud.add(`LEFT OUT !! ${why}`);
+  for (const key of Object.keys(told)) total[key] += result[key];
+  if (neighbour === undefined || !result.isGreen) return;
+  rows.push(neighbours('record', name, String(result.passed), (result.seconds - result.buildSeconds).toFixed(0), head));
+};
+
+for (const tier of tiers.filter(one => isWanted(one.name))) {
+  const { name, what, asked } = tier;
+  if (asked !== undefined && !isAsked(name)) {
+    loud.add(`LEFT OUT !! ${name} (${what}): ${asked} runs them`);
     continue;
   }
+  if (!hasTime(tier)) continue;
   console.log(`\n== ${name}: ${what}`);
-  const since = performance.now();
-  const minutes = patienceMinutes + longerMinutes;
-  const args = [
-    '--import',
-    join(root, 'test', 'instants.ts'),
-    '--test',
-    '--test-reporter=spec',
-    `--test-concurrency=${concurrency}`,
-    ...files,
-  ];
-  const run = spawnSync(node, args, {
-    cwd: root,
-    encoding: 'utf8',
-    maxBuffer: 1 << 28,
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, ...environment },
-    timeout: minutes * 60_000,
-    killSignal: 'SIGKILL',
-  });
-  process.stdout.write(run.stdout);
-  if (run.error?.code === 'ETIMEDOUT') console.error(`drydock: the tier ${name} did not end in ${minutes} minutes`);
-  const numbers = {
-    passed: count(run.stdout, 'pass'),
-    failed: count(run.stdout, 'fail') + count(run.stdout, 'cancelled'),
-    skipped: count(run.stdout, 'skipped'),
-  };
-  if (run.status !== 0 && numbers.failed === 0) numbers.failed = 1;
-  const told = run.stdout.indexOf('\n✖ failing tests:');
-  if (told >= 0) failures.push(`\n== ${name}${run.stdout.slice(told)}`);
-  for (const [, why] of run.stdout.matchAll(/# (\w[\w ]* left out: .*)$/gm)) leftOut.add(why);
-  passed += numbers.passed;
-  failed += numbers.failed;
-  skipped += numbers.skipped;
-  rows.push(`${name}: ${numbers.passed} passed, ${numbers.failed} failed, ${numbers.skipped} skipped, ${seconds(since)} s`);
+  const head = tier.neighbour === undefined ? '' : neighbours('state');
+  const result = await runTier(node, tier, minutesLeft());
+  take(tier, result, head);
+  if (result.outcome === 'interrupted') break;
 }
 
 // Once more at the end: of a log that is cut, the end is what people see.
 for (const failure of failures) console.log(failure.slice(0, 20_000));
 console.log(`\n${rows.join('\n')}`);
-for (const why of leftOut) console.log(`\n!! LEFT OUT !! ${why}`);
-console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
-process.exit(failed === 0 ? 0 : 1);
+for (const line of loud) console.log(`\n!! ${line}`);
+console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+process.exit(total.failed === 0 ? 0 : 1);

@@ -29,6 +29,14 @@ const modules = [
 /** What holds on every release of Kubernetes: the operator, the commands, rights, installing and taking over. */
 const contract = ['control-plane', 'deploy', 'operator', 'security', 'predecessors'].flatMap(folder => testsIn('test', folder));
 
+/** Where the version of a system stands: in a go.mod, in a list of Python packages, in the packages of Debian that are pinned or installed. */
+const goModule = (folder, module) => ({ file: join('test', folder, 'go.mod'), module });
+const releaseFolder = release => (release === '1.37' ? 'control-plane' : join('control-plane', 'releases', release));
+const kubernetes = release => ({
+  [`Kubernetes ${release}`]: goModule(releaseFolder(release), 'k8s.io/kubernetes'),
+  [`etcd of ${release}`]: goModule(releaseFolder(release), 'go.etcd.io/etcd/server/v3'),
+});
+
 const onRelease = release => ({
   name: `kubernetes ${release}`,
   what: `the operator, the commands, rights, installing and taking over on Kubernetes ${release}`,
@@ -38,11 +46,15 @@ const onRelease = release => ({
   environment: { DRYDOCK_TEST_KUBERNETES: release },
   // Each release is built once, in 5 to 10 minutes, and takes as long to test.
   asked: 'npm run test:versions',
+  // The newest is what the tier `control plane` runs on, at every turn.
+  ...(release !== '1.37' && { neighbour: { minutes: 12, systems: kubernetes(release) } }),
 });
 
 /**
  * `concurrency`: test files at a time. `environment`: what the tests see beside the usual.
  * `asked`: it runs only when it is named; the command for that. `longerMinutes`: it may take so much longer than the others.
+ * `neighbour`: it runs real systems, and CI runs it when it is its turn: `minutes` is what the tests take when all is built, `systems` where
+ * the versions of the real ones stand.
  */
 export const tiers = [
   {
@@ -84,6 +96,7 @@ export const tiers = [
       'security',
       'predecessors',
       'kill',
+      'workflows',
     ].flatMap(folder => testsIn('test', folder)),
     // Most of the time is spent waiting, for controllers and for what the tests do on purpose; a cluster of one's own is shared by nobody.
     concurrency: process.env.DRYDOCK_TEST_KUBECONFIG === undefined ? 2 : 1,
@@ -122,6 +135,17 @@ export const tiers = [
     needs: 'Go and Python 3 with venv on PATH',
     // A quarter of an hour to build, once, and thirteen minutes to run.
     asked: 'npm run test:machines',
+    neighbour: {
+      minutes: 13,
+      systems: {
+        'Cluster API': goModule('integrations/capi', 'sigs.k8s.io/cluster-api'),
+        'machine-api-operator': goModule('integrations/openshift', 'github.com/openshift/machine-api-operator'),
+        moto: { file: 'test/integrations/ec2/requirements.txt', python: 'moto' },
+        'amazon-ec2-metadata-mock': goModule('integrations/ec2/metadata-mock', 'github.com/aws/amazon-ec2-metadata-mock'),
+        Prometheus: goModule('integrations/monitoring/prometheus', 'github.com/prometheus/prometheus'),
+        Alertmanager: goModule('integrations/monitoring/alertmanager', 'github.com/prometheus/alertmanager'),
+      },
+    },
   },
   {
     name: 'kubevirt',
@@ -131,6 +155,7 @@ export const tiers = [
     needs: 'Go on PATH',
     // Three to nine minutes to build, once, and four to run.
     asked: 'npm run test:kubevirt',
+    neighbour: { minutes: 8, systems: { KubeVirt: goModule('kubevirt', 'kubevirt.io/kubevirt') } },
   },
   {
     name: 'nova',
@@ -140,6 +165,15 @@ export const tiers = [
     needs: 'Debian 12, root (packages are installed), Go on PATH',
     // Two minutes to install, once, and ten to run.
     asked: 'npm run test:nova',
+    neighbour: {
+      minutes: 10,
+      systems: {
+        Nova: { installed: 'python3-nova' },
+        Placement: { installed: 'python3-placement' },
+        Keystone: { installed: 'python3-keystone' },
+        Neutron: { installed: 'python3-neutron' },
+      },
+    },
   },
   {
     name: 'olm',
@@ -149,6 +183,14 @@ export const tiers = [
     needs: 'Go on PATH',
     // Five to fifteen minutes to build, once, and two to run.
     asked: 'npm run test:olm',
+    neighbour: {
+      minutes: 4,
+      systems: {
+        'OLM 0': goModule('olm/controllers', 'github.com/operator-framework/operator-lifecycle-manager'),
+        'OLM 1': goModule('olm/controllers-1', 'github.com/operator-framework/operator-controller'),
+        opm: goModule('olm/opm', 'github.com/operator-framework/operator-registry'),
+      },
+    },
   },
   {
     name: 'nodes',
@@ -159,6 +201,16 @@ export const tiers = [
     needs: 'Debian 12 on x86-64, root, Go on PATH',
     // A quarter of an hour to build, once, and five minutes to run.
     asked: 'npm run test:nodes',
+    neighbour: {
+      minutes: 6,
+      systems: {
+        'kubelet and kube-proxy': goModule('nodes/kubernetes', 'k8s.io/kubernetes'),
+        containerd: goModule('nodes/runtime', 'github.com/containerd/containerd/v2'),
+        'network plugins': goModule('nodes/runtime', 'github.com/containernetworking/plugins'),
+        runc: { file: 'test/nodes/debian-packages.json', debian: 'runc' },
+        nftables: { file: 'test/nodes/debian-packages.json', debian: 'nftables' },
+      },
+    },
     longerMinutes: 60 * Number(process.env.DRYDOCK_TEST_HOURS ?? 0),
   },
   ...['1.30', '1.34', '1.37'].map(onRelease),
@@ -169,5 +221,6 @@ export const tiers = [
     concurrency: 1,
     needs: 'Go on PATH',
     asked: 'npm run test:versions',
+    neighbour: { minutes: 5, systems: { ...kubernetes('1.30'), ...kubernetes('1.34'), ...kubernetes('1.37') } },
   },
 ];

@@ -12,6 +12,7 @@ import {
   nodeMaintenanceStatusOfKubevirt,
 } from '../src/apis/schema/node-maintenance.ts';
 import { age, type Kind, type Version } from './crd-kind.ts';
+import { labelsOfKinds } from './labels.ts';
 import { planKinds } from './plan-kinds.ts';
 
 /** The CustomResourceDefinitions, made from the schemas that the readers take their types from. */
@@ -293,7 +294,7 @@ const versionOf = (version: Version, description: string): object => ({
 const crdOf = (kind: Kind): object => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
-  metadata: { name: `${kind.plural}.${kind.group}` },
+  metadata: { name: `${kind.plural}.${kind.group}`, ...(kind.group === 'drydock.dev' && { labels: labelsOfKinds }) },
   spec: {
     group: kind.group,
     scope: kind.scope ?? 'Cluster',

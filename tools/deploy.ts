@@ -4,6 +4,7 @@ import { webhookConfiguration } from '../src/apis/admission-rules/admission.ts';
 import { consentPolicies } from '../src/apis/admission-rules/consent.ts';
 import { usualGroups } from '../src/cli/install/crds.ts';
 import { crds } from './crds.ts';
+import { labelsOfInstallation } from './labels.ts';
 
 /** The generated files of deploy/: path below deploy, and text. */
 
@@ -84,6 +85,12 @@ const monitoringFiles = (): ReadonlyMap<string, string> => {
   ]);
 };
 
+/** Of every object that is Drydock's alone: whose it is. Each folder adds its part. */
+const labelFiles = (): ReadonlyMap<string, string> => {
+  const component = { apiVersion: 'kustomize.config.k8s.io/v1alpha1', kind: 'Component', labels: [{ pairs: labelsOfInstallation }] };
+  return new Map([['labels/kustomization.yaml', yaml(component, 'tools/labels.ts')]]);
+};
+
 /** Every generated file of deploy/. */
 export const deployFiles = (): ReadonlyMap<string, string> =>
-  new Map([...crdFiles(), ...webhookFiles(), ...consentFiles(), ...monitoringFiles()]);
+  new Map([...labelFiles(), ...crdFiles(), ...webhookFiles(), ...consentFiles(), ...monitoringFiles()]);

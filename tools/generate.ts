@@ -1,6 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { deployFiles } from './deploy.ts';
+import { compatibilityFile } from './neighbours/table.ts';
 import { pageFiles } from './page.ts';
+import { planFieldsFile } from './plan-fields.ts';
+import { securityTests } from './security-tests.ts';
 
 /** Writes the generated files. With --check it only says which are out of date, and exits with 1 when one is. */
 
@@ -11,7 +14,15 @@ let outdated = 0;
 const below = (folder: string, files: Iterable<readonly [string, string]>): readonly (readonly [string, string])[] =>
   [...files].map(([name, text]) => [`${folder}/${name}`, text] as const);
 
-for (const [path, text] of [...below('deploy', deployFiles()), ...below('src/web/dashboard/assets', pageFiles())]) {
+const files = [
+  ...below('deploy', deployFiles()),
+  ...below('src/web/dashboard/assets', pageFiles()),
+  await compatibilityFile(),
+  planFieldsFile(),
+  securityTests(),
+];
+
+for (const [path, text] of files) {
   const file = new URL(path, root);
   if (existsSync(file) && readFileSync(file, 'utf8') === text) continue;
   if (checking) {

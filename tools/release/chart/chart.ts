@@ -3,14 +3,15 @@ import { stringify } from 'yaml';
 import type { Part } from '../../../src/cli/install/install-parts.ts';
 import { pack } from '../archive.ts';
 import { build, dist, manifest, root } from '../paths.ts';
-import { type ChartObject, chartObjects, namespaceMark, operatorDeployment } from './objects.ts';
+import { type ChartObject, chartObjects, flagsOfOperator, namespaceMark, operatorDeployment, portsOf } from './objects.ts';
 import { settingsOf } from './settings.ts';
 import { templateOf } from './template.ts';
-import { valuesOf, valuesSchemaOf } from './values.ts';
+import { defaultsOf, groupsOf, type Settings, valuesOf, valuesSchemaOf } from './values.ts';
 
 /** Which setting a part depends on; the others are always there. */
 const conditions: Partial<Record<Part, string>> = {
   crds: '.Values.crds.enabled',
+  'shared-namespaces': '.Values.sharedNamespaces.enabled',
   webhook: '.Values.webhook.enabled',
   'cert-manager': 'and .Values.webhook.enabled .Values.webhook.certManager',
   'admission-policies': '.Values.admissionPolicies.enabled',
@@ -22,8 +23,24 @@ const conditions: Partial<Record<Part, string>> = {
   'api-priority': '.Values.apiPriority.enabled',
 };
 
+/** What others use as well: where somebody else has made it, it is left as it is. Helm would refuse it, or write its own labels on it. */
+const isShared = ({ kind, name, part }: ChartObject): boolean =>
+  part === 'shared-namespaces' || (kind === 'CustomResourceDefinition' && !name.endsWith('.drydock.dev'));
+
+const madeByOthers = ({ kind, name }: ChartObject): string => {
+  const api = kind === 'Namespace' ? 'v1' : 'apiextensions.k8s.io/v1';
+  return `include "drydock.madeByOthers" (dict "release" $.Release "api" "${api}" "kind" "${kind}" "name" "${name}")`;
+};
+
 /** Of single objects. */
-const ownCondition = ({ kind, name }: ChartObject): string | undefined => {
+const ownCondition = (object: ChartObject): string | undefined => {
+  const wanted = wantedCondition(object);
+  if (!isShared(object)) return wanted;
+  const free = `not (${madeByOthers(object)})`;
+  return wanted === undefined ? free : `and (${wanted}) (${free})`;
+};
+
+const wantedCondition = ({ kind, name }: ChartObject): string | undefined => {
   if (kind === 'NetworkPolicy' && name === 'drydock') return '.Values.networkPolicy.enabled';
   if (kind === 'ClusterRoleBinding' && name === 'drydock-pod-deletion') return '.Values.podDeletion.enabled';
   const [, group] = kind === 'CustomResourceDefinition' ? (/^nodemaintenances\.(.*)$/.exec(name) ?? []) : [];
@@ -35,21 +52,64 @@ const within = (condition: string | undefined, text: string): string =>
 
 const fileOf = (part: Part, objects: readonly ChartObject[]): string => {
   const documents = objects.map(one => within(ownCondition(one), `---\n${templateOf(one.object)}`));
-  return within(conditions[part], documents.join('')).replaceAll(namespaceMark, '{{ .Release.Namespace }}');
+  return `${readValues}${withNamespace(withValues(within(conditions[part], documents.join(''))))}`;
 };
 
-const helpers = `{{/* The image, by its digest where one is given. */}}
+/** A namespace may be called 2024, which is a number to YAML where it stands alone. */
+const withNamespace = (text: string): string =>
+  text
+    .replaceAll(new RegExp(`(?<=: |- )${namespaceMark}$`, 'gm'), '{{ .Release.Namespace | quote }}')
+    .replaceAll(namespaceMark, '{{ .Release.Namespace }}');
+
+/** The first line of every template. */
+const readValues = '{{- $values := include "drydock.values" . | fromJson }}\n';
+
+/** `helm upgrade --reuse-values` has the values of the release before alone, without settings that are new: templates read values that have all of them. */
+const withValues = (text: string): string => text.replaceAll('.Values.', '$values.');
+
+const helpersOf = (settings: Settings): string => `{{/* The values, with the defaults of settings that are not given at all. */}}
+{{- define "drydock.values" -}}
+{{- $given := .Values | toJson | fromJson -}}
+{{- $groups := list ${groupsOf(settings)
+  .map(name => `"${name}"`)
+  .join(' ')} -}}
+{{- range $name, $default := fromJson ${JSON.stringify(JSON.stringify(defaultsOf(settings)))} -}}
+{{- if not (hasKey $given $name) -}}
+{{- $_ := set $given $name $default -}}
+{{- else if has $name $groups -}}
+{{- $group := get $given $name -}}
+{{- range $key, $value := $default -}}
+{{- if not (hasKey $group $key) -}}{{- $_ := set $group $key $value -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $given -}}
+{{- end -}}
+{{/* Whether an object is there that this release has not made. Helm looks nothing up where it only renders. */}}
+{{- define "drydock.madeByOthers" -}}
+{{- with lookup .api .kind "" .name -}}
+{{- $by := .metadata.annotations | default dict -}}
+{{- if or (ne (get $by "meta.helm.sh/release-name") $.release.Name) (ne (get $by "meta.helm.sh/release-namespace") $.release.Namespace) -}}yes{{- end -}}
+{{- end -}}
+{{- end -}}
+{{/* The image, by its digest where one is given. */}}
 {{- define "drydock.image" -}}
-{{- if .Values.image.digest -}}
-{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- $values := include "drydock.values" . | fromJson -}}
+{{- if $values.image.digest -}}
+{{ $values.image.repository }}@{{ $values.image.digest }}
 {{- else -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ $values.image.repository }}:{{ $values.image.tag | default .Chart.AppVersion }}
 {{- end -}}
 {{- end -}}
 `;
 
 /** What contradicts itself is refused, and not installed half. */
-const refusals = `{{- if and .Values.webhook.certManager (not .Values.webhook.enabled) }}
+const refusalsOf = (flags: readonly string[]): string => `{{- range .Values.extraArgs }}
+{{- if has (regexFind "^--[a-z-]+" .) (list ${flags.map(one => `"${one}"`).join(' ')}) }}
+{{- fail (printf "extraArgs: %s is set by the chart: use its settings (ports, webhook)" .) }}
+{{- end }}
+{{- end }}
+{{- if and .Values.webhook.certManager (not .Values.webhook.enabled) }}
 {{- fail "webhook.certManager is for the webhook: set webhook.enabled as well" }}
 {{- end }}
 {{- if and .Values.controlPlane.only .Values.affinity }}
@@ -73,6 +133,7 @@ Take a node out of service, see what becomes of it, and bring it back:
   kubectl delete maintenance first
 
 Whoever may take nodes out of service needs the ClusterRole drydock-maintenance-editor, whoever looks drydock-maintenance-viewer.
+Before helm uninstall: \`drydock uninstall --namespace {{ .Release.Namespace }}\` says which nodes are held; with --release-nodes --apply it releases them.
 {{- if not .Values.machineApi.enabled }}
 {{- if or (.Capabilities.APIVersions.Has "machine.openshift.io/v1beta1") (.Capabilities.APIVersions.Has "cluster.x-k8s.io/v1beta2") }}
 
@@ -136,15 +197,17 @@ export const chart = (): string => {
   const settings = settingsOf({
     image: String(container?.['image']),
     replicas: Number(spec['replicas']),
+    ports: Object.fromEntries(portsOf(container ?? {}).map(({ name: of, containerPort }) => [of, containerPort])),
     resources: container?.['resources'] ?? {},
+    nodeSelector: Object(spec.template.spec['nodeSelector']),
   });
   const files: Record<string, string> = {
     'Chart.yaml': stringify(chartYaml(objects), { lineWidth: 0 }),
     'values.yaml': valuesOf(settings),
     'values.schema.json': valuesSchemaOf(settings),
-    'templates/_helpers.tpl': helpers,
-    'templates/refusals.yaml': refusals,
-    'templates/NOTES.txt': notes,
+    'templates/_helpers.tpl': helpersOf(settings),
+    'templates/refusals.yaml': readValues + withValues(refusalsOf(flagsOfOperator(container ?? {}))),
+    'templates/NOTES.txt': readValues + withValues(notes),
   };
   for (const part of new Set(objects.map(one => one.part)))
     files[`templates/${part}.yaml`] = fileOf(

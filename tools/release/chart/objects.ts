@@ -16,12 +16,14 @@ const switches: readonly Switch[] = [
   { name: 'webhook', condition: '.Values.webhook.enabled' },
   { name: 'certManager', condition: '.Values.webhook.certManager' },
   { name: 'controlPlane', condition: '.Values.controlPlane.only' },
+  { name: 'hostNetwork', condition: '.Values.hostNetwork' },
   { name: 'selectors', condition: 'semverCompare ">=1.31.0-0" .Capabilities.KubeVersion.Version' },
 ];
 
 const always: readonly Part[] = [
   'crds',
   'rbac',
+  'shared-namespaces',
   'operator',
   'admission-policies',
   'machine-api',
@@ -55,12 +57,19 @@ const objectsOn = (on: ReadonlySet<string>): ReadonlyMap<string, Manifest> => {
   return new Map(fit.map(manifest => [keyOf(manifest), manifest]));
 };
 
-type Container = Readonly<Record<string, unknown>> & { readonly args?: readonly unknown[]; readonly env?: readonly unknown[] };
+type Container = Readonly<Record<string, unknown>> & {
+  readonly args?: readonly unknown[];
+  readonly env?: readonly unknown[];
+  readonly ports?: readonly unknown[];
+};
 type PodTemplate = { readonly spec: Readonly<Record<string, unknown>> & { readonly containers: readonly Container[] } };
 type Workload = Manifest & { readonly spec: Readonly<Record<string, unknown>> & { readonly template: PodTemplate } };
 
 /** Further items of a list. */
 const more = (setting: string): Template => new Template(`{{- with .Values.${setting} }}\n{{- toYaml . | nindent INDENT }}\n{{- end }}`);
+/** Where API servers reach no network of pods. */
+const ofNode = { hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' };
+
 const json = (path: string): Template => new Template(`{{ toJson .Values.${path} }}`);
 
 /** What is set takes the place of ours, all of it: parts of two affinities do not make one. */
@@ -74,14 +83,38 @@ const placement = ({ affinity, tolerations }: Readonly<Record<string, unknown>>)
   tolerations: [...(tolerations as readonly unknown[]), more('tolerations')],
 });
 
-const ofOperator = ({ args = [], env = [] }: Container): Readonly<Record<string, unknown>> => ({
-  args: [...args, more('extraArgs')],
-  env: [...env, more('extraEnv')],
-  resources: json('resources'),
-});
+type Port = { readonly name: string; readonly containerPort: number };
+
+/** Ports of a container, each with a name that has a setting. */
+export const portsOf = ({ ports = [] }: Container): readonly Port[] => ports as readonly Port[];
+
+/** Flags that say a port are told the one that is set. */
+const withPorts = (args: readonly unknown[], ports: readonly Port[]): readonly unknown[] =>
+  args.map(arg => {
+    const port = ports.find(({ containerPort }) => new RegExp(`[=:]${containerPort}$`).test(String(arg)));
+    if (port === undefined) return arg;
+    const start = String(arg).slice(0, -String(port.containerPort).length);
+    return new Template(`"${start}{{ .Values.ports.${port.name} }}"`);
+  });
+
+const ofOperator = (container: Container): Readonly<Record<string, unknown>> => {
+  const { args = [], env = [] } = container;
+  const ports = portsOf(container);
+  return {
+    args: [...withPorts(args, ports), more('extraArgs')],
+    env: [...env, more('extraEnv')],
+    ports: ports.map(port => ({ ...port, containerPort: new Template(`{{ .Values.ports.${port.name} }}`) })),
+    resources: json('resources'),
+  };
+};
+
+/** What a container of the operator is told by the chart: further arguments must not say it again. */
+export const flagsOfOperator = ({ args = [] }: Container): readonly string[] => [
+  ...new Set(args.flatMap(arg => /^--[a-z-]+/.exec(String(arg))?.[0] ?? [])),
+];
 
 /** What a setting takes the place of, in a Deployment or DaemonSet. */
-const set = (manifest: Manifest): Manifest => {
+const set = (manifest: Manifest, isOnHost: boolean): Manifest => {
   if (manifest.kind !== 'Deployment' && manifest.kind !== 'DaemonSet') return manifest;
   const { spec } = manifest as Workload;
   const isOperator = manifest.kind === 'Deployment';
@@ -96,6 +129,7 @@ const set = (manifest: Manifest): Manifest => {
     imagePullSecrets: json('image.pullSecrets'),
     containers,
     ...(isOperator && placement(spec.template.spec)),
+    ...(isOperator && isOnHost && ofNode),
   };
   return {
     ...manifest,
@@ -142,7 +176,7 @@ export const chartObjects = (): readonly ChartObject[] => {
     .map(([key, { kind, metadata }]) => {
       const variants = settings.flatMap(({ on, objects }): readonly Variant[] => {
         const manifest = objects.get(key);
-        return manifest === undefined ? [] : [{ on, value: kept(set(manifest)) }];
+        return manifest === undefined ? [] : [{ on, value: kept(set(manifest, on.has('hostNetwork'))) }];
       });
       return { key, kind, name: metadata.name, part: partOf(key), object: merged(variants, switches) };
     });

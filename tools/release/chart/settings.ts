@@ -2,35 +2,58 @@ import { count, flag, group, map, type Settings, text, texts } from './values.ts
 
 type Resources = { readonly requests?: object; readonly limits?: object };
 
+/** By their names. */
+type Ports = Readonly<Record<string, number>>;
+
+const port = (about: string, value: number | undefined): ReturnType<typeof count> => ({
+  about,
+  value,
+  schema: { type: 'integer', minimum: 1024, maximum: 65_535 },
+});
+
 /** Everything that can be set in the chart. The defaults install what `drydock install` installs. */
 export const settingsOf = ({
   image,
   replicas,
+  ports,
   resources,
+  nodeSelector,
 }: {
   readonly image: string;
   readonly replicas: number;
+  readonly ports: Ports;
   readonly resources: Resources;
+  readonly nodeSelector: object;
 }): Settings => ({
   image: group('Image of the operator and of the agent, as the nodes pull it.', {
     repository: text('With the registry.', image.split(':')[0] ?? ''),
     tag: text('The version of the chart when left empty.', ''),
     digest: text('Goes before the tag: sha256:…', '', { pattern: '^(sha256:[0-9a-f]{64})?$' }),
     pullSecrets: {
-      about: 'Names of Secrets to pull it with.',
+      about:
+        'Names of Secrets to pull it with. Pods of plans are pulled with Secrets of the same names, which have to be in drydock-plans.',
       value: [],
       schema: { type: 'array', items: { type: 'object', required: ['name'] } },
     },
   }),
   replicas: count('Replicas of the operator: one leads, the others stand by.', replicas, 1),
-  extraArgs: texts('Further flags of the operator: drydock operator --help.'),
+  extraArgs: texts('Further flags of the operator: drydock operator --help. Those that the chart sets itself are refused.'),
   extraEnv: {
     about: 'Further environment variables of the operator, for example HTTPS_PROXY and NO_PROXY.',
     value: [],
     schema: { type: 'array', items: { type: 'object', required: ['name'] } },
   },
+  ports: group('Ports on which the pods of the operator listen: for API servers that reach pods on some ports only.', {
+    webhook: port('The webhook.', ports['webhook']),
+    metrics: port('Metrics.', ports['metrics']),
+    health: port('Health.', ports['health']),
+  }),
+  hostNetwork: flag(
+    'The operator is on the network of its node: for API servers that do not reach the network of pods. Its namespace has to allow that (pod-security.kubernetes.io/enforce=privileged), and its NetworkPolicy has no effect.',
+    false,
+  ),
   resources: map('Resources of the operator.', resources),
-  nodeSelector: map('Nodes that the operator may run on.'),
+  nodeSelector: map('Nodes that the operator may run on. The image is one for Linux.', nodeSelector),
   affinity: map(
     'Takes the place of the affinity of the operator, which prefers infra nodes and the control plane and keeps replicas apart.',
   ),
@@ -50,6 +73,12 @@ export const settingsOf = ({
       schema: { type: 'array', items: { enum: ['nodemaintenance.kubevirt.io', 'kubevirt.io'] } },
     },
   }),
+  sharedNamespaces: group(
+    'medik8s-leases and node-maintenance, in which operators agree on who works on a node. They stay when it is uninstalled.',
+    {
+      enabled: flag('Install them; otherwise they have to be there.', true),
+    },
+  ),
   webhook: group('The validating webhook.', {
     enabled: flag('Serve it.', true),
     certManager: flag('Its certificate comes from cert-manager; otherwise the operator makes its own.', false),

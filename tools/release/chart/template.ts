@@ -7,7 +7,7 @@ import { Choice } from './variants.ts';
 export class Template {
   readonly text: string;
 
-  /** For example `{{ .Values.replicas }}`. With `block` it makes lines of its own, indented by what stands for INDENT. */
+  /** For example `{{ .Values.replicas }}`. One that begins with `{{-` makes lines of its own, indented by what stands for INDENT. */
   constructor(text: string) {
     this.text = text;
   }
@@ -56,7 +56,10 @@ const replaced = (line: string, found: readonly (Choice | Template)[], base: num
   if (one instanceof Choice) return chosen(one, { indent: indent.replaceAll('-', ' '), key, base });
   const [, itemIndent = '', item = ''] = /^( *)- "?@@(\d+)@@"?$/.exec(line) ?? [];
   const element = item === '' ? undefined : found[Number(item)];
-  if (element instanceof Template) return element.text.replaceAll('INDENT', String(base + itemIndent.length));
+  if (element instanceof Template) {
+    const text = element.text.replaceAll('INDENT', String(base + itemIndent.length));
+    return text.startsWith('{{-') ? text : `${itemIndent}- ${text}`;
+  }
   return line.replaceAll(/"?@@(\d+)@@"?/g, (_whole, number: string) => {
     const here = found[Number(number)];
     if (here instanceof Template) return here.text.replaceAll('INDENT', String(base + indent.length + 2));

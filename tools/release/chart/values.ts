@@ -38,6 +38,16 @@ const schemaOf = (settings: Settings): object => ({
   ),
 });
 
+/** The defaults as they stand in values.yaml. */
+export const defaultsOf = (settings: Settings): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(settings).map(([name, setting]) => [name, 'settings' in setting ? defaultsOf(setting.settings) : setting.value]),
+  );
+
+/** Names of the settings that have settings in them. */
+export const groupsOf = (settings: Settings): readonly string[] =>
+  Object.entries(settings).flatMap(([name, setting]) => ('settings' in setting ? [name] : []));
+
 /** values.schema.json: what is no setting, or has a wrong type, is refused by Helm. */
 export const valuesSchemaOf = (settings: Settings): string => {
   const { properties, ...rest } = schemaOf(settings) as { readonly properties: object };

@@ -27,7 +27,7 @@ const placeOf = (all: readonly Manifest[], one: Manifest, generation: OlmVersion
 
 /** Every object of an installation, sorted by its place. The image is that of the operator, by its name in a registry. */
 export const placed = (generation: OlmVersion, image: string | undefined): Readonly<Record<Place | 'all', readonly Manifest[]>> => {
-  const parts = new Set(['crds', 'rbac', 'operator', 'webhook', 'admission-policies'] as const);
+  const parts = new Set(['crds', 'rbac', 'shared-namespaces', 'operator', 'webhook', 'admission-policies'] as const);
   const all = manifests({ parts, groups: [], namespace: usualNamespace, ...(image !== undefined && { image }) });
   const at = (place: Place): readonly Manifest[] => all.filter(one => placeOf(all, one, generation) === place);
   return { all, csv: at('csv'), bundle: at('bundle'), before: at('before') };
