@@ -9,6 +9,7 @@ import { machineAdapter } from '../../src/apis/machines/machine-adapter.ts';
 import { planAdapter } from '../../src/apis/maintenance-plan/plan-adapter.ts';
 import { type Demo, startDemo } from '../../src/cli/demo/demo.ts';
 import { systemClock } from '../../src/support/clock.ts';
+import { Defects } from '../../src/support/defects.ts';
 import { silentLog } from '../../src/support/log.ts';
 import { type Dashboard, type DashboardOptions, startDashboard } from '../../src/web/dashboard/http/dashboard.ts';
 import { launch, leftOut } from './browser.ts';
@@ -53,6 +54,7 @@ const serveDemo = (demo: Demo, port: number, access?: DashboardOptions['access']
     port,
     clock: systemClock,
     log: silentLog,
+    defects: new Defects({ log: silentLog }),
   });
 
 const isLive = (page: Page): Promise<void> => page.locator('.connection.live').waitFor({ timeout: patience });
@@ -133,7 +135,9 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     await pressUntil(page, 'Tab', () => true);
     await page.keyboard.press('Space');
     assert.equal(await page.locator('dialog input:checked').count(), 2);
-    await page.locator('.prospect', { hasText: 'budget payment needs 2 healthy pods of 2: it can never allow a disruption' }).waitFor();
+    await page
+      .locator('.prospect', { hasText: 'budget payment needs 2 healthy pods of 2: as it stands, it allows no disruption' })
+      .waitFor();
     await pressUntil(page, 'Tab', ({ text }) => text === 'Start maintenance');
     await page.keyboard.press('Enter');
     await page.locator('dialog').waitFor({ state: 'detached' });
@@ -426,7 +430,7 @@ describe('a plan in a browser', { skip: leftOut, timeout: 180_000 }, () => {
     await card.locator('.chip', { hasText: 'Waiting for approval' }).waitFor();
     assert.match(
       await card.innerText(),
-      /1 of 6 done[^]*canary\s+waiting, 1 of 1[^]*Approval: stage canary is done, and somebody has to agree/,
+      /1 of 6 done[^]*canary\s+waiting for approval, 1 of 1[^]*Approval: stage canary is done \(1 done\), and somebody has to agree/,
     );
     await page.locator('.moment', { hasText: 'AwaitingApproval' }).waitFor();
     assert.equal((await boots()).get('worker-1')?.kernelVersion, '6.12.9');

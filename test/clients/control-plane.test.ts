@@ -6,7 +6,7 @@ import { administrator, serve } from '../../src/embedded/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import { type Leaving, leavingBoth } from '../conformance/scenarios/account.ts';
 import { chapters } from '../conformance/scenarios/chapters.ts';
-import { openSide, type Side, startSides } from '../conformance/scenarios/sides.ts';
+import { flags, openSide, type Side, startSides } from '../conformance/scenarios/sides.ts';
 import { ensureBinaries } from '../control-plane/binaries.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
 import { type Running, start } from '../control-plane/processes/process.ts';
@@ -33,7 +33,6 @@ const startOnEmbedded = async (real: ControlPlane): Promise<Side & { close(): Pr
   const ports = { etcdPort: 0, peerPort: 0, apiPort: 0 };
   const { release, controlplane, kwok, attend } = binaries;
   const about = { folder: real.folder, minor: release.minor, controlplane, kwok, audit: false, aggregation: false, ...ports };
-  const flags = { 'kube-controller-manager': ['--node-monitor-period=500ms', '--node-monitor-grace-period=20s'] };
   const running: Running[] = programs.map(name => {
     const program = programOf({ ...about, flags, kubeconfigOf: () => kubeconfig }, name);
     return start({ kind: 'attend', path: attend }, real.folder, { ...program, name: `embedded-${name}` });
@@ -63,7 +62,7 @@ const skip = sides.kind === 'left-out' ? `control plane left out: ${sides.why}` 
 
 describe("Kubernetes' own controllers live on the embedded API server as on a real one", {
   skip,
-  timeout: 420_000,
+  timeout: 900_000,
   concurrency: 12,
 }, () => {
   after(async () => {

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { serverPair, testAuthority } from '../../src/kube/testing/certificates.ts';
 
 /** What a webhook is asked. */
 export type Review = { readonly request: { readonly uid: string; readonly name: string; readonly [key: string]: unknown } };
@@ -33,12 +34,13 @@ export class Hooks {
     });
   }
 
-  /** With the certificate that lies in the folder. */
+  /** With the certificate that lies in the folder of a control plane; with one of its own where there is none, as for the embedded cluster. */
   static async start(folder: string): Promise<Hooks> {
     const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
-    const server = createServer({ cert: read('server.crt'), key: read('server.key') });
+    const isThere = existsSync(join(folder, 'server.crt'));
+    const server = createServer(isThere ? { cert: read('server.crt'), key: read('server.key') } : serverPair);
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-    return new Hooks(server, read('ca.crt'));
+    return new Hooks(server, isThere ? read('ca.crt') : testAuthority);
   }
 
   /** The clientConfig of a webhook that answers so. */

@@ -5,7 +5,7 @@ import { startSides } from './scenarios/sides.ts';
 const sides = await startSides();
 const skip = sides.kind === 'left-out' ? `control plane left out: ${sides.why}` : false;
 
-describe('the embedded cluster lives as a real one', { skip, timeout: 240_000, concurrency: 12 }, () => {
+describe('the embedded cluster lives as a real one', { skip, timeout: 900_000, concurrency: 12 }, () => {
   after(async () => {
     if (sides.kind === 'started') await sides.stop();
   });

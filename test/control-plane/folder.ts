@@ -1,6 +1,6 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, mkdirSync, mkdtempSync, openSync, readdirSync, readSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 
 const prefix = 'drydock-control-plane-';
 const keep = (): boolean => process.env['DRYDOCK_TEST_KEEP'] === '1';
@@ -25,16 +25,49 @@ export const sweep = (parent: string, prefix: string): void => {
   }
 };
 
+/** Of a log, the end is what tells why something failed; audit logs have gigabytes. */
+const mostOfLog = 20 * 1024 * 1024;
+
+const copyEnd = (from: string, to: string): void => {
+  const file = openSync(from, 'r');
+  try {
+    const { size } = fstatSync(file);
+    const kept = Buffer.alloc(Math.min(size, mostOfLog));
+    const read = readSync(file, kept, 0, kept.length, size - kept.length);
+    mkdirSync(dirname(to), { recursive: true });
+    writeFileSync(to, kept.subarray(0, read));
+  } finally {
+    closeSync(file);
+  }
+};
+
+/** For the run of the tier, which keeps them where its tests fail. */
+const saveLogs = (path: string, logs: string): void => {
+  const files = readdirSync(path, { recursive: true, withFileTypes: true, encoding: 'utf8' });
+  for (const { name, parentPath } of files.filter(one => one.isFile() && one.name.endsWith('.log'))) {
+    const from = join(parentPath, name);
+    // What still runs may have turned its log over since.
+    if (existsSync(from)) copyEnd(from, join(logs, basename(path), relative(path, from)));
+  }
+};
+
 export type Folder = { readonly path: string; remove(): void };
 
-/** A folder for one control plane. `DRYDOCK_TEST_KEEP=1` leaves it, with all its logs, under a name that is never swept. */
+/**
+ * A folder for one control plane. `DRYDOCK_TEST_KEEP=1` leaves it, with all its logs, under a name that is never swept; of others the logs
+ * are handed to the run of the tier, in the folder that `DRYDOCK_TEST_LOGS` names.
+ */
 export const makeFolder = (): Folder => {
   sweep(tmpdir(), prefix);
+  const logs = process.env['DRYDOCK_TEST_LOGS'] ?? '';
   const path = mkdtempSync(join(tmpdir(), keep() ? 'drydock-kept-' : `${prefix}${process.pid}-`));
   const remove = (): void => {
     process.off('exit', remove);
-    if (keep()) process.stderr.write(`drydock: kept ${path}\n`);
-    else rmSync(path, { recursive: true, force: true, maxRetries: 3 });
+    // Whoever stops what has been stopped already finds nothing to hand on.
+    if (!existsSync(path)) return;
+    if (keep()) return void process.stderr.write(`drydock: kept ${path}\n`);
+    if (logs !== '') saveLogs(path, logs);
+    rmSync(path, { recursive: true, force: true, maxRetries: 3 });
   };
   process.once('exit', remove);
   return { path, remove };

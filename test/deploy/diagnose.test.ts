@@ -7,12 +7,13 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { create, nodesReady } from '../control-plane/objects/cluster.ts';
 import { deployment, namespace, node } from '../control-plane/objects/manifests.ts';
 import { type Outcome, run } from '../control-plane/processes/command.ts';
+import { freePorts } from '../control-plane/processes/ports.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
-import { until } from '../control-plane/wait.ts';
-import { operatorsOn } from '../operator/harness/harness.ts';
+import { until, waitFor } from '../control-plane/wait.ts';
+import { type OperatorProcess, operatorsOn } from '../operator/harness/harness.ts';
 import { maintenance, untilMaintenance } from '../operator/harness/look.ts';
 import { drydock, operatorUsers } from '../operator/harness/shipped.ts';
-import { removeWebhook } from '../operator/harness/webhook-address.ts';
+import { callWebhookAt, removeWebhook } from '../operator/harness/webhook-address.ts';
 
 /** drydock check, version and support-bundle: what somebody has who runs an installation. */
 
@@ -36,6 +37,10 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
     await controlPlane.stop();
   });
 
+  const startOperator = operatorsOn(controlPlane);
+  const leading = ['--leader-elect', '--leader-election-namespace', home];
+  let operator: OperatorProcess;
+  let port = 0;
   const say = (...args: readonly string[]): Promise<Outcome> => drydock([...args, '--kubeconfig', controlPlane.kubeconfig]);
   /** Names of the checks that find something, each with its first message. */
   const found = async (): Promise<Readonly<Record<string, string>>> => {
@@ -77,8 +82,8 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
   });
 
   test('whose operator leads has a leader; a right that is taken away is named, and install gives it back', async () => {
-    const startOperator = operatorsOn(controlPlane);
-    await startOperator({ flags: ['--leader-elect', '--leader-election-namespace', home] });
+    [port = 0] = await freePorts(1);
+    operator = await startOperator({ flags: [...leading, `--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'] });
     await until('a leader', async () => !/no replica leads/.test((await say('check')).stdout));
     const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/drydock-operator';
     const role = await api.get<{ readonly rules: readonly { readonly resources?: readonly string[] }[] }>(path);
@@ -87,6 +92,34 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
     const again = await say('install', '--apply', '--force-conflicts', '--with', 'api-priority');
     assert.equal(again.code, 0, again.stderr);
     assert.equal((await found())['rights'], undefined);
+  });
+
+  test('the webhook is well when it refuses what it has to, and not because replicas are ready; nor is one that the operator does not serve', async () => {
+    await callWebhookAt(api, port);
+    await waitFor('the webhook to be well', async () => {
+      const { stdout } = await say('check');
+      const line = /^.* webhook .*$/m.exec(stdout)?.[0] ?? stdout;
+      return /^ok {4}webhook {13}asked by a dry run, it refused/.test(line) ? { done: line } : { yet: line };
+    });
+    await operator.running.stop();
+    assert.match(
+      (await say('check')).stdout,
+      /^FAIL {2}webhook {13}it does not answer, and every create of a maintenance is refused: .*failed calling webhook "vnodemaintenance\.kb\.io"/m,
+    );
+    const path = `/apis/apps/v1/namespaces/${home}/deployments/drydock`;
+    const { spec } = await api.get<{
+      readonly spec: { readonly template: { readonly spec: { readonly containers: readonly [{ readonly args: readonly string[] }] } } };
+    }>(path);
+    const args = spec.template.spec.containers[0].args.map(arg => (arg === '--webhook-port=9443' ? '--webhook-port=0' : arg));
+    const patch = [{ op: 'replace', path: '/spec/template/spec/containers/0/args', value: args }];
+    assert.equal((await api.call('PATCH', path, patch, 'application/json-patch+json')).status, 200);
+    assert.match(
+      (await found())['webhook'] ?? '',
+      /^Error: Deployment drydock-system\/drydock runs with --webhook-port=0, but ValidatingWebhookConfiguration drydock is there/,
+    );
+    await removeWebhook(api);
+    assert.equal((await say('install', '--apply', '--force-conflicts')).code, 0);
+    await startOperator({ flags: leading });
   });
 
   test('beside another operator: it is named', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Manifest, manifestsIn } from '../../src/cli/install/install-files.ts';
@@ -117,6 +117,19 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
       assert.deepEqual([files.code, files.stderr, kustomization.code], [0, '', 0]);
       assert.deepEqual(linesOf(files).toSorted(), linesOf(kustomization).toSorted());
     }
+  });
+
+  test('each folder that can be applied by itself gives its objects the labels by which they are known', async () => {
+    const folders = readdirSync(deploy, { recursive: true, encoding: 'utf8' }).filter(name => /kustomization.yaml$/i.test(name));
+    const parts = folders.map(name => dirname(name)).filter(name => !['labels', 'default', 'control-plane', 'cert-manager'].includes(name));
+    for (const folder of parts.filter(name => !/^(legacy\/)|(shared-namespaces)/.test(name) || name.endsWith('operator')))
+      for (const { kind, metadata } of await kustomized(join(deploy, folder)))
+        if (kind !== 'CustomResourceDefinition' || metadata.name.endsWith('.drydock.dev'))
+          assert.deepEqual(
+            [metadata.labels?.['app.kubernetes.io/part-of'], metadata.labels?.['drydock.dev/part']],
+            ['drydock', folder.split('/')[1] === 'certificate' ? 'cert-manager' : folder.split('/').at(-1)],
+            `${folder}: ${kind} ${metadata.name}`,
+          );
   });
 
   test('the credentials of the replaced machine operator are used where they are, by a manifest of its own', async () => {
@@ -258,7 +271,7 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     const crd = (await printed('--kind', 'kubevirt.io')).find(({ metadata }) => metadata.name === 'nodemaintenances.kubevirt.io');
     assert.ok(crd);
     await create(api, { ...crd, spec: { ...(crd['spec'] as object), scope: 'Namespaced' } });
-    const { code, stdout } = await install('--kind', ...legacy);
+    const { code, stdout } = await install('--without', 'monitoring', '--kind', ...legacy);
     assert.equal(code, 0, stdout);
     assert.match(
       stdout,

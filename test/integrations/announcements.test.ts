@@ -51,7 +51,12 @@ describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) 
   let intake = '';
 
   before(async () => {
-    const installed = await harness.drydock('install', '--apply', '--with', 'agent', '--without', 'crds', 'rbac', 'operator', 'webhook');
+    const installed = await controlPlane.kubectl([
+      'apply',
+      '--server-side',
+      '-k',
+      join(import.meta.dirname, '..', '..', 'deploy', 'agent'),
+    ]);
     assert.equal(installed.code, 0, installed.stderr);
     await create(api, namespace('shop'));
     const [port = 0] = await freePorts(1);

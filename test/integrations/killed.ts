@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MachineMaintenanceStatus } from '../../src/apis/schema/machine-maintenance.ts';
-import { create, getNode } from '../control-plane/objects/cluster.ts';
-import { isReady, type List, type Metadata } from '../control-plane/objects/objects.ts';
+import { create } from '../control-plane/objects/cluster.ts';
+import type { List, Metadata } from '../control-plane/objects/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { Keeper } from '../kill/keeper.ts';
 import type { Blow } from '../kill/proxy.ts';
 import { type LeftOut, skipOf } from './builds.ts';
 import { instanceIn } from './fake-kubelets.ts';
 import type { Machine, Scene } from './stories.ts';
+import { fewestUsable, nodesWithout } from './usable-nodes.ts';
 
 /** ReplaceWithSurge on real machine controllers, the operator killed at each of its writes: never a machine too few, never one left too many. */
 
@@ -40,12 +41,6 @@ export const kill = (what: string, started: Scene | LeftOut): void => {
       await ec2.stop();
     });
 
-    const usable = async (): Promise<number> => {
-      const names = (await pools.machines(pool)).flatMap(({ status }) => status?.nodeRef?.name ?? []);
-      const nodes = await Promise.all(names.map(name => getNode(api, name).catch(() => undefined)));
-      return nodes.filter(node => node !== undefined && isReady(node) && node.spec.unschedulable !== true).length;
-    };
-
     const announced = (old: Machine) => ({
       apiVersion: 'machinemaintenance.managed.openshift.io/v1alpha1',
       kind: 'MachineMaintenance',
@@ -63,10 +58,7 @@ export const kill = (what: string, started: Scene | LeftOut): void => {
     const live = async (blow: Blow | undefined): Promise<readonly string[]> => {
       const machines = await pools.poolReady(pool, replicas);
       const old = machines[0]!;
-      const state = { on: true, least: replicas };
-      const looking = (async () => {
-        while (state.on) state.least = Math.min(state.least, await usable());
-      })();
+      const fewest = fewestUsable(api, new Set(await nodesWithout(api, machines)));
       keeper.arm(blow);
       await create(api, announced(old));
       const mm = `${path}/mm-${old.metadata.name}`;
@@ -79,8 +71,7 @@ export const kill = (what: string, started: Scene | LeftOut): void => {
         { deadlineMs: 120_000 },
       );
       await keeper.settled();
-      state.on = false;
-      await looking;
+      const least = await fewest();
       const where = JSON.stringify({ blow, struck: keeper.struck });
       const now = await pools.poolReady(pool, replicas);
       assert.ok(!now.some(({ metadata }) => metadata.name === old.metadata.name), `the announced machine went: ${where}`);
@@ -89,7 +80,7 @@ export const kill = (what: string, started: Scene | LeftOut): void => {
           now.some(one => one.metadata.name === metadata.name),
           `the others stay: ${where}`,
         );
-      assert.ok(state.least >= replicas, `${state.least} nodes could take pods: ${where}`);
+      assert.ok(least >= replicas, `${least} nodes could take pods: ${where}`);
       await until(
         'nothing to be left',
         async () => (await api.get<List<{ readonly metadata: Metadata }>>('/apis/drydock.dev/v1alpha1/maintenances')).items.length === 0,

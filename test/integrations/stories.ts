@@ -14,6 +14,7 @@ import { planPath, untilPlan } from '../operator/plans/plan-work.ts';
 import { type LeftOut, skipOf } from './builds.ts';
 import { type Ec2Emulator, startEc2 } from './ec2/ec2.ts';
 import { instanceIn } from './fake-kubelets.ts';
+import { fewestUsable, nodesWithout, usableNodes } from './usable-nodes.ts';
 
 /** Where nobody listens. */
 const nobody = 'http://127.0.0.1:9';
@@ -26,6 +27,16 @@ export type Machine = {
   readonly status?: { readonly nodeRef?: { readonly name: string } };
 };
 
+type Named = Pick<Machine, 'metadata'>;
+
+/** A stop sign of the machine API that somebody sets, and takes away again. */
+export type PauseSign = {
+  readonly what: string;
+  readonly says: RegExp;
+  set(machine: Named): Promise<void>;
+  take(machine: Named): Promise<void>;
+};
+
 /** A machine API, as far as the stories look at it. */
 export type Pools = {
   readonly kind: 'started';
@@ -34,6 +45,8 @@ export type Pools = {
   makePool(name: string, replicas: number): Promise<readonly Machine[]>;
   machines(pool?: string): Promise<readonly Machine[]>;
   poolReady(name: string, replicas: number): Promise<readonly Machine[]>;
+  /** None where it cannot be paused. */
+  readonly pauseSigns?: readonly PauseSign[];
   stop(): Promise<void>;
 };
 
@@ -135,11 +148,13 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
     let watcher: Watcher;
     let operator: OperatorProcess;
     let history: Node[] = [];
+    /** Nodes that are not of the pool. */
+    let strangers: ReadonlySet<string> = new Set();
     const watching = new AbortController();
 
     before(async () => {
       watcher = new Watcher(api, ec2);
-      await pools.makePool(pool, 3);
+      const machines = await pools.makePool(pool, 3);
       await create(
         api,
         namespace(shop),
@@ -161,6 +176,7 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       api
         .watch<Node>('/api/v1/nodes', metadata.resourceVersion, ({ object }) => void history.push(object), watching.signal)
         .catch(() => {});
+      strangers = new Set(await nodesWithout(api, machines));
     });
     after(async () => {
       watching.abort();
@@ -197,19 +213,6 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
         return fewest;
       };
     };
-    const usable = async (): Promise<number> => {
-      const nodes = await Promise.all(
-        (await pools.machines(pool)).flatMap(({ status }) =>
-          status?.nodeRef ? [getNode(api, status.nodeRef.name).catch(() => undefined)] : [],
-        ),
-      );
-      return nodes.filter(node => node !== undefined && isReady(node) && node.spec.unschedulable !== true).length;
-    };
-    const nodesWithout = async (machines: readonly Machine[]): Promise<readonly string[]> => {
-      const named = new Set(machines.map(({ status }) => status?.nodeRef?.name));
-      const { items } = await api.get<List<Node>>('/api/v1/nodes');
-      return items.map(({ metadata }) => metadata.name).filter(name => !named.has(name));
-    };
     const assertClean = async (): Promise<void> => {
       for (const { metadata, spec } of await pools.machines(pool)) {
         assert.deepEqual(
@@ -235,7 +238,7 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       await watcher.announce(old, 'instance-retirement');
       const waiting = await watcher.until(old, 'Scheduled');
       assert.equal(waiting.status?.waitingFor, 'MaintenanceWindow');
-      assert.equal(await usable(), 3);
+      assert.equal(await usableNodes(api, strangers), 3);
       const [event] = waiting.spec.events ?? [];
       assert.deepEqual([event?.provider, event?.kind, event?.state, event?.source], ['aws', 'retirement', 'Scheduled', 'aws']);
       assert.deepEqual(
@@ -266,15 +269,10 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       const old = machines[1]!;
       await api.patch(source, { spec: { responses: [{ kinds: ['retirement'], strategy: 'ReplaceWithSurge' }] } });
       history = [];
-      let least = 3;
-      const state = { on: true };
-      const looking = (async () => {
-        while (state.on) least = Math.min(least, await usable());
-      })();
+      const fewest = fewestUsable(api, strangers);
       await watcher.announce(old, 'instance-retirement');
       const done = await watcher.until(old, 'Succeeded', 180);
-      state.on = false;
-      await looking;
+      const least = await fewest();
       context.diagnostic(done.status?.history?.map(({ phase, time }) => `${phase} ${time.slice(14, 19)}`).join(', ') ?? '');
       const now = await pools.poolReady(pool, 3);
       const kept = machines.filter(({ metadata }) => metadata.name !== old.metadata.name).map(({ metadata }) => metadata.name);
@@ -291,11 +289,7 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
     test('a plan replaces all machines, one after the other with a surge, and each verdict is proven', async context => {
       const machines = await pools.poolReady(pool, 3);
       const before = machines.map(({ metadata }) => metadata.name);
-      let least = 3;
-      const state = { on: true };
-      const looking = (async () => {
-        while (state.on) least = Math.min(least, await usable());
-      })();
+      const fewest = fewestUsable(api, strangers);
       const since = performance.now();
       await create(api, {
         apiVersion: 'drydock.dev/v1alpha1',
@@ -304,15 +298,14 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
         spec: {
           nodeSelector: {},
           // Nodes that belong to no machine are waited for by name; of these there are none in a fleet that replaces its machines.
-          skipNodes: (await nodesWithout(await pools.machines())).map(name => ({ name })),
+          skipNodes: (await nodesWithout(api, await pools.machines())).map(name => ({ name })),
           controlPlane: 'Never',
           concurrency: { maxInFlight: 2, maxUnavailable: 1 },
           work: { replace: { strategy: 'ReplaceWithSurge' } },
         },
       });
       await untilPlan(api, 'replace', 'complete', ({ phase }) => phase === 'Complete', { deadlineMs: 400_000, everyMs: 200 });
-      state.on = false;
-      await looking;
+      const least = await fewest();
       context.diagnostic(`three machines replaced by a plan: ${((performance.now() - since) / 1000).toFixed(1)} s`);
       const after = (await pools.poolReady(pool, 3)).map(({ metadata }) => metadata.name);
       assert.deepEqual(
@@ -365,10 +358,47 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
         (await pools.poolReady(pool, 3)).some(({ metadata }) => metadata.name === machine.metadata.name),
         true,
       );
-      assert.equal(await usable(), 3);
+      assert.equal(await usableNodes(api, strangers), 3);
       await assertClean();
       await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`, { spec: { maxUnavailable: 1 } });
     });
+
+    test('an instance that EC2 has stopped: its event is over, the machine is replaced and no reboot is waited for', async () => {
+      const machine = (await pools.poolReady(pool, 3))[1]!;
+      await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`, { spec: { maxUnavailable: 0 } });
+      await budgetAllows(api, shop, 'web', 0);
+      const event = await watcher.announce(machine, 'instance-stop');
+      await watcher.until(machine, 'Draining');
+      await ec2.stopInstances(instanceIn(machine.spec.providerID) ?? '');
+      await ec2.completeEvent(event);
+      await watcher.scan();
+      await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`, { spec: { maxUnavailable: 1 } });
+      const done = await watcher.until(machine, 'Succeeded', 180);
+      assert.equal(done.spec.events?.[0]?.state, 'Completed');
+      const now = await pools.poolReady(pool, 3);
+      assert.ok(!now.some(({ metadata }) => metadata.name === machine.metadata.name));
+      await podsReady(api, shop, 6);
+      await assertClean();
+    });
+
+    for (const sign of pools?.pauseSigns ?? []) {
+      test(`${sign.what} is paused: nothing is done to its node, that is said, and it goes on when the pause is over`, async () => {
+        const machine = (await pools.poolReady(pool, 3))[0]!;
+        await sign.set(machine);
+        await watcher.announce(machine, 'instance-retirement');
+        const path = `${maintenances}/mm-${machine.metadata.name}`;
+        await until('the pause to be told', async () => sign.says.test((await api.get<MachineMaintenance>(path)).status?.message ?? ''));
+        await new Promise(resolve => setTimeout(resolve, 5000));
+        const { status } = await watcher.of(machine);
+        assert.deepEqual([status?.phase, status?.waitingFor], ['Scheduled', 'MachinePaused'], status?.message ?? 'no status');
+        assert.equal((await getNode(api, machine.status?.nodeRef?.name ?? '')).spec.unschedulable, undefined);
+        assert.equal((await pools.machines(pool)).filter(({ metadata }) => metadata.name === machine.metadata.name).length, 1);
+        await sign.take(machine);
+        await watcher.until(machine, 'Succeeded', 180);
+        await pools.poolReady(pool, 3);
+        await assertClean();
+      });
+    }
 
     test('an object of the replaced operator, with its five fields alone, is carried out', async () => {
       const old = (await pools.poolReady(pool, 3))[0]!;

@@ -15,11 +15,9 @@ import { installByChart, leader, type Replica, replicas } from './product.ts';
 const hours = Number(process.env['DRYDOCK_TEST_HOURS'] ?? '0');
 // A pod's token is for 3607 s: an hour ends after that, with the replicas on the tokens that their kubelets have fetched meanwhile.
 const minutesInAll = hours < 1 ? hours * 60 : hours * 60 + 2;
-const started =
-  hours > 0
-    ? await startBed({ nodes: 4, product: true })
-    : ({ kind: 'left-out', why: 'an hour of maintenances: DRYDOCK_TEST_HOURS=1 npm run test:nodes runs it' } as const);
-const skip = skipOf(started);
+const leftOut = 'an hour of maintenances left out: DRYDOCK_TEST_HOURS=1 npm run test:nodes runs it';
+const started = hours > 0 ? await startBed({ nodes: 4, product: true }) : ({ kind: 'left-out', why: leftOut } as const);
+const skip = hours > 0 ? skipOf(started) : leftOut;
 const bed = started as NodeBed;
 const space = 'hours';
 /** Among thousands of pods there may be one that its kubelet takes a minute and more to end: that is a figure, and not the end of the hour. */

@@ -182,7 +182,13 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
     await create(api, maintenance('tenant', { nodeName: 'node-1', drain: { gracePeriodSeconds: 2 } }));
     await untilMaintenance(api, 'tenant', 'Drained');
     for (const name of ['year', 'centuries']) await podGone(api, space, name);
-    assert.deepEqual(Object.keys(lifeIn((await log)[0] ?? '')), ['started']);
+    // Where the drain was quick, the pod has been given two seconds in place of the centuries, and with them a SIGTERM.
+    const [first, ...more] = Object.keys(lifeIn((await log)[0] ?? ''));
+    assert.equal(first, 'started');
+    assert.ok(
+      more.every(word => word === 'SIGTERM'),
+      more.join(),
+    );
   });
 
   test('a real reboot is seen by its boot ID: the machine maintenance that waits for it ends', async () => {

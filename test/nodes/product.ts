@@ -33,7 +33,7 @@ export const helm = async (bed: NodeBed, ...args: readonly string[]): Promise<Ou
   return done;
 };
 
-/** As docs/install.md says: the namespace with its labels, then the chart. */
+/** As docs/install-helm.md says: the namespace with its labels, then the chart. */
 export const installByChart = async (bed: NodeBed): Promise<Outcome> => {
   const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
   await bed.api.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: home, labels } });

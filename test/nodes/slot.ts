@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheFolder } from '../control-plane/build/cache.ts';
+import { announced } from '../control-plane/build/progress.ts';
 import { until } from '../control-plane/wait.ts';
 
 /**
@@ -97,8 +98,8 @@ export const alone = async <T>(build: () => Promise<T>): Promise<T> => {
     if (existsSync(lock) && isDead(readFileSync(lock, 'utf8'))) rmSync(lock, { force: true });
     return claim(lock);
   };
-  if (existsSync(lock)) process.stderr.write(`drydock: another process builds what the nodes need; waiting for it (${lock}) …\n`);
-  await until('another process to have built', free, { deadlineMs: 30 * 60_000, everyMs: 500 });
+  const wait = (): Promise<unknown> => until('another process to have built', free, { deadlineMs: 30 * 60_000, everyMs: 500 });
+  if (!(await free())) await announced(`waiting for another process, which builds what the nodes need (${lock})`, wait);
   try {
     return await build();
   } finally {

@@ -181,4 +181,28 @@ describe('a node that is a hypervisor is drained', { skip: skipOf(started), time
     assert.deepEqual(await cloud.serversOn(hosts[2]), []);
     await remove(api, path);
   });
+
+  test('a server that hangs in a task keeps its node alone, with what to do; the others move, and so does it when it is let go', async () => {
+    const [, , host] = hosts;
+    await until('the service to be enabled', async () => (await cloud.service(host)).status === 'enabled', { deadlineMs: 60_000 });
+    const hanging = await makeServer(cloud, { host, name: 'hanging' });
+    const other = await makeServer(cloud, { host, name: 'other' });
+    await openStack.abandon(hanging, 'powering-off');
+    await create(api, maintenance(host));
+    const { blockers = [] } = await untilStatus(
+      host,
+      'the other one to have moved and this one to be told',
+      ({ virtualMachines: vms }) => vms?.moved === 1 && vms.cannot === 1,
+      120,
+    );
+    assert.deepEqual(
+      blockers.map(({ cause, message, remedy }) => [cause, message, remedy?.includes('openstack server set --state active')]),
+      [['ServerNotMovable', 'server hanging: hangs: Nova has been at powering-off for more than ten minutes', true]],
+    );
+    assert.notEqual((await cloud.server(other)).host, host);
+    await cloud.nova('POST', `/servers/${hanging}/action`, { 'os-resetState': { state: 'active' } });
+    await untilStatus(host, 'the node to be drained', ({ phase }) => phase === 'Drained', 300);
+    assert.notEqual((await cloud.server(hanging)).host, host);
+    await remove(api, maintenancePath(host));
+  });
 });

@@ -193,7 +193,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       { cause: 'BudgetNeverAllows', pod: { namespace: name, name: 'precious' }, budgets: ['never/precious'] },
     );
     assert.ok(Number.isFinite(Date.parse(blocker?.since ?? '')));
-    assert.match(blocker?.remedy ?? '', /kubectl -n never edit pdb precious/);
+    assert.match(blocker?.remedy ?? '', /kubectl -n never describe pdb precious/);
     assert.deepEqual(
       status.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`),
       ['NodeHeld True Held', 'Drained False Blocked', 'Failed False NoFailure'],
@@ -204,7 +204,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     assert.equal(told.code, 0, told.stderr);
     assert.match(told.stdout, /never\/precious: .*budget precious/);
     assert.match(told.stdout, /BudgetNeverAllows, since /);
-    assert.match(told.stdout, /help: run more replicas, or loosen the budget/);
+    assert.match(told.stdout, /help: run more replicas, or ask the budget's owner to let one go/);
     assert.deepEqual(await podCalls(harness, mark, [name]), []);
 
     await loosen(name);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -56,7 +56,7 @@ const valuesFile = (values: Values): string => {
 const plain = (manifest: Manifest): unknown =>
   JSON.parse(
     JSON.stringify(manifest, (key, value: unknown) => {
-      if (['imagePullSecrets', 'nodeSelector'].includes(key) && Object.keys(value as object).length === 0) return undefined;
+      if (['imagePullSecrets'].includes(key) && Object.keys(value as object).length === 0) return undefined;
       if (key !== 'annotations') return value;
       const { 'helm.sh/resource-policy': _kept, ...rest } = value as Readonly<Record<string, string>>;
       return Object.keys(rest).length === 0 ? undefined : rest;
@@ -69,8 +69,8 @@ const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.name
 const byKey = (all: readonly Manifest[], namespace: string): ReadonlyMap<string, unknown> =>
   new Map(all.filter(one => one.kind !== 'Namespace' || one.metadata.name !== namespace).map(one => [keyOf(one), plain(one)]));
 
-const rendered = async (major: '3' | '4', values: Values, kubernetes = '1.37.2'): Promise<readonly Manifest[]> => {
-  const args = ['template', 'drydock', chart, '--namespace', home, '--values', valuesFile(values), '--kube-version', kubernetes];
+const rendered = async (major: '3' | '4', values: Values, kubernetes = '1.37.2', namespace = home): Promise<readonly Manifest[]> => {
+  const args = ['template', 'drydock', chart, '--namespace', namespace, '--values', valuesFile(values), '--kube-version', kubernetes];
   const { code, stdout, stderr } = await helmOf(major)(args);
   assert.equal(code, 0, stderr);
   return manifestsIn(stdout).filter(manifest => (manifest as Manifest | null) !== null);
@@ -118,6 +118,7 @@ for (const { major, built } of helms) {
       ],
       ['an older Kubernetes', {}, ['--kube-version', '1.30'], '1.30.14'],
       ['no kinds', { crds: off }, ['--without', 'crds']],
+      ['shared namespaces that are there', { sharedNamespaces: off }, ['--without', 'shared-namespaces']],
       ['no policies', { admissionPolicies: off }, ['--without', 'admission-policies']],
     ];
     for (const [what, values, install, kubernetes] of rows)
@@ -128,6 +129,29 @@ for (const { major, built } of helms) {
         assert.deepEqual([...ours.keys()].sort(), [...theirs.keys()].sort());
         for (const [key, object] of ours) assert.deepEqual(object, theirs.get(key), key);
       });
+
+    test('settings that are not there at all have their defaults, as after an upgrade with the values of an older release', async () => {
+      const none = Object.fromEntries(
+        ['plans', 'agent', 'apiPriority', 'admissionPolicies', 'resources', 'replicas', 'extraEnv'].map(name => [name, null]),
+      );
+      const [without, usual] = [await rendered(major, { ...none, image: { pullSecrets: null } }), await rendered(major, {})];
+      assert.deepEqual(without, usual);
+      const limits = { limits: { memory: null } };
+      const operator = (await rendered(major, { resources: limits })).find(({ kind }) => kind === 'Deployment');
+      assert.doesNotMatch(JSON.stringify(operator), /"limits":\{"memory"/, 'what somebody takes away stays away');
+    });
+
+    test('a namespace of digits is a text', async () => {
+      const all = await rendered(major, { plans: on, agent: on, monitoring: on }, '1.37.2', '2024');
+      const printed = await drydock([
+        'install',
+        '--namespace',
+        '2024',
+        ...['plans', 'agent', 'monitoring'].flatMap(part => ['--with', part]),
+      ]);
+      const [ours, theirs] = [byKey(all, '2024'), byKey(manifestsIn(printed.stdout), '2024')];
+      for (const [key, object] of theirs) assert.deepEqual(ours.get(key), object, key);
+    });
 
     test('puts the operator where the affinity says, and tolerates more than it does by itself', async () => {
       type Placed = { readonly affinity: object; readonly tolerations: readonly object[] };
@@ -144,6 +168,31 @@ for (const { major, built } of helms) {
       assert.ok(usual.tolerations.length > 0 && 'nodeAffinity' in usual.affinity);
     });
 
+    test('listens on the ports that are set, everywhere, and on the network of its node', async () => {
+      const all = await rendered(major, { ports: { webhook: 10_250, metrics: 9100, health: 9200 }, hostNetwork: true });
+      type Pod = {
+        readonly hostNetwork?: boolean;
+        readonly dnsPolicy?: string;
+        readonly containers: readonly { readonly args: readonly string[]; readonly ports: readonly object[] }[];
+      };
+      const deployment = all.find(({ kind }) => kind === 'Deployment') as unknown as {
+        readonly spec: { readonly template: { readonly spec: Pod } };
+      };
+      const { hostNetwork, dnsPolicy, containers } = deployment.spec.template.spec;
+      assert.deepEqual([hostNetwork, dnsPolicy], [true, 'ClusterFirstWithHostNet']);
+      for (const arg of ['--webhook-port=10250', '--metrics-bind-address=:9100', '--health-probe-bind-address=:9200'])
+        assert.ok(containers[0]?.args.includes(arg), arg);
+      assert.deepEqual(containers[0]?.ports, [
+        { name: 'webhook', containerPort: 10_250 },
+        { name: 'health', containerPort: 9200 },
+        { name: 'metrics', containerPort: 9100 },
+      ]);
+      assert.doesNotMatch(
+        JSON.stringify(all.filter(({ kind }) => ['Service', 'NetworkPolicy'].includes(kind))),
+        /"(targetPort|port)":(9443|8081)/,
+      );
+    });
+
     test('leaves out single objects, adds arguments and variables, and refuses what is no setting or contradicts itself', async () => {
       const proxy = { name: 'NO_PROXY', value: '172.30.0.0/16' };
       const all = await rendered(major, { networkPolicy: off, podDeletion: off, extraArgs: ['--machines-per-set=2'], extraEnv: [proxy] });
@@ -151,6 +200,7 @@ for (const { major, built } of helms) {
       assert.ok(!all.some(({ kind, metadata }) => kind === 'ClusterRoleBinding' && metadata.name === 'drydock-pod-deletion'));
       const operator = all.find(({ kind }) => kind === 'Deployment');
       assert.match(JSON.stringify(operator), /"--webhook-port=9443","--machines-per-set=2"\]/);
+      assert.doesNotMatch(JSON.stringify(operator), /hostNetwork|dnsPolicy/);
       assert.match(JSON.stringify(operator), /"spec.nodeName"}}},{"name":"NO_PROXY","value":"172.30.0.0\/16"}\]/);
       for (const [values, expected] of [
         [{ extraEnv: ['A=b'] }, /extraEnv/],
@@ -159,6 +209,12 @@ for (const { major, built } of helms) {
         [{ image: { digest: 'latest' } }, /digest/],
         [{ webhook: { enabled: false, certManager: true } }, /set webhook\.enabled as well/],
         [{ tolerations: {} }, /tolerations/],
+        [
+          { extraArgs: ['--webhook-port=10250'] },
+          /extraArgs: --webhook-port=10250 is set by the chart: use its settings \(ports, webhook\)/,
+        ],
+        [{ extraArgs: ['--metrics-secure'] }, /extraArgs: --metrics-secure is set by the chart/],
+        [{ ports: { webhook: 443 } }, /webhook/],
         [{ controlPlane: { only: true }, affinity: { nodeAffinity: {} } }, /set one of controlPlane\.only and affinity/],
       ] as const) {
         const { code, stderr } = await helmOf(major)([
@@ -194,6 +250,26 @@ describe('on a real control plane', { skip: leftOut || external, timeout: 240_00
     (await api.get<{ readonly spec: { readonly replicas: number } }>(`/apis/apps/v1/namespaces/${home}/deployments/drydock`)).spec.replicas;
   const status = async (path: string): Promise<number> => (await api.call('GET', path)).status;
 
+  test('what others have made and use as well is there already', async () => {
+    const shared = 'nodemaintenances.nodemaintenance.medik8s.io';
+    const [kind] = manifestsIn(readFileSync(join(root, 'deploy', 'crds', `${shared}.yaml`), 'utf8'));
+    assert.ok(kind);
+    await create(api, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'medik8s-leases', labels: { team: 'nodes' } } });
+    await create(api, { ...kind, metadata: { ...kind.metadata, labels: { by: 'them' } } });
+  });
+  const marksOfOthers = async (): Promise<readonly unknown[]> =>
+    Promise.all(
+      [
+        '/api/v1/namespaces/medik8s-leases',
+        '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodemaintenances.nodemaintenance.medik8s.io',
+      ].map(async path => {
+        const { labels, annotations } = (
+          await api.get<{ readonly metadata: { readonly labels?: object; readonly annotations?: object } }>(path)
+        ).metadata;
+        return { labels, annotations };
+      }),
+    );
+
   for (const { major, built } of helms) {
     test(`Helm ${major} installs, upgrades, rolls back and uninstalls; kinds and leases stay`, {
       skip: built.kind === 'ready' ? false : built.why,
@@ -204,6 +280,7 @@ describe('on a real control plane', { skip: leftOut || external, timeout: 240_00
         assert.equal(code, 0, `helm ${args.join(' ')}: ${stderr}`);
         return stdout;
       };
+      const theirs = await marksOfOthers();
       const notes = await helm('install', 'drydock', chart, '--create-namespace');
       assert.match(notes, /kubectl -n drydock-system rollout status deployment\/drydock/);
       assert.equal(await replicas(), 2);
@@ -220,10 +297,26 @@ describe('on a real control plane', { skip: leftOut || external, timeout: 240_00
       assert.deepEqual(await shortNames(), before);
       await helm('rollback', 'drydock', '1', ...(major === '4' ? ['--force-conflicts'] : []));
       assert.equal(await replicas(), 2);
+      const byOurs = await drydock(['uninstall', '--apply', '--kubeconfig', controlPlane.kubeconfig]);
+      assert.equal(byOurs.code, 1);
+      assert.match(
+        byOurs.stderr,
+        /^drydock: Helm has installed it: helm uninstall drydock --namespace drydock-system; then drydock uninstall removes what it leaves$/m,
+      );
       await helm('uninstall', 'drydock', '--wait');
+      assert.deepEqual(await marksOfOthers(), theirs, 'what others have made is theirs as before');
       assert.equal(await status(`/apis/apps/v1/namespaces/${home}/deployments/drydock`), 404);
       assert.deepEqual([await status(crd), await status('/api/v1/namespaces/medik8s-leases')], [200, 200]);
       assert.equal(await status('/apis/rbac.authorization.k8s.io/v1/clusterroles/drydock-operator'), 404);
+
+      const connection = ['--kubeconfig', controlPlane.kubeconfig];
+      const byCommand = await drydock(['install', '--apply', '--force-conflicts', ...connection]);
+      assert.equal(byCommand.code, 0, byCommand.stdout);
+      await helm('install', 'drydock', chart, '--take-ownership', ...(major === '4' ? ['--force-conflicts'] : []));
+      await helm('uninstall', 'drydock', '--wait');
+      const rest = await drydock(['uninstall', '--apply', ...connection]);
+      assert.equal(rest.code, 0, rest.stderr);
+      assert.deepEqual(await marksOfOthers(), theirs, 'and again');
     });
   }
 });

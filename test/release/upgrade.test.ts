@@ -1,18 +1,22 @@
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { manifestsIn } from '../../src/cli/install/install-files.ts';
+import { keyOf, manifestsIn } from '../../src/cli/install/install-files.ts';
+import { manifests } from '../../src/cli/install/install-manifests.ts';
+import { extraParts, usualParts } from '../../src/cli/install/install-parts.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import type { Api } from '../control-plane/objects/api.ts';
-import { applyOne } from '../control-plane/objects/cluster.ts';
+import { applyOne, create, getNode, nodePath, nodesReady } from '../control-plane/objects/cluster.ts';
 import { run } from '../control-plane/processes/command.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
 import { type OperatorProcess, operatorsOn } from '../operator/harness/harness.ts';
 import { Phases } from '../operator/harness/phases.ts';
 import { drydock, forbiddenCalls, operatorUsers } from '../operator/harness/shipped.ts';
+import { dueNode, plan, untilPlan } from '../operator/plans/plan-work.ts';
+import { makeChart } from './chart.ts';
 import { helmBuilt } from './helm.ts';
 import { keep, keptFile, keptReleases, objectsNow, restore } from './kept.ts';
 
@@ -29,23 +33,16 @@ const settings = { HELM_CACHE_HOME: join(folder, 'cache'), HELM_CONFIG_HOME: joi
 /** The operator runs as a process here: its Deployment gets no node, and no webhook stands in the way. */
 const asProcess = ['--namespace', home, '--set', 'webhook.enabled=false', '--set', 'nodeSelector.wanted=nowhere'];
 
-const chartOf = async (): Promise<string> => {
-  const { code, stderr } = await run(process.execPath, ['tools/release.ts', '--only', 'chart'], { cwd: root });
-  assert.deepEqual([code, stderr], [0, '']);
-  const released = join(root, 'dist', 'release');
-  const name = readdirSync(released).find(one => one.startsWith('drydock-chart-')) ?? '';
-  cpSync(join(released, name), join(folder, name));
-  return join(folder, name);
-};
-const chart = helm.kind === 'ready' ? await chartOf() : '';
+const chart = helm.kind === 'ready' ? await makeChart(folder) : '';
 
 type Way = {
   readonly begin: (version: string) => Promise<unknown>;
-  readonly upgrade: () => Promise<unknown>;
+  /** With the rights to carry out plans, or without. */
+  readonly upgrade: (plans?: 'plans') => Promise<unknown>;
   readonly goBack: (version: string) => Promise<unknown>;
 };
 
-const wayNames = ['manifests', 'chart'] as const;
+const wayNames = ['manifests', 'chart', 'chart with the values of before', 'chart with the values of before on the new defaults'] as const;
 
 const waysOf = ({ api, kubeconfig }: ControlPlane): Readonly<Record<(typeof wayNames)[number], Way>> => {
   const applyKept = async (kept: string): Promise<void> => {
@@ -53,8 +50,9 @@ const waysOf = ({ api, kubeconfig }: ControlPlane): Readonly<Record<(typeof wayN
     const besides = ['Deployment', 'ValidatingWebhookConfiguration'];
     for (const manifest of all.filter(({ kind }) => !besides.includes(kind))) await applyOne(api, manifest, 'drydock');
   };
-  const install = async (): Promise<void> => {
-    const args = ['install', '--apply', '--force-conflicts', '--without', 'operator', 'webhook', '--kubeconfig', kubeconfig];
+  const install = async (plans?: 'plans'): Promise<void> => {
+    const parts = plans === undefined ? [] : ['--with', plans];
+    const args = ['install', '--apply', '--force-conflicts', '--without', 'operator', 'webhook', ...parts, '--kubeconfig', kubeconfig];
     const { code, stdout, stderr } = await drydock(args);
     assert.equal(code, 0, stdout + stderr);
   };
@@ -63,13 +61,19 @@ const waysOf = ({ api, kubeconfig }: ControlPlane): Readonly<Record<(typeof wayN
     const { code, stderr } = await run(program, args, { environment: { ...settings, KUBECONFIG: kubeconfig } });
     assert.equal(code, 0, `helm ${args.join(' ')}: ${stderr}`);
   };
+  const byChart = (...values: readonly string[]): Way => ({
+    begin: kept => charted('install', 'drydock', keptFile(kept, 'chart.tgz'), '--create-namespace', ...asProcess),
+    upgrade: plans => {
+      const parts = plans === undefined ? [] : ['--set', 'plans.enabled=true'];
+      return charted('upgrade', 'drydock', chart, '--namespace', home, ...values, ...parts, '--force-conflicts');
+    },
+    goBack: () => charted('rollback', 'drydock', '1', '--namespace', home, '--force-conflicts'),
+  });
   return {
     manifests: { begin: applyKept, upgrade: install, goBack: applyKept },
-    chart: {
-      begin: kept => charted('install', 'drydock', keptFile(kept, 'chart.tgz'), '--create-namespace', ...asProcess),
-      upgrade: () => charted('upgrade', 'drydock', chart, ...asProcess, '--force-conflicts'),
-      goBack: () => charted('rollback', 'drydock', '1', '--namespace', home, '--force-conflicts'),
-    },
+    chart: byChart(...asProcess),
+    'chart with the values of before': byChart('--reuse-values'),
+    'chart with the values of before on the new defaults': byChart('--reset-then-reuse-values'),
   };
 };
 
@@ -125,11 +129,25 @@ if (process.env['DRYDOCK_TEST_UPDATE'] === '1') {
   }
 }
 
+test('the names of all that a kept release has installed are known, or a later one would not recognize it as its own', () => {
+  const parts = new Set([...usualParts, ...extraParts]);
+  const known = new Set(manifests({ parts, groups: [], namespace: home }).map(keyOf));
+  for (const kept of keptReleases()) {
+    const all = manifestsIn(readFileSync(keptFile(kept, 'manifests.yaml'), 'utf8')).map(keyOf);
+    assert.ok(all.length > 40, kept);
+    assert.deepEqual(
+      all.filter(key => !known.has(key)),
+      [],
+      kept,
+    );
+  }
+});
+
 for (const kept of keptReleases())
   for (const name of wayNames) {
     const started = await clusterFor();
     const skip = typeof started === 'string' && started;
-    describe(`${kept} and this release, by ${name}`, { skip, timeout: 120_000 }, () => {
+    describe(`${kept} and this release, by ${name}`, { skip, timeout: 180_000 }, () => {
       const controlPlane = started as ControlPlane;
       const { api } = controlPlane;
       const way = waysOf(controlPlane)[name];
@@ -169,6 +187,40 @@ for (const kept of keptReleases())
         await phases.end();
         await operator.running.stop();
         assert.deepEqual(await forbiddenCalls(controlPlane), [], 'both allow what the operator asks for');
+      });
+
+      test('a plan that is at work keeps its node on the way back, and goes on to its end when it is upgraded again', async () => {
+        await way.upgrade('plans');
+        operator = await startOperator();
+        const names = ['plan-1', 'plan-2'];
+        await create(api, ...names.map(node => dueNode(node, { labels: { group: 'upgraded' } })));
+        await nodesReady(api, names);
+        const patched = "'patched' in node.metadata.labels";
+        const external = { finished: { expression: patched }, timeoutSeconds: 86_400 };
+        await create(api, plan('upgraded', 'upgraded', { due: { expression: `!(${patched})` }, work: { external } }));
+        const begun = await untilPlan(api, 'upgraded', 'at work', ({ inFlight }) => inFlight?.[0]?.state === 'Working');
+        const [working] = begun.inFlight ?? [];
+        assert.ok(working);
+        await operator.running.stop();
+        const mark = controlPlane.audit.mark();
+        await way.goBack(kept);
+        operator = await startOperator();
+        await new Promise(resolve => setTimeout(resolve, 5000));
+        assert.equal((await getNode(api, working.node)).spec.unschedulable, true, 'it is held');
+        const { inFlight } = await untilPlan(api, 'upgraded', 'there', () => true);
+        assert.deepEqual(
+          inFlight?.map(({ node, state }) => [node, state]),
+          [[working.node, 'Working']],
+        );
+        await operator.running.stop();
+        await way.upgrade('plans');
+        operator = await startOperator();
+        await areHeldSince(controlPlane, mark, new Map([[working.node, []]]));
+        for (const node of names) await api.patch(nodePath(node), { metadata: { labels: { patched: 'yes' } } });
+        const { nodes } = await untilPlan(api, 'upgraded', 'complete', ({ phase }) => phase === 'Complete');
+        assert.equal(nodes?.failed ?? 0, 0);
+        for (const node of names) assert.equal((await getNode(api, node)).spec.unschedulable ?? false, false, `${node} is given back`);
+        await operator.running.stop();
       });
     });
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { usualParts } from '../../src/cli/install/install-parts.ts';
 import { type Api, clientsFor } from '../control-plane/objects/api.ts';
 import { failureIn } from '../control-plane/objects/cluster.ts';
 import { until } from '../control-plane/wait.ts';
@@ -50,7 +50,12 @@ describe('the agent of a node', { skip, timeout: 60_000 }, () => {
   };
 
   before(async () => {
-    const { code, stdout, stderr } = await harness.drydock('install', '--apply', '--with', 'agent', '--without', ...usualParts);
+    const { code, stdout, stderr } = await controlPlane.kubectl([
+      'apply',
+      '--server-side',
+      '-k',
+      join(import.meta.dirname, '..', '..', 'deploy', 'agent'),
+    ]);
     assert.equal(code, 0, stdout + stderr);
     for (const name of ['agent-1', 'agent-2']) await makeNode(api, name);
     const unbound = await asAgent();

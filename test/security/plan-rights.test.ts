@@ -73,6 +73,7 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
       { rehearse: { image: 'example.test/own:1' } },
       { controlPlane: 'Last' },
       { membership: 'Snapshot' },
+      { windows: 'Ignore' },
       { order: { expression: '[1, 2].all(a, a > 0) ? 1 : 2' } },
       { rollback: { due: { expression: 'true' }, work: { job: { podSpec } } } },
     ]) {

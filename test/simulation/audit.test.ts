@@ -12,7 +12,7 @@ const noFaults: CallFaults = { refused: 0, conflict: 0, lost: 0, unanswered: 0, 
 /** Without anything that would excuse it. */
 const calm = (seed: number): Story => ({
   ...generate(seed),
-  deeds: [],
+  deeds: generate(seed).deeds.filter(({ kind }) => kind === 'machineOfOthers' || kind === 'halt'),
   ends: [],
   outages: [],
   clockSteps: [],
@@ -33,13 +33,13 @@ const fits: Readonly<Record<string, (story: Story) => boolean>> = {
 };
 
 const found = async (name: keyof typeof warps): Promise<readonly string[]> => {
-  const { invariant, warp } = warps[name];
+  const { invariant, says = /./, warp }: (typeof warps)[typeof name] & { readonly says?: RegExp } = warps[name];
   const others: string[] = [];
   for (let seed = 1; seed <= tries; seed += 1) {
     const story = calm(seed);
     if (fits[invariant]?.(story) === false) continue;
     const { violation } = await play(story, warp);
-    if (violation?.invariant === invariant) return [];
+    if (violation?.invariant === invariant && says.test(violation.message)) return [];
     if (violation !== undefined) others.push(`seed ${seed}: ${violation.invariant}: ${violation.message.slice(0, 300)}`);
   }
   return [`not found in ${tries} stories`, ...others];

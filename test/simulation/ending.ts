@@ -1,7 +1,9 @@
+import { planAnnotation } from '../../src/core/plan/plan.ts';
 import { at, objects, part, type Stored, text } from '../../src/embedded/object.ts';
 import { conditionsSaid, drainTaints, idOf, isHeld, taintsOf } from './audit/marks.ts';
+import { records, slotsOf } from './audit/plans.ts';
 import { nodeOf, stageOf } from './audit/records.ts';
-import { leaseNamespace, operatorNamespace } from './cluster/process.ts';
+import { leaseNamespace, operatorNamespace } from './cluster/namespaces.ts';
 import type { SimulatedCluster } from './cluster/simulated-cluster.ts';
 import { maintenanceResources } from './story/story.ts';
 
@@ -57,7 +59,30 @@ const lasting = new Set([
   'Blocked',
   'Gate',
   'GateUnknown',
+  'StageEmpty',
 ]);
+
+/** A hold of a plan that nobody would ever end: its node is not in flight, and no verdict says that it stays held. */
+const strayHold = (stage: SimulatedCluster): string | undefined => {
+  const { store } = stage.cluster.registry;
+  const allRecords = store.list(records);
+  const isOwned = (child: Stored, plan: Stored): boolean => {
+    const node = text(child, 'spec', 'nodeName');
+    if (slotsOf(plan).some(slot => text(slot, 'node') === node)) return true;
+    return allRecords
+      .filter(record => text(record, 'spec', 'planUID') === plan.metadata.uid)
+      .some(record => at(record, 'spec', 'verdicts', node, 'held') === true);
+  };
+  for (const child of store.list(maintenanceResources.Maintenance)) {
+    const name = child.metadata.annotations?.[planAnnotation];
+    if (name === undefined || text(child, 'spec', 'requester') !== planAnnotation) continue;
+    const plan = store.get(maintenancePlans, '', name);
+    // What a plan has left held when it was deleted is somebody's to release.
+    if (plan !== undefined && !isOwned(child, plan))
+      return `Maintenance ${child.metadata.name} of ${text(child, 'spec', 'nodeName')} belongs to plan ${name}, which knows nothing of it`;
+  }
+  return undefined;
+};
 
 const isOver = (one: Stored): boolean => ['Succeeded', 'Cancelled', 'Notified'].includes(text(one, 'status', 'phase'));
 
@@ -73,6 +98,8 @@ export const unfinished = (stage: SimulatedCluster): string | undefined => {
   }
   const plan = store.list(maintenancePlans).find(one => !isPlanDone(one));
   if (plan !== undefined) return `plan ${plan.metadata.name} does not come to its end: ${JSON.stringify(part(plan, 'status'))}`;
+  const stray = strayHold(stage);
+  if (stray !== undefined) return stray;
   const open = stage.cloud === undefined ? undefined : store.list(machineMaintenances).find(one => !isOver(one));
   return (
     open &&

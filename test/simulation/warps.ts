@@ -1,5 +1,7 @@
+import { workNamespace } from '../../src/cli/manager/controller-manager.ts';
 import { isObject, type JsonObject } from '../../src/core/json.ts';
 import { at, objects, part, type Stored, text } from '../../src/embedded/object.ts';
+import { haltAnnotation } from '../../src/operator/plans/plan-objects.ts';
 import type { ApiCall, ApiResponse } from '../../src/operator/ports.ts';
 import { recordKey } from './audit/marks.ts';
 import type { SimulationContext, Warp } from './simulation-context.ts';
@@ -110,7 +112,22 @@ const withoutHold: Warp = (api, world) => ({
   },
 });
 
-/** By what is wrong with it: the invariant that it breaks, and how. */
+const workPod = (name: string, nodeName?: string): ApiCall => ({
+  method: 'POST',
+  path: `/api/v1/namespaces/${workNamespace}/pods`,
+  body: {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name },
+    spec: {
+      ...(nodeName !== undefined && { nodeName }),
+      restartPolicy: 'Never',
+      containers: [{ name: 'work', image: 'example.test/work:1' }],
+    },
+  },
+});
+
+/** By what is wrong with it: the invariant that it breaks, what is said of that where the invariant has many laws, and how. */
 export const warps = {
   'evicts past budgets': { invariant: 'budgets', warp: pastBudgets },
   'deletes instead of evicting': {
@@ -334,6 +351,53 @@ export const warps = {
       return { method: 'DELETE', path: `/api/v1/namespaces/${namespace}/pods/${name}`, body: { preconditions: { uid } } };
     }),
   },
+  'deletes the machine of another cluster': {
+    invariant: 'machines',
+    says: /of another cluster/,
+    warp: adding(
+      ({ method, path }) => method === 'POST' && path.endsWith('/machinemaintenances'),
+      (_call, world) => {
+        const [group = ''] = machineApiOf(world).split('/');
+        const other = list(world, `machines.${group}`).find(({ metadata }) => metadata.namespace === 'customer');
+        return (
+          other && {
+            ...deletionOfMachine(world, ''),
+            path: `/apis/${machineApiOf(world)}/namespaces/customer/machines/${other.metadata.name}`,
+          }
+        );
+      },
+    ),
+  },
+  'begins a pod of a plan while all plans are halted': {
+    invariant: 'plans',
+    says: /while all plans are halted/,
+    warp: adding(
+      ({ method }) => method === 'PATCH' || method === 'GET',
+      (_call, world) => {
+        const halted = list(world, 'leases.coordination.k8s.io').some(
+          ({ metadata }) => metadata.annotations?.[haltAnnotation] !== undefined,
+        );
+        return halted ? workPod('halted-hook-1') : undefined;
+      },
+    ),
+  },
+  'works on a node that has not been drained': {
+    invariant: 'plans',
+    says: /has not been drained/,
+    warp: adding(isPlanStatus, call => {
+      const held = objects(part(bodyOf(call), 'status')['inFlight']).find(slot => text(slot, 'state') === 'Holding');
+      return held && workPod('hasty-1', text(held, 'node'));
+    }),
+  },
+  'begins with a later stage before the first': {
+    invariant: 'plans',
+    says: /of stage later, and nothing of first is done/,
+    warp: changing(call => {
+      const status = isPlanStatus(call) ? part(bodyOf(call), 'status') : {};
+      const slots = objects(status['inFlight']).map(slot => ({ ...slot, stage: 'later' }));
+      return slots.length === 0 ? undefined : { ...call, body: { ...bodyOf(call), status: { ...status, inFlight: slots } } };
+    }),
+  },
   'asks VMs to move again and again': {
     invariant: 'VMs',
     warp: adding(
@@ -347,4 +411,4 @@ export const warps = {
       },
     ),
   },
-} as const satisfies Readonly<Record<string, { readonly invariant: string; readonly warp: Warp }>>;
+} as const satisfies Readonly<Record<string, { readonly invariant: string; readonly says?: RegExp; readonly warp: Warp }>>;

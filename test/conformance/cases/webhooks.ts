@@ -64,6 +64,14 @@ export const webhooks: readonly Case[] = [
   answers('refuses with words alone', no({ message: 'not today' })),
   answers('refuses with a reason alone', no({ reason: 'Because' })),
   answers('refuses with a code that is none', no({ code: 200, message: 'odd' })),
+  answers(
+    'refuses with details of its own',
+    no({
+      code: 429,
+      message: 'later',
+      details: { name: 'x', kind: 'pods', retryAfterSeconds: 7, causes: [{ reason: 'DisruptionBudget', message: 'b' }] },
+    }),
+  ),
   answers('warns', { response: { allowed: true, warnings: ['mind the gap', 'and the "quotes"'] } }),
   answers('warns and refuses', { response: { allowed: false, warnings: ['mind the gap'] } }),
   answers('answers for somebody else', { response: { allowed: true, uid: 'other' } }),

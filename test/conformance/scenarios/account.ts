@@ -106,6 +106,8 @@ const shortConditions = (thing: Thing, ...types: readonly string[]): readonly st
     .map(({ type, status, reason = '' }) => `${type}=${status} ${reason}`.trim())
     .sort();
 
+const finalizersWord = 'finalizers';
+
 /** What of an object's states is compared one by one: what controllers decide, not how their writes happened to fall together. */
 const views: Readonly<Partial<Record<RecordedResource, readonly ((thing: Thing) => unknown)[]>>> = {
   pods: [
@@ -120,7 +122,7 @@ const views: Readonly<Partial<Record<RecordedResource, readonly ((thing: Thing) 
         .filter(word => word !== '')
         .join(' '),
     ({ metadata }) => `owned by ${(metadata.ownerReferences ?? []).map(({ kind, name }) => `${kind} ${name}`).join()}`,
-    ({ metadata }) => `finalizers ${(metadata.finalizers ?? []).join()}`,
+    ({ metadata }) => `${finalizersWord} ${(metadata.finalizers ?? []).join()}`,
   ],
   deployments: [
     // Whether each step of progress is told by itself depends on how writes of the status meet.
@@ -140,10 +142,15 @@ const changes = (values: readonly unknown[]): readonly string[] => {
   return texts.filter((text, index) => index === 0 || text !== texts[index - 1]);
 };
 
-const courseOf = ({ what, states, gone }: ObjectHistory): readonly string[] => {
-  const end = gone ? ['gone'] : [];
-  return (views[what] ?? []).map(view => [...changes(states.map(view)), ...end].join(' > '));
-};
+/** Whoever is gone has no finalizer left, and whether the kubelet or the owner of the last one came first is chance. */
+const withoutLastStep = (steps: readonly string[]): readonly string[] =>
+  steps.length > 1 && steps.at(-1) === `${finalizersWord} ` ? steps.slice(0, -1) : steps;
+
+const courseOf = ({ what, states, gone }: ObjectHistory): readonly string[] =>
+  (views[what] ?? []).map(view => {
+    const steps = changes(states.map(view));
+    return (gone ? [...withoutLastStep(steps), 'gone'] : steps).join(' > ');
+  });
 
 type Grouped = Record<string, Record<string, Normal[]>>;
 

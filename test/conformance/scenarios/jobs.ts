@@ -116,7 +116,10 @@ export const jobs: readonly Scenario[] = [
     name: 'a job that takes too long has failed',
     run: async at => {
       await at.nodes(['n1']);
-      await at.job('sum', { spec: { activeDeadlineSeconds: 2 } });
+      await at.job('sum', { spec: { activeDeadlineSeconds: 3600 } });
+      // From the start a short one is over on a busy machine before the pod runs, on one side and not on the other.
+      await running(at, 1);
+      await at.patch('jobs', 'sum', { spec: { activeDeadlineSeconds: 1 } });
       await ended(at, 'Failed');
       await at.until('the pod to go', () => at.pods.length === 0);
     },

@@ -5,7 +5,7 @@ import { paths, type RecordedResource, type Scope } from './recorder.ts';
 import { isGoing, isTrue, isUp, type Thing } from './thing.ts';
 
 /** How long anything in a scenario may take. */
-const deadlineMs = 40_000;
+const deadlineMs = 120_000;
 
 type Spec = Readonly<Record<string, unknown>>;
 export type WorkloadOptions = {

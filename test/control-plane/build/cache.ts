@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sweep } from '../folder.ts';
+import { announced } from './progress.ts';
 
 /** Something that tests need, that takes long to make and does not change. */
 export type Wanted = {
@@ -58,6 +59,10 @@ const isMadeElsewhere = (temporary: string, key: string): boolean => {
   });
 };
 
+const untilMade = async (temporary: string, key: string): Promise<void> => {
+  while (isMadeElsewhere(temporary, key)) await sleep(1000);
+};
+
 /** Makes it and answers its folder. Test files run side by side: one of them makes it, the others wait. */
 export const makeCached = async ({ name, key, announcement, make }: Wanted): Promise<string> => {
   const folder = folderOf({ name, key });
@@ -66,10 +71,9 @@ export const makeCached = async ({ name, key, announcement, make }: Wanted): Pro
   const temporary = mkdtempSync(join(parent, `${building}${process.pid}-${key}-`));
   try {
     await sleep(tickMs);
-    while (isMadeElsewhere(temporary, key)) await sleep(1000);
+    if (isMadeElsewhere(temporary, key)) await announced(`waiting for another process: ${announcement}`, () => untilMade(temporary, key));
     if (existsSync(folder)) return folder;
-    process.stderr.write(`drydock: ${announcement} into ${folder} …\n`);
-    await make(temporary);
+    await announced(`${announcement} into ${folder}`, () => make(temporary));
     publish(temporary, folder);
   } finally {
     rmSync(temporary, { recursive: true, force: true });

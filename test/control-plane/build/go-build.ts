@@ -2,7 +2,9 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { cached, makeCached } from './cache.ts';
+import { Progress } from './progress.ts';
 
 /** Programs of a Go module that tests need. */
 export type GoBuild = {
@@ -38,14 +40,27 @@ const fingerprint = ({ module, salt, goMod = join(module, 'go.mod') }: GoBuild):
   return hash.digest('hex').slice(0, 16);
 };
 
+/** Of what it compiles go says with `-v` nothing but the path of each package. */
+const packagePath = /^[\w.~-]+(\/[\w.~-]+)*$/;
+
+/** A build says how far it is; what go has to say beyond that is shown as it comes. */
+const verbose = ([command = '', ...rest]: readonly string[]): readonly string[] =>
+  command === 'build' || command === 'install' ? [command, '-v', ...rest] : [command, ...rest];
+
 const goIn =
-  (module: string): Go =>
+  (module: string, name: string): Go =>
   async (args, environment = {}) => {
-    const child = spawn('go', args, { cwd: module, stdio: ['ignore', 2, 2], env: { ...process.env, ...environment } });
+    const child = spawn('go', verbose(args), { cwd: module, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...environment } });
+    child.stdout.pipe(process.stderr, { end: false });
+    const progress = new Progress(name);
+    createInterface({ input: child.stderr }).on('line', line => {
+      if (packagePath.test(line)) progress.step(line);
+      else process.stderr.write(`${line}\n`);
+    });
     const killWithUs = (): void => void child.kill();
     process.once('exit', killWithUs);
     const { promise, resolve, reject } = Promise.withResolvers<number | null>();
-    child.once('error', reject).once('exit', resolve);
+    child.once('error', reject).once('close', resolve);
     const code = await promise.finally(() => process.off('exit', killWithUs));
     if (code !== 0) throw new Error(`go ${args[0] ?? ''} ended with ${String(code)}; its messages are above`);
   };
@@ -62,5 +77,5 @@ export const ensureBuilt = async (wanted: GoBuild): Promise<Built> => {
   const found = spawnSync('go', ['version'], { encoding: 'utf8' });
   if (found.error !== undefined || found.status !== 0)
     return { kind: 'left-out', why: `there is no Go on the PATH to build ${name} with (https://go.dev/dl, 1.21 or newer)` };
-  return { kind: 'ready', folder: await makeCached({ name, key, announcement, make: temporary => build(temporary, goIn(module)) }) };
+  return { kind: 'ready', folder: await makeCached({ name, key, announcement, make: temporary => build(temporary, goIn(module, name)) }) };
 };

@@ -71,14 +71,20 @@ export const failureIn = (reply: Reply): Failure => reply.body as Failure;
 const someOf = (names: readonly string[]): string =>
   `${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
 
+const unreadyTaints = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
+
+/** The kubelet says so before the node controller takes its taint away, and with the taint a node is still out of service. */
+const isInService = (node: Node): boolean => isReady(node) && !node.spec.taints?.some(({ key }) => unreadyTaints.includes(key));
+
+/** Waits until all of these nodes are Ready and without the taints of a node that is not. */
 export const nodesReady = (api: Api, names: readonly string[], patience?: Patience): Promise<void> =>
   waitFor(
     `nodes ${someOf(names)} to be Ready`,
     async () => {
       const { items } = await api.get<List<Node>>('/api/v1/nodes');
-      const ready = new Set(items.filter(isReady).map(({ metadata }) => metadata.name));
+      const ready = new Set(items.filter(isInService).map(({ metadata }) => metadata.name));
       const missing = names.filter(name => !ready.has(name));
-      return missing.length === 0 ? { done: undefined } : { yet: `not Ready: ${someOf(missing)}` };
+      return missing.length === 0 ? { done: undefined } : { yet: `not Ready, or still with a taint of it: ${someOf(missing)}` };
     },
     patience,
   );

@@ -7,6 +7,7 @@ export type Manifest = Readonly<Record<string, unknown>> & {
     readonly namespace?: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
+    readonly ownerReferences?: readonly object[];
   };
   readonly spec?: unknown;
   readonly status?: unknown;

@@ -10,6 +10,7 @@ import { ensureController, type LeftOut } from '../builds.ts';
 import type { Ec2Emulator } from '../ec2/ec2.ts';
 import { startFakeKubelets } from '../fake-kubelets.ts';
 import { applyAll, bundle, certificates, documentsIn, kindsServed, managerReady, sourcesOf } from '../installed.ts';
+import type { PauseSign } from '../stories.ts';
 import { startInfrastructure } from './infrastructure.ts';
 import { apiVersion, cluster, controlPlaneMachine, definitions, labels, machineDeployment, namespace, theCluster } from './manifests.ts';
 
@@ -51,7 +52,7 @@ export interface ClusterApi {
   readonly kind: 'started';
   readonly namespace: string;
   /** Of one of them, or of all. */
-  pathOf(resource: 'machines' | 'machinesets' | 'machinedeployments' | 'machinehealthchecks', name?: string): string;
+  pathOf(resource: 'clusters' | 'machines' | 'machinesets' | 'machinedeployments' | 'machinehealthchecks', name?: string): string;
   /** A MachineDeployment, whose Machines are all Available. */
   makePool(name: string, replicas: number): Promise<readonly Machine[]>;
   /** All, or those of a pool. */
@@ -59,6 +60,7 @@ export interface ClusterApi {
   /** Waits until a pool has exactly this many Machines, all Available and none on its way out. */
   poolReady(name: string, replicas: number): Promise<readonly Machine[]>;
   scale(pool: string, replicas: number): Promise<void>;
+  readonly pauseSigns: readonly PauseSign[];
   stop(): Promise<void>;
 }
 
@@ -156,6 +158,36 @@ const poolOf = (api: Api): Pick<ClusterApi, 'machines' | 'poolReady' | 'pathOf' 
   };
 };
 
+const pauseSigns = (api: Api, pathOf: ClusterApi['pathOf']): readonly PauseSign[] => {
+  const key = 'cluster.x-k8s.io/paused';
+  const annotate = (path: string, value: string | null): Promise<unknown> =>
+    api.patch(path, { metadata: { annotations: { [key]: value } } });
+  const pause = (paused: boolean | null): Promise<unknown> => api.patch(pathOf('clusters', cluster), { spec: { paused } });
+  const deploymentOf = ({ metadata }: Pick<Machine, 'metadata'>): string =>
+    pathOf('machinedeployments', metadata.labels?.[labels.deployment] ?? '');
+  const machineOf = ({ metadata }: Pick<Machine, 'metadata'>): string => pathOf('machines', metadata.name);
+  return [
+    {
+      what: 'a Machine that',
+      says: /^Machine .* is paused \(annotation cluster\.x-k8s\.io\/paused\)/,
+      set: async machine => void (await annotate(machineOf(machine), '')),
+      take: async machine => void (await annotate(machineOf(machine), null)),
+    },
+    {
+      what: 'a Machine whose MachineDeployment',
+      says: /^MachineDeployment .* is paused \(annotation cluster\.x-k8s\.io\/paused\)/,
+      set: async machine => void (await annotate(deploymentOf(machine), '')),
+      take: async machine => void (await annotate(deploymentOf(machine), null)),
+    },
+    {
+      what: 'a Machine whose Cluster',
+      says: /^Cluster .* is paused \(spec\.paused\)/,
+      set: async () => void (await pause(true)),
+      take: async () => void (await pause(null)),
+    },
+  ];
+};
+
 /**
  * Starts the core of Cluster API on a control plane of the tests, with its kinds and webhooks, a cluster with one control plane Machine, and
  * a provider of infrastructure whose machines are instances, which become nodes (fake-kubelets.ts). Says why where this machine cannot.
@@ -172,6 +204,7 @@ export const startCapi = async (controlPlane: ControlPlane, ec2: Ec2Emulator): P
     kind: 'started',
     namespace,
     ...pool,
+    pauseSigns: pauseSigns(api, pool.pathOf),
     makePool: async (name, replicas) => {
       await applyAll(api, machineDeployment(name, replicas));
       return pool.poolReady(name, replicas);

@@ -22,13 +22,15 @@ const credentials = ({ keystone }: Place, username: string): Section => ({
   project_name: 'service',
   user_domain_name: 'Default',
   project_domain_name: 'Default',
-  region_name: region,
 });
+
+/** For whoever looks up in the catalog where another service is. */
+const client = (place: Place, username: string): Section => ({ ...credentials(place, username), region_name: region });
 
 const believing = (place: Place, username: string): Section => ({
   www_authenticate_uri: place.keystone,
   service_token_roles_required: true,
-  ...credentials(place, username),
+  ...client(place, username),
 });
 
 const keystone = (place: Place, tokenSeconds: number): Ini => ({
@@ -76,10 +78,10 @@ const nova = (place: Place, { driver, migrationsAtOnce, pageSize }: HarnessSetti
   vnc: { enabled: false },
   wsgi: { api_paste_config: `${place.folder}/etc/nova/api-paste.ini` },
   // There is no image service: Nova only writes this address into a notification.
-  drainInputs: { endpoint_override: 'http://127.0.0.1:9' },
+  glance: { endpoint_override: 'http://127.0.0.1:9' },
   service_user: { send_service_user_token: true, ...credentials(place, 'nova') },
-  placement: credentials(place, 'nova'),
-  neutron: { service_metadata_proxy: false, http_retries: 0, ...credentials(place, 'nova') },
+  placement: client(place, 'nova'),
+  neutron: { service_metadata_proxy: false, http_retries: 0, ...client(place, 'nova') },
   keystone_authtoken: believing(place, 'nova'),
 });
 

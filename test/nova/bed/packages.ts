@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { announced } from '../../control-plane/build/progress.ts';
 import { run } from '../../control-plane/processes/command.ts';
 import type { LeftOut } from '../../integrations/builds.ts';
 
@@ -42,9 +43,6 @@ const apt = async (...args: readonly string[]): Promise<void> => {
 };
 
 const install = async (missing: readonly string[]): Promise<void> => {
-  process.stderr.write(
-    `drydock: installing ${missing.length} Debian packages of OpenStack for the tests, one to two minutes the first time\n`,
-  );
   // Nothing of it is to be started as a service: the tests start their own, on ports of their own.
   const isOurs = !existsSync(policy);
   if (isOurs) writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
@@ -62,6 +60,7 @@ export const ensurePackages = async (): Promise<LeftOut | undefined> => {
     return { kind: 'left-out', why: 'OpenStack for the tests is made of packages of Debian 12, installed and run as root' };
   const there = await Promise.all(packages.map(isInstalled));
   const missing = packages.filter((_, index) => there[index] !== true);
-  if (missing.length > 0) await install(missing);
+  const what = `installing ${missing.length} Debian packages of OpenStack for the tests, one to two minutes the first time,`;
+  if (missing.length > 0) await announced(what, () => install(missing));
   return undefined;
 };

@@ -78,7 +78,7 @@ describe('maintain, release, status and why', { skip, concurrency: 8, timeout: 1
     const node = await harness.drydock('why', 'tight');
     assert.match(
       node.stdout,
-      /^Node tight is held\. .*: budget web needs 2 healthy pods of 2: it can never allow a disruption\. What helps: run more replicas/,
+      /^Node tight is held\. .*: budget web needs 2 healthy pods of 2: as it stands, it allows no disruption\. What helps: run more replicas/,
     );
     const [one = ''] = (await namesOn(api, 'tight')).filter(name => name.startsWith('web-'));
     const said = await harness.drydock('why', one, '-n', 'tight');

@@ -138,9 +138,9 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
       assert.equal(waiting.code, 3, waiting.stderr);
       assert.match(
         waiting.stdout,
-        /^20\S+Z {2}AwaitingApproval, stage canary, 1\/3 done, 0 failed: stage canary is done, and somebody has to agree/m,
+        /^20\S+Z {2}AwaitingApproval, stage canary, 1\/3 done, 0 failed: stage canary is done \(1 done\), and somebody has to agree/m,
       );
-      assert.match(waiting.stdout, /^canary +Soaking +1 +1$/m);
+      assert.match(waiting.stdout, /^canary +AwaitingApproval +1 +1$/m);
       assert.match(await run('plan', 'status'), /^made +AwaitingApproval +canary +1\/3 +0 +0 +Approval +stage canary is done/m);
       assert.match(
         await run('why', names[1] ?? ''),

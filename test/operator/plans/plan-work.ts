@@ -103,6 +103,12 @@ export class Work {
     for (const { metadata, spec } of items) if (spec.nodeName === node) await this.#do(metadata.name, node, deed);
   }
 
+  /** One pod comes to an end. */
+  async finish(pod: string, deed: Deed): Promise<void> {
+    const { spec } = await this.#api.get<Pod>(`${space}/${pod}`);
+    await this.#do(pod, spec.nodeName, deed);
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#loop;

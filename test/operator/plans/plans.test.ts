@@ -115,7 +115,8 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
     const [first = '', second = ''] = await nodesOf('broken', 4);
     deeds.set(first, { exitCode: 1 });
     deeds.set(second, { kernel: '6.1.0' });
-    await create(api, plan('broken', 'broken', { halt: { maxFailures: 1, consecutive: 0 }, order: { by: ['Name'] } }));
+    const [halt, done_, order] = [{ maxFailures: 1, consecutive: 0 }, { withinSeconds: 2 }, { by: ['Name' as const] }];
+    await create(api, plan('broken', 'broken', { halt, done: done_, order }));
     const halted = await untilPlan(api, 'broken', 'halted', ({ phase }) => phase === 'Halted');
     assert.deepEqual(
       halted.failures?.map(({ node: name, step }) => [name, step]),

@@ -10,6 +10,7 @@ import { FailingReads } from './failing-reads.ts';
 import { machineChecker } from './machines.ts';
 import { nodeChecker } from './nodes.ts';
 import { paceChecker } from './pace.ts';
+import { planWorkChecker } from './plan-work.ts';
 import { planChecker } from './plans.ts';
 import { Records } from './records.ts';
 import { responderChecker } from './responders.ts';
@@ -69,6 +70,7 @@ export class Audit {
       machineChecker,
       responderChecker,
       planChecker,
+      planWorkChecker,
     ].map(make => make(around));
     store.subscribe(change => {
       const { metadata } = change.object;

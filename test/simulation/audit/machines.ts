@@ -38,16 +38,21 @@ export const machineChecker = ({ story, store, nowMs, fail }: Around): Checker =
           isActive(one) &&
           ['Replace', 'ReplaceWithSurge'].includes(text(one, 'status', 'strategy')),
       );
-  /** Added so that it could replace another, which is kept after all. */
-  const isTakenBack = ({ metadata: { annotations, creationTimestamp } }: Stored): boolean =>
-    store
-      .list(machineMaintenances)
-      .some(
+  const surges = (): readonly Stored[] =>
+    store.list(machineMaintenances).filter(one => text(one, 'status', 'strategy') === 'ReplaceWithSurge');
+  /** Added so that one could replace another, which is kept after all. Where two are taken back, each takes the youngest that is left: it may be the other's. */
+  const isTakenBack = ({ metadata: { annotations, creationTimestamp } }: Stored): boolean => {
+    const all = surges();
+    const by = all.find(one => one.metadata.uid === annotations?.[`${group}/delete-machine`]);
+    return (
+      by !== undefined &&
+      all.some(
         one =>
-          one.metadata.uid === annotations?.[`${group}/delete-machine`] &&
-          text(one, 'status', 'strategy') === 'ReplaceWithSurge' &&
+          text(one, 'status', 'set') === text(by, 'status', 'set') &&
           Date.parse(text(one, 'status', 'startTime')) - clockErrorMs(story) <= Date.parse(creationTimestamp),
-      );
+      )
+    );
+  };
   /** Names of nodes that a Maintenance has been Drained for. */
   const drained = new Set<string>();
   /** What its cloud has taken by then may be silent. */
@@ -67,6 +72,8 @@ export const machineChecker = ({ story, store, nowMs, fail }: Around): Checker =
   };
   return {
     before: ({ call, target: { resource, namespace, name } }) => {
+      if (call.method !== 'GET' && resource === `machines.${group}` && namespace === 'customer')
+        fail('machines', `${call.method} of machine ${name} of another cluster`);
       if (call.method !== 'DELETE' || resource !== `machines.${group}`) return;
       const machine = store.get(resource, namespace, name);
       if (machine !== undefined && isWanted(call, machine)) checkEmptied(machine);
@@ -87,6 +94,8 @@ export const machineChecker = ({ story, store, nowMs, fail }: Around): Checker =
         )
           fail('machines', `machine ${object.metadata.name} is deleted, and nothing was announced about it`);
       }
+      if (resource === machineMaintenances && text(object, 'spec', 'machineRef', 'namespace') === 'customer')
+        fail('machines', `${object.metadata.name} is about a machine of another cluster`);
       if (resource !== machineMaintenances || type !== 'changed') return;
       if (at(change.before, 'status', 'startTime') !== undefined || !isActive(object)) return;
       const set = text(object, 'status', 'set');

@@ -1,14 +1,15 @@
 import { at, objects, type Stored, text } from '../../../src/embedded/object.ts';
 import type { StoreChange } from '../../../src/embedded/store/store.ts';
+import { leftLabel } from '../story/plans.ts';
 import type { Around, Checker } from './checker.ts';
 
 /** Plans: no start that breaks the limit of any plan, whatever has taken the nodes that are out; and one verdict for every node that was begun with. */
 
-const plans = 'maintenanceplans.drydock.dev';
-const records = 'maintenanceplanrecords.drydock.dev';
+export const plans = 'maintenanceplans.drydock.dev';
+export const records = 'maintenanceplanrecords.drydock.dev';
 const zone = 'topology.kubernetes.io/zone';
 
-const slotsOf = (plan: Stored): readonly Stored[] => objects(at(plan, 'status', 'inFlight')) as readonly Stored[];
+export const slotsOf = (plan: Stored): readonly Stored[] => objects(at(plan, 'status', 'inFlight')) as readonly Stored[];
 const inFlight = (plan: Stored): readonly string[] => slotsOf(plan).map(one => text(one, 'node'));
 
 const isReady = (node: Stored): boolean =>
@@ -34,6 +35,8 @@ class Outages {
   readonly #back = new Map<string, number>();
   /** When nodes were removed, by their names: the operator may count them for a while. */
   readonly #removed = new Map<string, number>();
+  /** When nodes had left the plans last, by their names. */
+  readonly #left = new Map<string, number>();
   readonly #around: Around;
 
   constructor(around: Around) {
@@ -42,10 +45,22 @@ class Outages {
 
   changed({ type, object }: StoreChange): void {
     const { name } = object.metadata;
+    if (this.#isLeft(object)) this.#left.set(name, Number.POSITIVE_INFINITY);
+    else if (this.#left.get(name) === Number.POSITIVE_INFINITY) this.#left.set(name, this.#around.nowMs());
     if (type === 'removed') this.#removed.set(name, this.#around.nowMs());
     if (type !== 'removed' && !isOut(object) && this.#since.has(name)) this.#back.set(name, this.#around.nowMs());
     if (type === 'removed' || !isOut(object)) this.#since.delete(name);
     else if (!this.#since.has(name)) this.#since.set(name, this.#around.nowMs());
+  }
+
+  #isLeft({ metadata }: Stored): boolean {
+    return metadata.labels?.[leftLabel] !== undefined;
+  }
+
+  /** It is none of the nodes of plans, or came back so recently that the operator may not know it. */
+  mayHaveLeft(name: string): boolean {
+    const left = this.#left.get(name);
+    return left !== undefined && this.#around.nowMs() - left <= this.#around.staleMs();
   }
 
   /** Of how many nodes a percent may be: all plans of a story select every node but the first. One that is being replaced counts when it is gone, too. */
@@ -69,7 +84,16 @@ class Outages {
   }
 }
 
-const limitOf = (plan: Stored): unknown => at(plan, 'spec', 'concurrency', 'maxUnavailable');
+/** A plan that begins nothing, and has nothing in flight, limits nobody. */
+const isAtRest = (plan: Stored): boolean => {
+  if (inFlight(plan).length > 0) return false;
+  const isStopped = at(plan, 'spec', 'paused') === true || at(plan, 'spec', 'pause') !== undefined || at(plan, 'spec', 'aborted') === true;
+  const phase = text(plan, 'status', 'phase');
+  const isAsked = phase === 'AwaitingApproval' && text(plan, 'status', 'run', 'stage') === '';
+  return isStopped || isAsked || phase === '' || phase === 'Pending' || plan.metadata.deletionTimestamp !== undefined;
+};
+
+const limitOf = (plan: Stored): unknown => (isAtRest(plan) ? undefined : at(plan, 'spec', 'concurrency', 'maxUnavailable'));
 
 /** What plans allow, and have allowed until so recently that the operator may not know of the edit. A plan's own edit it knows: it writes on what it has read. */
 class Limits {
@@ -112,13 +136,15 @@ const limitsChecker =
     for (const plan of all.filter(one => !isOver(one))) {
       const limit = allowed.of(plan, name, outages.selectedBy(plan));
       // A node that is gone is none of its nodes, unless it has begun with it.
-      const ofPlan = [...out].filter(one => store.get('nodes', '', one) !== undefined || inFlight(plan).includes(one));
+      const ofPlan = [...out].filter(
+        one => inFlight(plan).includes(one) || (store.get('nodes', '', one) !== undefined && !outages.mayHaveLeft(one)),
+      );
       if (ofPlan.length > limit)
         fail('plans', `plan ${name} begins with ${node}: ${ofPlan.join(', ')} are out, and ${plan.metadata.name} allows ${limit}`);
     }
     const zones = objects(at(object, 'spec', 'concurrency', 'perTopology')).map(({ maxUnavailable }) => resolved(maxUnavailable, 0));
     const zoneOf = (of: string): string => store.get('nodes', '', of)?.metadata.labels?.[zone] ?? '';
-    const there = [...out].filter(one => zoneOf(one) === zoneOf(node)).length;
+    const there = [...out].filter(one => zoneOf(one) === zoneOf(node) && !outages.mayHaveLeft(one)).length;
     if (zones.some(limit => there > limit)) fail('plans', `plan ${name} begins with ${node}: ${there} nodes of ${zoneOf(node)} are out`);
   };
 
@@ -137,7 +163,7 @@ const conditionsChecker =
         fail('plans', `plan ${name} is ${field}, and begins with ${node}`);
   };
 
-const verdictsIn = (record: Stored): readonly Stored[] =>
+export const verdictsIn = (record: Stored): readonly Stored[] =>
   Object.values((at(record, 'spec', 'verdicts') ?? {}) as Readonly<Record<string, Stored>>);
 
 /** A slot is free when what has become of its node is recorded; or when it was begun with for work that is not asked for any more, and left as it was. */

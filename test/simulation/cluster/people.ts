@@ -1,9 +1,12 @@
 import type { JsonObject } from '../../../src/core/json.ts';
+import { machineGroups } from '../../../src/embedded/machines/definitions.ts';
 import { at, objects, part, type Stored, text, without } from '../../../src/embedded/object.ts';
+import { haltAnnotation } from '../../../src/operator/plans/plan-objects.ts';
 import { makeOdd, removeOdd } from '../odd/odd-deed.ts';
 import { Dice } from '../story/dice.ts';
+import { leftLabel } from '../story/plans.ts';
 import { type DeedKind, maintenanceResources, type Story } from '../story/story.ts';
-import { leaseNamespace, operatorNamespace } from './process.ts';
+import { leaseNamespace, operatorNamespace } from './namespaces.ts';
 import type { SimClock } from './sim-clock.ts';
 import { nodeDraft, readyCondition, type SimulatedCluster } from './simulated-cluster.ts';
 
@@ -162,6 +165,53 @@ const changeDaemonSet = (doing: Doing): void => {
   stage.make(daemonSets, { metadata: { name, namespace: 'shop', labels }, spec: { selector: { matchLabels: labels }, template } });
 };
 
+/** The cluster of a customer is managed here as well, and one of its nodes is called what a node of ours is called. */
+const makeMachineOfOthers = (doing: Doing): void => {
+  const { dice, stage, story } = doing;
+  if (story.machines === undefined) return;
+  const ours = nodesOf(doing);
+  const ownMachines = ours.filter(node => text(node, 'spec', 'providerID') !== '');
+  const name = oneOf(doing, ownMachines.length > 0 ? ownMachines : ours)?.metadata.name;
+  if (name === undefined) return;
+  const resource = `machines.${machineGroups[story.machines.flavour].group}`;
+  const id = dice.whole(0, 1e6);
+  const made = stage.make(resource, {
+    metadata: { name: `db-${id}`, namespace: 'customer' },
+    spec: { providerID: dice.of([`vsphere://${id}`, `aws:///south/i-${id}`]) },
+  });
+  if (made !== undefined)
+    stage.writes.update(resource, { ...made, status: { phase: 'Running', nodeRef: { kind: 'Node', name } } }, 'status');
+};
+
+const leaderLease = { namespace: operatorNamespace, name: 'drydock' };
+
+const setHalt = ({ stage }: Doing, reason: string | undefined): void => {
+  const found = stage.cluster.registry.store.get(leases, leaderLease.namespace, leaderLease.name);
+  const annotations = { ...without(found?.metadata.annotations ?? {}, haltAnnotation), ...(reason && { [haltAnnotation]: reason }) };
+  if (found !== undefined) stage.writes.update(leases, { ...found, metadata: { ...found.metadata, annotations } });
+  else if (reason !== undefined) stage.make(leases, { metadata: { ...leaderLease, annotations }, spec: {} });
+};
+
+/** Somebody stops all plans, for a while. */
+const halt = (doing: Doing): void => {
+  setHalt(doing, 'something is wrong');
+  doing.clock.after(doing.dice.whole(60, 600) * 1000, () => setHalt(doing, undefined));
+};
+
+/** A node leaves the nodes of all plans, and comes back later. */
+const relabel = (doing: Doing): void => {
+  const name = oneOf(doing, nodesOf(doing))?.metadata.name;
+  const set = (isLeft: boolean): void => {
+    const node = name === undefined ? undefined : doing.stage.cluster.registry.store.get('nodes', '', name);
+    changeNode(doing, node, ({ metadata }) => {
+      const { [leftLabel]: _left, ...labels } = metadata.labels ?? {};
+      return { metadata: { ...metadata, labels: isLeft ? { ...labels, [leftLabel]: '' } : labels } };
+    });
+  };
+  set(true);
+  doing.clock.after(doing.dice.whole(5, 300) * 1000, () => set(false));
+};
+
 const deeds: Readonly<Record<DeedKind, (doing: Doing) => void>> = {
   uncordon: doing => changeNode(doing, oneOf(doing, nodesOf(doing)), node => ({ spec: without(part(node, 'spec'), 'unschedulable') })),
   cordon: doing => changeNode(doing, oneOf(doing, nodesOf(doing)), node => ({ spec: { ...part(node, 'spec'), unschedulable: true } })),
@@ -200,6 +250,9 @@ const deeds: Readonly<Record<DeedKind, (doing: Doing) => void>> = {
   scale,
   compact: ({ stage }) => stage.cluster.registry.store.compact(),
   daemonSet: changeDaemonSet,
+  machineOfOthers: makeMachineOfOthers,
+  halt,
+  relabel,
   odd: ({ stage, dice }) => makeOdd(stage, dice.whole(0, 2 ** 31 - 1)),
 };
 
@@ -248,6 +301,7 @@ export const help = (given: Omit<Doing, 'dice'>): void => {
   }
   for (const lease of leasesOf(doing)) if (text(lease, 'spec', 'holderIdentity') === 'somebody-else') remove(doing, leases, lease);
   for (const window of listOf(doing, 'maintenancewindows.drydock.dev')) remove(doing, 'maintenancewindows.drydock.dev', window);
+  setHalt(doing, undefined);
   removeStrandedVms(doing);
   relax(doing);
   removeOdd(stage);

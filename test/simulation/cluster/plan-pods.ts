@@ -2,11 +2,23 @@ import { workNamespace } from '../../../src/cli/manager/controller-manager.ts';
 import type { EmbeddedCluster } from '../../../src/embedded/cluster.ts';
 import type { Writes } from '../../../src/embedded/controllers/controller.ts';
 import { nodeOf, phaseOf } from '../../../src/embedded/controllers/pods.ts';
-import { objects, part, type Stored, text } from '../../../src/embedded/object.ts';
+import { at, objects, part, type Stored, text } from '../../../src/embedded/object.ts';
 import { Dice } from '../story/dice.ts';
 import type { SimClock } from './sim-clock.ts';
 
-/** What the containers of plans do in simulated time: each ends after some seconds, well or badly, and work gives its node another boot. */
+/** What the containers of plans do in simulated time: some images come late, each ends after some seconds, well or badly, and work gives its node another boot. */
+
+/** Of a node whose network is not ready yet after a boot. */
+const startupTaint = { key: 'network.example.test/agent-not-ready', effect: 'NoSchedule' } as const;
+
+const hashOf = (text: string): number => Buffer.from(text).reduce((sum, byte) => (sum * 31 + byte) % 1_000_000_007, 7);
+
+/** Milliseconds until the image of a pod of a plan is there, where it comes late; undefined of all other pods. */
+export const imageLateness = (seed: number, { metadata: { namespace, name } }: Stored): number | undefined => {
+  if (namespace !== workNamespace) return undefined;
+  const dice = new Dice(seed * 2 + 9_000_003 + hashOf(name));
+  return dice.is(8) ? dice.whole(20, 400) * 1000 : undefined;
+};
 
 type Parts = { readonly cluster: EmbeddedCluster; readonly writes: Writes; readonly clock: SimClock };
 
@@ -27,8 +39,17 @@ const ended = (pod: Stored, exitCode: number) => ({
 export const startPlanPods = ({ cluster, writes, clock }: Parts, seed: number): void => {
   const dice = new Dice(seed * 2 + 3_000_003);
   const { store } = cluster.registry;
+  // Of dice of their own: the rest of a story is the same with taints and without.
+  const taints = new Dice(seed * 2 + 10_000_003);
   const begun = new Set<string>();
   let boots = 0;
+
+  const setTaint = (name: string, isThere: boolean): void => {
+    const node = store.get('nodes', '', name);
+    if (node === undefined) return;
+    const others = objects(at(node, 'spec', 'taints') ?? []).filter(({ key }) => key !== startupTaint.key);
+    writes.update('nodes', { ...node, spec: { ...part(node, 'spec'), taints: isThere ? [...others, startupTaint] : others } });
+  };
 
   const reboot = (name: string): void => {
     const node = store.get('nodes', '', name);
@@ -36,6 +57,9 @@ export const startPlanPods = ({ cluster, writes, clock }: Parts, seed: number): 
     boots += 1;
     const nodeInfo = { ...part(node, 'status', 'nodeInfo'), bootID: `boot-${boots}` };
     writes.update('nodes', { ...node, status: { ...part(node, 'status'), nodeInfo } }, 'status');
+    if (!taints.is(25)) return;
+    setTaint(name, true);
+    clock.after(taints.whole(1, 60) * 1000, () => setTaint(name, false));
   };
 
   const end = ({ metadata: { name, uid } }: Stored, exitCode: number, boot: boolean): void => {

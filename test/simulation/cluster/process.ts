@@ -3,14 +3,13 @@ import { type ControllerManager, controllerManager } from '../../../src/cli/mana
 import { reflectorWatcher } from '../../../src/kube/watch/reflector.ts';
 import type { EventScanner } from '../../../src/operator/machines/event-source-reconciler.ts';
 import { noMeter } from '../../../src/operator/ports.ts';
+import { Defects } from '../../../src/support/defects.ts';
 import type { Log } from '../../../src/support/log.ts';
 import type { SimulationContext } from '../simulation-context.ts';
 import type { Caller } from './caller.ts';
 import { Line } from './line.ts';
 import { MortalClock } from './mortal-clock.ts';
-
-export const leaseNamespace = 'medik8s-leases';
-export const operatorNamespace = 'drydock-system';
+import { leaseNamespace, operatorNamespace } from './namespaces.ts';
 
 const text = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : JSON.stringify(error));
 
@@ -97,6 +96,7 @@ export class Process {
     const log = this.#log();
     const clock = this.#clock;
     const chance = world.chance;
+    let names = 0;
     return controllerManager({
       api: world.warp(line, world),
       watcher: reflectorWatcher({ api: line, clock, log, random: chance }),
@@ -105,12 +105,14 @@ export class Process {
       fence: { mayAct: () => this.#leads },
       clock,
       log,
+      defects: new Defects({ log }),
       evictionRequests: 'Auto',
       adapters: served({ leaseNamespace, operatorNamespace }),
       terms: { durationSeconds: 3600, renewEverySeconds: 900 },
+      nonce: () => `p${this.id}-${(names += 1)}`,
       haltLease: { namespace: 'drydock-system', name: 'drydock' },
       machines: {
-        limits: { perSet: world.story.machines?.perSet ?? 1, perZone: 0 },
+        limits: { perSet: world.story.machines?.perSet ?? 1, perZone: 0, nodes: world.story.machines?.perSet ?? 1 },
         drainLeadSeconds: 300,
         namespace: operatorNamespace,
         scanner: this.#scanner(),

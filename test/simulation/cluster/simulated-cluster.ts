@@ -15,8 +15,8 @@ import { type Stored, text } from '../../../src/embedded/object.ts';
 import { seeded } from '../../../src/embedded/seeded.ts';
 import { oddNamespace } from '../odd/odd-parts.ts';
 import type { NodePlan, Story } from '../story/story.ts';
-import { startPlanPods } from './plan-pods.ts';
-import { leaseNamespace, operatorNamespace } from './process.ts';
+import { leaseNamespace, operatorNamespace } from './namespaces.ts';
+import { imageLateness, startPlanPods } from './plan-pods.ts';
 import { lifecycleDefinitions, Responders } from './responders.ts';
 import type { SimClock } from './sim-clock.ts';
 
@@ -89,7 +89,7 @@ const furnish = ({ make, runtime }: SimulatedCluster, story: Story, clock: SimCl
     ...(machines === undefined ? [] : machineDefinitions(machines.flavour)),
   ];
   for (const one of [...definitions, ...more]) make(crds, one);
-  for (const name of [leaseNamespace, operatorNamespace, workNamespace, oddNamespace, 'shop', 'bank', 'machines'])
+  for (const name of [leaseNamespace, operatorNamespace, workNamespace, oddNamespace, 'shop', 'bank', 'machines', 'customer'])
     make('namespaces', { metadata: { name } });
   if (vms.length > 0) for (const one of kubeVirtObjects()) make(kubeVirtResources[text(one, 'kind')] ?? '', one);
   make('priorityclasses.scheduling.k8s.io', { metadata: { name: 'high' }, value: 1000 });
@@ -122,7 +122,15 @@ export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedC
   const runtime = new ClusterRuntime({
     registry,
     clock,
-    pace: { startMs: 2000, stopMs: 3000, spread: 0.3 },
+    pace: {
+      startMs: 2000,
+      stopMs: 3000,
+      spread: 0.3,
+      of: pod => {
+        const startMs = imageLateness(story.seed, pod);
+        return startMs === undefined ? {} : { startMs };
+      },
+    },
     isAlive: node => !silent.has(node.metadata.name) && runs(node),
     nodeHealth: { renewMs: never, graceMs: never },
     more: [

@@ -10,6 +10,8 @@ import { ReflectorStore } from '../../../src/kube/watch/reflector-store.ts';
 import type { Watcher } from '../../../src/operator/ports.ts';
 import { FakeCluster } from '../../../src/operator/testing/fake-cluster.ts';
 import { Lines, Notebook, response, settle, Tallies } from '../../../src/operator/testing/fakes.ts';
+import { Defects } from '../../../src/support/defects.ts';
+import { type LogFields, silentLog } from '../../../src/support/log.ts';
 import { VirtualClock } from '../../../src/support/virtual-clock.ts';
 import { Observer } from '../../../src/web/dashboard/watch/observer.ts';
 import { oddObject } from './odd-objects.ts';
@@ -21,10 +23,11 @@ const count = Number(process.env['DRYDOCK_ODD_OBJECTS'] ?? 6000);
 /** As the reflector does it: what a watch cannot read, or a handler throws at, is told, and the watch goes on. */
 const throughStore = (cluster: FakeCluster, told: (what: string) => void): Watcher => ({
   watch: (collection, project, sink, signal) => {
-    const store = new ReflectorStore(collection.path, project, sink, {
-      log: new Lines(),
-      onDefect: (path, object, error) => told(`${path} ${object} ${String(error)}`),
-    });
+    const log = {
+      ...silentLog,
+      error: (_message: string, { object, error }: LogFields = {}) => told(`${String(object)} ${String(error)}`),
+    };
+    const store = new ReflectorStore(collection.path, project, sink, new Defects({ log }));
     const identify = (raw: unknown) =>
       (raw as { readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string } }).metadata;
     const seen = (raw: unknown) => ({ key: identify(raw).name, ...identify(raw), raw });
@@ -69,12 +72,13 @@ const operatorOf = ({ cluster, clock, log, watcher }: Fed, meter: Tallies): Cont
     fence: { mayAct: () => true },
     clock,
     log,
+    defects: new Defects({ log, meter }),
     adapters,
     evictionRequests: 'Auto',
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
     haltLease: { namespace: 'drydock-system', name: 'drydock' },
     machines: {
-      limits: { perSet: 1, perZone: 1 },
+      limits: { perSet: 1, perZone: 1, nodes: '50%' },
       drainLeadSeconds: 1800,
       namespace: 'drydock-system',
       scanner: { scan: async source => ({ source: source.name, looked: new Set(), events: [], unknown: [] }) },
@@ -83,7 +87,17 @@ const operatorOf = ({ cluster, clock, log, watcher }: Fed, meter: Tallies): Cont
 
 /** What the dashboard makes of the same objects. */
 const observerOf = ({ clock, log, watcher }: Fed): Observer =>
-  new Observer({ watcher, adapters, machines: machineAdapter, plans: planAdapter, access: 'link', cluster: 'test', clock, log });
+  new Observer({
+    watcher,
+    adapters,
+    machines: machineAdapter,
+    plans: planAdapter,
+    access: 'link',
+    cluster: 'test',
+    clock,
+    log,
+    defects: new Defects({ log }),
+  });
 
 const errorsOf = ({ log }: Fed): readonly string[] =>
   log.lines

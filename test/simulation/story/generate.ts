@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../src/core/json.ts';
 import { mover } from '../cluster/responders.ts';
 import { Dice } from './dice.ts';
-import { plansOf, replacementOf } from './plans.ts';
+import { plansOf, replacementOf, withSecondThoughts } from './plans.ts';
 import {
   type Announcement,
   type CallFaults,
@@ -153,6 +153,18 @@ const momentOf = (dice: Dice, faultyMs: number): WhenInStory =>
 const deedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
   dice.times(dice.whole(0, 10), () => ({ kind: dice.of(deedKinds), pick: dice.share(), when: momentOf(dice, faultyMs) }));
 
+/** A management cluster has Machines of other clusters as well, and the names of their nodes are what ours are called. */
+const machineDeedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
+  dice.times(dice.whole(1, 3), () => ({ kind: 'machineOfOthers', pick: dice.share(), when: { atMs: dice.share() * faultyMs * 0.5 } }));
+
+/** One of three stories has an emergency stop, or two. */
+const haltsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
+  dice.is(33) ? dice.times(dice.whole(1, 2), () => ({ kind: 'halt', pick: dice.share(), when: { atMs: dice.share() * faultyMs } })) : [];
+
+/** Nodes leave the nodes of plans, and come back. */
+const labelDeedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
+  dice.is(25) ? dice.times(dice.whole(1, 3), () => ({ kind: 'relabel', pick: dice.share(), when: momentOf(dice, faultyMs) })) : [];
+
 const oddDeedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
   dice.times(dice.whole(0, 6), () => ({ kind: 'odd', pick: dice.share(), when: momentOf(dice, faultyMs) }));
 
@@ -261,13 +273,19 @@ export const generate = (seed: number): Story => {
     vms,
     machines,
     responders,
-    plans: [...plansOf(new Dice(seed * 2 + 2_000_003), faultyMs), ...replacement],
+    plans: [
+      ...withSecondThoughts(new Dice(seed * 2 + 11_000_003), faultyMs, plansOf(new Dice(seed * 2 + 2_000_003), faultyMs)),
+      ...replacement,
+    ],
     windows: [...windows, ...windowsBeside(new Dice(seed * 2 + 6_000_003), maintenances)],
     maintenances,
     deeds: [
       ...deedsOf(dice, faultyMs),
       ...oddDeedsOf(new Dice(seed * 2 + 3_000_003), faultyMs),
       ...daemonSetDeedsOf(new Dice(seed * 2 + 5_000_003), faultyMs),
+      ...(machines === undefined ? [] : machineDeedsOf(new Dice(seed * 2 + 7_000_003), faultyMs)),
+      ...haltsOf(new Dice(seed * 2 + 8_000_003), faultyMs),
+      ...labelDeedsOf(new Dice(seed * 2 + 12_000_003), faultyMs),
     ],
     ends: endsOf(dice, faultyMs),
     outages: outagesOf(dice, faultyMs),

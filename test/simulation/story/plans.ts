@@ -5,8 +5,16 @@ import { timeAt } from './times.ts';
 
 /** The MaintenancePlans of a story. */
 
+/** A node with it has left all plans. */
+export const leftLabel = 'people/left';
+
 /** What all plans select. */
-const allButTheFirst = { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'NotIn', values: ['n0'] }] };
+const allButTheFirst = {
+  matchExpressions: [
+    { key: 'kubernetes.io/hostname', operator: 'NotIn', values: ['n0'] },
+    { key: leftLabel, operator: 'DoesNotExist' },
+  ],
+};
 
 const podSpec = { containers: [{ name: 'work', image: 'example.test/work:1' }] };
 
@@ -63,6 +71,27 @@ const pauseOf = (dice: Dice, faultyMs: number): StoryPlan['edits'][number] => {
   const atMs = dice.share() * faultyMs;
   return { atMs, spec: { pause: { reason: 'a release', until: timeAt(atMs + dice.share() * faultyMs) } } };
 };
+
+/** An edit of the work that is taken back, and a canary that is skipped: of dice of their own. */
+const editsTakenBack = (dice: Dice, { spec }: StoryPlan, faultyMs: number): StoryPlan['edits'] => {
+  const [first, second] = [dice.share(), dice.share()].toSorted((one, other) => one - other) as [number, number];
+  const other = { job: { podSpec: { containers: [{ name: 'work', image: 'example.test/work:3' }] }, timeoutSeconds: 120 } };
+  return [
+    ...(dice.is(20)
+      ? [
+          { atMs: first * faultyMs, spec: { work: other } },
+          { atMs: second * faultyMs, spec: { work: spec['work'] ?? { none: {} } } },
+        ]
+      : []),
+    ...(dice.is(15)
+      ? [{ atMs: dice.share() * faultyMs, spec: { skipNodes: [{ name: `n${dice.whole(1, 3)}`, reason: 'its disk is broken' }] } }]
+      : []),
+  ];
+};
+
+/** What people change their minds about, in plans of which all else is drawn already. */
+export const withSecondThoughts = (dice: Dice, faultyMs: number, plans: readonly StoryPlan[]): readonly StoryPlan[] =>
+  plans.map(plan => ({ ...plan, edits: [...plan.edits, ...editsTakenBack(dice, plan, faultyMs)] }));
 
 /** Drawn last, so that the rest of the plans is the same with it and without. */
 const withMore = (dice: Dice, faultyMs: number, plans: readonly StoryPlan[]): readonly StoryPlan[] =>

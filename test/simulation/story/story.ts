@@ -114,8 +114,8 @@ export const deedKinds = [
   'scale',
   'compact',
 ] as const;
-/** `odd` and `daemonSet`: drawn apart from the others. */
-export type DeedKind = (typeof deedKinds)[number] | 'odd' | 'daemonSet';
+/** The last ones are drawn apart from the others. */
+export type DeedKind = (typeof deedKinds)[number] | 'odd' | 'daemonSet' | 'machineOfOthers' | 'halt' | 'relabel';
 
 /** What a person does, at a time or at the worst moment: just before, or after, the server does one of the operator's calls. */
 export type Deed = { readonly kind: DeedKind; readonly pick: number; readonly when: WhenInStory };

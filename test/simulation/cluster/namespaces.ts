@@ -1,0 +1,2 @@
+export const leaseNamespace = 'medik8s-leases';
+export const operatorNamespace = 'drydock-system';
