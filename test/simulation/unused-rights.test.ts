@@ -35,7 +35,7 @@ const elsewhere: readonly Elsewhere[] = [
     rights: ['create tokenreviews.authentication.k8s.io', 'create subjectaccessreviews.authorization.k8s.io'],
     because: 'nobody asks for metrics, nor for what needs a right of its own at the webhook',
     file: 'src/core/access-review.ts',
-    words: "{ TokenReview: 'authentication.k8s.io', SubjectAccessReview: 'authorization.k8s.io' }",
+    words: "TokenReview: 'authentication.k8s.io',\n  SubjectAccessReview: 'authorization.k8s.io',",
   },
   {
     rights: ['get secrets', 'create secrets', 'patch secrets'],
