@@ -20,10 +20,10 @@ export type Measurement = {
   readonly reactionMs: readonly number[];
 };
 
-const longestMs = 30 * 60_000;
+const maxMs = 30 * 60_000;
 
 const inTime = <T>(what: string, work: Promise<T>): Promise<T> => {
-  const late = AbortSignal.timeout(longestMs);
+  const late = AbortSignal.timeout(maxMs);
   const timeout = new Promise<never>((_, reject) =>
     late.addEventListener('abort', () => reject(new Error(`${what} took more than 30 minutes`))),
   );

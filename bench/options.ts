@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { argumentsOf, count, refuse } from './arguments.ts';
 import { type ContenderName, contenderNames } from './contenders/contender.ts';
-import { type Scenario, scenarioNamed, usual } from './scenarios.ts';
+import { defaults, type Scenario, scenarioNamed } from './scenarios.ts';
 
 export type Options = {
   readonly scenarios: readonly Scenario[];
@@ -14,7 +14,7 @@ export type Options = {
 };
 
 export const usage = `usage: npm run bench -- [scenario…] [--runs N] [--json FILE] [--only floor,kubectl,operator,nodemaintenance,drain] [--floor-connections N]
-scenarios: ${usual.join(', ')} (these when none is named), scale`;
+scenarios: ${defaults.join(', ')} (these when none is named), scale`;
 
 const isContender = (name: string): name is ContenderName => contenderNames.some(known => known === name);
 
@@ -35,7 +35,7 @@ export const optionsFrom = (args: readonly string[]): Options | undefined => {
   });
   if (values.help === true) return undefined;
   return {
-    scenarios: (positionals.length === 0 ? usual : positionals).map(scenarioNamed),
+    scenarios: (positionals.length === 0 ? defaults : positionals).map(scenarioNamed),
     contenders: values.only === undefined ? contenderNames : contendersFrom(values.only),
     ...(values.runs === undefined ? {} : { runs: count('--runs', values.runs, 1) }),
     floorConnections: count('--floor-connections', values['floor-connections'], 32),

@@ -1,8 +1,8 @@
 import { noMeter } from '../src/operator/ports.ts';
 import { WorkQueue } from '../src/operator/work-queue.ts';
 import { systemClock } from '../src/support/clock.ts';
-import { Defects } from '../src/support/defects.ts';
 import { silentLog } from '../src/support/log.ts';
+import { PanicHandler } from '../src/support/panic-handler.ts';
 
 /** How the time to work off a queue grows with the keys in it, in one run: twenty times the keys are to take about twenty times as long. */
 
@@ -11,7 +11,7 @@ const workOff = async (keys: number): Promise<number> => {
   let left = keys;
   const queue = new WorkQueue({
     clock: systemClock,
-    defects: new Defects({ log: silentLog, meter: noMeter }),
+    defects: new PanicHandler({ log: silentLog, meter: noMeter }),
     controller: 'Node',
     atOnce: 16,
     rank: key => key.length,

@@ -20,7 +20,7 @@ export type Scenario = {
 };
 
 /** Part of the run when nothing else is asked for. */
-export const usual = ['free', 'pdb', 'mix', 'fleet'] as const;
+export const defaults = ['free', 'pdb', 'mix', 'fleet'] as const;
 
 /**
  * Spares: three for one node, so that the scheduler has a choice; half as many as targets for the fleet, a fifth for scale. A node takes

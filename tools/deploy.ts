@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
 import { webhookConfiguration } from '../src/apis/admission-rules/admission.ts';
 import { consentPolicies } from '../src/apis/admission-rules/consent.ts';
-import { usualGroups } from '../src/cli/install/crds.ts';
+import { defaultGroups } from '../src/cli/install/crds.ts';
 import { crds } from './crds.ts';
 import { labelsOfInstallation } from './labels.ts';
 
@@ -29,7 +29,7 @@ const crdFiles = (): ReadonlyMap<string, string> => {
   for (const [name, crd] of crds()) {
     const text = yaml(crd, schemas);
     const group = name.slice(name.indexOf('.') + 1, -'.yaml'.length);
-    if (usualGroups.includes(group)) {
+    if (defaultGroups.includes(group)) {
       files.set(`crds/${name}`, text);
       usual.push(name);
     } else {

@@ -5,7 +5,7 @@ import type { Contender } from './contender.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const main = join(root, 'src', 'main.mjs');
-const longest = 30 * 60_000;
+const maxLength = 30 * 60_000;
 
 /** `drydock drain` as people use it: one process for all nodes, its start included. */
 export const drain = (controlPlane: ControlPlane): Contender => ({
@@ -13,7 +13,7 @@ export const drain = (controlPlane: ControlPlane): Contender => ({
   user: 'drain',
   drain: async nodes => {
     const flags = ['--ignore-daemonsets', '--delete-emptydir-data', '--force', '--kubeconfig', controlPlane.kubeconfigOf('drain')];
-    const { code, stderr } = await run(process.execPath, [main, 'drain', ...nodes, ...flags], { cwd: root, timeoutMs: longest });
+    const { code, stderr } = await run(process.execPath, [main, 'drain', ...nodes, ...flags], { cwd: root, timeoutMs: maxLength });
     if (code !== 0) throw new Error(`drydock drain ${nodes.join(' ')}: exit code ${code}\n${stderr.slice(-2000)}`);
   },
   release: async () => {},

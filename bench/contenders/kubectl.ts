@@ -1,11 +1,11 @@
 import type { ControlPlane } from '../../test/control-plane/types.ts';
 import type { Contender } from './contender.ts';
 
-const longest = 30 * 60_000;
+const maxLength = 30 * 60_000;
 
 const drainOne = async (controlPlane: ControlPlane, node: string): Promise<void> => {
   const args = ['drain', node, '--ignore-daemonsets', '--delete-emptydir-data', '--force'];
-  const { code, stderr } = await controlPlane.kubectl(args, { user: 'kubectl', timeoutMs: longest });
+  const { code, stderr } = await controlPlane.kubectl(args, { user: 'kubectl', timeoutMs: maxLength });
   if (code !== 0) throw new Error(`kubectl drain ${node}: exit code ${code}\n${stderr.slice(-2000)}`);
 };
 

@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import { type AdmissionKind, webhookKinds } from '../apis/admission-rules/admission.ts';
 import type { JsonObject } from '../core/json.ts';
 import { systemClock } from '../support/clock.ts';
-import { Defects } from '../support/defects.ts';
 import { silentLog } from '../support/log.ts';
+import { PanicHandler } from '../support/panic-handler.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { AdmissionHandler } from './admission-handler.ts';
 import type { AdmissionVerdict, Review } from './review.ts';
@@ -39,7 +39,7 @@ const gateTo = (api: MemoryServer, openShift = false, clock = systemClock): Admi
     api,
     clock,
     log: silentLog,
-    defects: new Defects({ log: silentLog }),
+    defects: new PanicHandler({ log: silentLog }),
     openShift,
     namespace: own,
     planProblems: () => [],

@@ -9,20 +9,20 @@ import type { JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';
-import type { Defects } from '../support/defects.ts';
 import type { Log } from '../support/log.ts';
+import type { PanicHandler } from '../support/panic-handler.ts';
 import { consent } from './consent.ts';
-import { Patience } from './patience.ts';
 import { type PlanProblems, planVerdict } from './plan-rules.ts';
 import { type ReservationSubject, Reservations, reservationName } from './reservation.ts';
+import { ReservationWaitBudget } from './reservation-wait-budget.ts';
 import { type AdmissionVerdict, denied, type Review } from './review.ts';
-import { type Ground, type Looked, look, metadataOf, type Task, taskOf } from './rules.ts';
+import { type AdmissionCheck, type AdmissionContext, type AdmissionTask, look, metadataOf, taskOf } from './rules.ts';
 
-export type GateOptions = {
+export type AdmissionHandlerOptions = {
   readonly api: Api;
   readonly clock: Clock;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   readonly openShift: boolean;
   /** Where reservations are kept: the operator's own namespace. */
   readonly namespace: string;
@@ -39,7 +39,7 @@ const pollMs = { first: 75, longest: 400, takingOver: 10 };
 /** A look that took longer than this under a reservation might end after it: the API server needs time to store the object as well. */
 const freshForMs = 1500;
 
-type Check = Extract<Task, { readonly kind: 'to check' }>;
+type Check = Extract<AdmissionTask, { readonly kind: 'review' }>;
 
 const subjectOf = ({ group, versions, resource }: AdmissionKind, { uid, version }: Review, object: JsonObject): ReservationSubject => {
   const metadata = metadataOf(object);
@@ -55,13 +55,13 @@ const subjectOf = ({ group, versions, resource }: AdmissionKind, { uid, version 
 
 /** Decides over requests, across all replicas as if there were one that takes them one after the other where they depend on each other. */
 export class AdmissionHandler {
-  readonly #options: GateOptions;
-  readonly #ground: Ground;
+  readonly #options: AdmissionHandlerOptions;
+  readonly #ground: AdmissionContext;
   readonly #reservations: Reservations;
   readonly #over = new AbortController();
   readonly #settling = new Set<Promise<void>>();
 
-  constructor(options: GateOptions) {
+  constructor(options: AdmissionHandlerOptions) {
     this.#options = options;
     this.#ground = { api: options.api, openShift: options.openShift, namespace: options.namespace };
     this.#reservations = new Reservations(options);
@@ -109,13 +109,13 @@ export class AdmissionHandler {
     kind: AdmissionKind,
     review: Review,
     task: Check,
-    scope: NonNullable<Looked['scope']>,
+    scope: NonNullable<AdmissionCheck['scope']>,
     signal: AbortSignal,
   ): Promise<AdmissionVerdict> {
     const { clock } = this.#options;
     const name = reservationName(kind.name, scope);
     const subject = subjectOf(kind, review, task.object);
-    const patience = new Patience(clock, one => this.#reservations.isStored(one, signal));
+    const patience = new ReservationWaitBudget(clock, one => this.#reservations.isStored(one, signal));
     for (let pause = pollMs.first; !signal.aborted; ) {
       const beganMs = clock.now().epochMilliseconds;
       const attempt = await this.#reservations.take(name, subject, patience.isOver, signal);

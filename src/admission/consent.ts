@@ -3,8 +3,8 @@ import { type Right, rightsFor, withoutRight } from '../apis/admission-rules/con
 import { reviewCall, reviewed } from '../core/access-review.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';
-import { isDefect } from '../support/defects.ts';
 import { errorText } from '../support/error-text.ts';
+import { isDefect } from '../support/panic-handler.ts';
 import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 
 /** Whether whoever writes an object has the rights for what it says (SubjectAccessReview, authorization.k8s.io/v1). */

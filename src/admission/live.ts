@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../core/json.ts';
-import { saidBy } from '../core/status.ts';
+import { statusMessage } from '../core/status.ts';
 import type { Api } from '../operator/ports.ts';
-import { isDefect } from '../support/defects.ts';
 import { errorText } from '../support/error-text.ts';
+import { isDefect } from '../support/panic-handler.ts';
 
 /** Reads that are never stale: straight from the API server, consistent (no resourceVersion is given), and never out of a cache. */
 
@@ -17,7 +17,7 @@ const read = async (api: Api, path: string, query: Readonly<Record<string, strin
   try {
     const response = await api.call({ method: 'GET', path, query }, signal);
     if (response.status === 404) return { kind: 'missing' };
-    if (response.status !== 200 || !isObject(response.body)) return { kind: 'unreadable', why: saidBy(response) };
+    if (response.status !== 200 || !isObject(response.body)) return { kind: 'unreadable', why: statusMessage(response) };
     return { kind: 'found', value: response.body };
   } catch (error) {
     if (isDefect(error)) throw error;

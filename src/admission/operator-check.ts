@@ -1,5 +1,5 @@
-import { readNode } from '../core/hold/node.ts';
 import { operatorPods, readOperatorPod, stayingOn } from '../core/maintenance/successor.ts';
+import { readNode } from '../core/node/node.ts';
 import { listLive } from './live.ts';
 import { wantedNodes } from './quorum-check.ts';
 

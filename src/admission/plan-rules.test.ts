@@ -4,8 +4,8 @@ import { webhookKinds } from '../apis/admission-rules/admission.ts';
 import { problemsOfPlan } from '../cli/manager/webhook.ts';
 import type { JsonObject } from '../core/json.ts';
 import { systemClock } from '../support/clock.ts';
-import { Defects } from '../support/defects.ts';
 import { silentLog } from '../support/log.ts';
+import { PanicHandler } from '../support/panic-handler.ts';
 import { AdmissionHandler } from './admission-handler.ts';
 import type { Review } from './review.ts';
 import { creation, maintenance, own } from './testing/make.ts';
@@ -23,7 +23,7 @@ const due = (expression: string): JsonObject => ({ due: { expression } });
 
 const decide = async (asked: Review, api = new MemoryServer([])): Promise<string> => {
   const handler = new AdmissionHandler({
-    defects: new Defects({ log: silentLog }),
+    defects: new PanicHandler({ log: silentLog }),
     api,
     clock: systemClock,
     log: silentLog,

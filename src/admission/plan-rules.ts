@@ -1,12 +1,12 @@
 import { type JsonObject, sameJson } from '../core/json.ts';
-import type { Defects } from '../support/defects.ts';
+import type { PanicHandler } from '../support/panic-handler.ts';
 import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 import { metadataOf } from './rules.ts';
 
 /** What is wrong with a MaintenancePlan, by the function from which its condition Valid comes; nothing where all is well. */
 export type PlanProblems = (plan: JsonObject) => readonly string[];
 
-const problemsOf = (problems: PlanProblems, plan: JsonObject, defects: Defects): readonly string[] => {
+const problemsOf = (problems: PlanProblems, plan: JsonObject, defects: PanicHandler): readonly string[] => {
   try {
     return problems(plan);
   } catch (error) {
@@ -20,7 +20,7 @@ const isDeleting = (object: JsonObject): boolean => metadataOf(object)['deletion
  * Whether a plan may be written as it is: from the request alone. What is wrong with a plan already keeps nobody from changing the rest of it: it was stored before
  * this was asked, or while the webhook was away, and may have to be paused, ended or mended. A plan that is being deleted is never refused.
  */
-export const planVerdict = (problems: PlanProblems, review: Review, defects: Defects): AdmissionVerdict => {
+export const planVerdict = (problems: PlanProblems, review: Review, defects: PanicHandler): AdmissionVerdict => {
   const { operation, subresource, object, oldObject } = review;
   if (object === undefined || subresource !== '' || isDeleting(object)) return allowed;
   if (operation === 'UPDATE' && sameJson(object['spec'], oldObject?.['spec'])) return allowed;

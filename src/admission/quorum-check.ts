@@ -1,9 +1,9 @@
 import { type AdmissionKind, admissionKinds } from '../apis/admission-rules/admission.ts';
 import { type Budget, readBudget } from '../core/drain/budgets/budget.ts';
-import { type Node, readNode } from '../core/hold/node.ts';
 import type { JsonObject } from '../core/json.ts';
+import { type Node, readNode } from '../core/node/node.ts';
 import { readPod } from '../core/pod/pod.ts';
-import { etcdAllows, etcdGuardName, etcdNamespace, guardSays, namedGuardAllows } from '../core/quorum/etcd-guard.ts';
+import { etcdAllows, etcdGuardName, etcdNamespace, guardVerdict, namedGuardAllows } from '../core/quorum/etcd-guard.ts';
 import { isControlPlane, isWarnedOnly, memberLabels, membersOf, quorumAllows } from '../core/quorum/quorum.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Found, getLive, listFirst, listLive } from './live.ts';
@@ -30,7 +30,7 @@ const anyGuard = async ({ api, kind, node, signal }: QuorumQuestion): Promise<Ad
   const budgets = await listLive(api, budgetsPath, {}, signal);
   if (budgets.kind === 'unreadable') return denied(guardUnreadable(budgets.why));
   const seen = budgets.kind === 'found' ? budgets.value.map(readBudget) : [];
-  const said = guardSays(seen);
+  const said = guardVerdict(seen);
   if (said.kind === 'allowed') return allowed;
   if (said.kind === 'denied') return denied(no(node.name));
   if (said.kind === 'unclear') return denied(guardUnreadable(said.why));

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { isObject, type JsonObject } from '../core/json.ts';
-import { saidBy } from '../core/status.ts';
+import { statusMessage } from '../core/status.ts';
 import type { Api, ApiCall, ApiResponse } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
-import { isDefect } from '../support/defects.ts';
 import { errorText } from '../support/error-text.ts';
+import { isDefect } from '../support/panic-handler.ts';
 import { getLive } from './live.ts';
 import type { ReservationScope } from './rules.ts';
 
@@ -33,7 +33,7 @@ export type ReservationSubject = { readonly path: string; readonly uid: string; 
 export type Reservation = { readonly name: string; readonly resourceVersion: string; readonly subject: ReservationSubject };
 
 /** `taken`: for another object that may be stored at any moment; missing where somebody was just quicker. */
-export type Try =
+export type ReservationAttempt =
   | { readonly kind: 'held'; readonly reservation: Reservation }
   | { readonly kind: 'taken'; readonly by?: ReservationSubject }
   | { readonly kind: 'failed'; readonly why: string };
@@ -67,7 +67,7 @@ const hash = (text: string): string => createHash('sha256').update(text).digest(
 
 /** The name of the Lease: one for each kind and node, and one for the whole control plane. */
 export const reservationName = (kindName: string, scope: ReservationScope): string =>
-  scope.kind === 'control plane' ? 'drydock-admission-control-plane' : `drydock-admission-${hash(`${kindName}/${scope.name}`)}`;
+  scope.kind === 'controlPlane' ? 'drydock-admission-control-plane' : `drydock-admission-${hash(`${kindName}/${scope.name}`)}`;
 
 /** Makes, takes over and gives back reservations. */
 export class Reservations {
@@ -80,7 +80,7 @@ export class Reservations {
   }
 
   /** Takes the reservation if it is free, has been left behind, or its object is stored by now; in any case with `force`. Rejects for defects only. */
-  async take(name: string, subject: ReservationSubject, force: boolean, signal: AbortSignal): Promise<Try> {
+  async take(name: string, subject: ReservationSubject, force: boolean, signal: AbortSignal): Promise<ReservationAttempt> {
     const found = await getLive(this.#options.api, `${this.#collection}/${name}`, signal);
     if (found.kind === 'unreadable') return { kind: 'failed', why: found.why };
     if (found.kind === 'missing') return this.#write('POST', this.#collection, name, subject, undefined, signal);
@@ -142,13 +142,13 @@ export class Reservations {
     subject: ReservationSubject,
     resourceVersion: string | undefined,
     signal: AbortSignal,
-  ): Promise<Try> {
+  ): Promise<ReservationAttempt> {
     const body = this.#leaseFor(name, subject, resourceVersion);
     try {
       const response = await this.#options.api.call({ method, path, body }, signal);
       // Somebody was quicker; the next look shows who. A Lease that is gone in the meantime is free.
       if (response.status === 409 || (response.status === 404 && method === 'PUT')) return { kind: 'taken' };
-      if (response.status !== 200 && response.status !== 201) return { kind: 'failed', why: saidBy(response) };
+      if (response.status !== 200 && response.status !== 201) return { kind: 'failed', why: statusMessage(response) };
       const { metadata } = response.body as Stored;
       return { kind: 'held', reservation: { name, resourceVersion: metadata.resourceVersion, subject } };
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { AdmissionKind } from '../apis/admission-rules/admission.ts';
-import { type Node, readNode } from '../core/hold/node.ts';
 import { isObject, type JsonObject, sameJson } from '../core/json.ts';
+import { type Node, readNode } from '../core/node/node.ts';
 import { isControlPlane, mayLoseQuorum } from '../core/quorum/quorum.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Found, getLive, listFirst } from './live.ts';
@@ -11,40 +11,40 @@ import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts
 /** What one request must meet, in the order of the contract; the first rule that is not met gives the answer. */
 
 /** Where and how to look. `namespace` is the operator's own. */
-export type Ground = { readonly api: Api; readonly openShift: boolean; readonly namespace: string };
+export type AdmissionContext = { readonly api: Api; readonly openShift: boolean; readonly namespace: string };
 
 /** What can be said of a request from itself, or what has to be looked up. */
-export type Task =
+export type AdmissionTask =
   | { readonly kind: 'answered'; readonly verdict: AdmissionVerdict }
   /** A new object, or one that begins to want its node: `rules` says which checks are due. */
-  | { readonly kind: 'to check'; readonly rules: 'all' | 'quorum'; readonly object: JsonObject; readonly nodeName: string };
+  | { readonly kind: 'review'; readonly rules: 'all' | 'quorum'; readonly object: JsonObject; readonly nodeName: string };
 
 /** How a look went. `scope`: requests of one scope depend on each other, and must be stored one after the other. */
-export type Looked = { readonly verdict: AdmissionVerdict; readonly scope?: ReservationScope };
-export type ReservationScope = { readonly kind: 'control plane' } | { readonly kind: 'node'; readonly name: string };
+export type AdmissionCheck = { readonly verdict: AdmissionVerdict; readonly scope?: ReservationScope };
+export type ReservationScope = { readonly kind: 'controlPlane' } | { readonly kind: 'node'; readonly name: string };
 
-const answered = (verdict: AdmissionVerdict): Task => ({ kind: 'answered', verdict });
+const answered = (verdict: AdmissionVerdict): AdmissionTask => ({ kind: 'answered', verdict });
 
 /** Empty where it has none. */
 export const metadataOf = (object: JsonObject): JsonObject => (isObject(object['metadata']) ? object['metadata'] : {});
 
-const taskOfUpdate = (kind: AdmissionKind, object: JsonObject, oldObject: JsonObject): Task => {
+const taskOfUpdate = (kind: AdmissionKind, object: JsonObject, oldObject: JsonObject): AdmissionTask => {
   // Finalizers, labels, statuses: above all the operator's own writes must not need anybody.
   if (sameJson(object['spec'], oldObject['spec'])) return answered(allowed);
   const nodeName = kind.nodeNameOf(object);
   if (kind.node !== undefined && nodeName !== kind.nodeNameOf(oldObject)) return answered(denied(kind.node.moved));
   const begins = kind.wants(object) && !kind.wants(oldObject) && metadataOf(object)['deletionTimestamp'] === undefined;
-  return begins ? { kind: 'to check', rules: 'quorum', object, nodeName } : answered(allowed);
+  return begins ? { kind: 'review', rules: 'quorum', object, nodeName } : answered(allowed);
 };
 
 /** What a request asks of us; without any read. */
-export const taskOf = (kind: AdmissionKind, { operation, kind: asked, subresource, object, oldObject }: Review): Task => {
+export const taskOf = (kind: AdmissionKind, { operation, kind: asked, subresource, object, oldObject }: Review): AdmissionTask => {
   if (object === undefined || subresource !== '') return answered(allowed);
   if (asked !== kind.kind) return answered(denied(`expected a ${kind.kind} but got a ${asked}`));
   if (operation === 'UPDATE' && oldObject !== undefined) return taskOfUpdate(kind, object, oldObject);
   if (operation !== 'CREATE') return answered(allowed);
   if (kind.node === undefined && !kind.wants(object)) return answered(allowed);
-  return { kind: 'to check', rules: kind.node === undefined ? 'quorum' : 'all', object, nodeName: kind.nodeNameOf(object) };
+  return { kind: 'review', rules: kind.node === undefined ? 'quorum' : 'all', object, nodeName: kind.nodeNameOf(object) };
 };
 
 /** What no node can be called is not asked for: it might lead to another path. */
@@ -77,11 +77,11 @@ const warned = (verdict: Extract<AdmissionVerdict, { readonly kind: 'allowed' }>
 
 /** Looks everything up, straight from the API server. Never rejects. */
 export const look = async (
-  { api, openShift, namespace }: Ground,
+  { api, openShift, namespace }: AdmissionContext,
   kind: AdmissionKind,
-  { rules, object, nodeName }: Extract<Task, { readonly kind: 'to check' }>,
+  { rules, object, nodeName }: Extract<AdmissionTask, { readonly kind: 'review' }>,
   signal: AbortSignal,
-): Promise<Looked> => {
+): Promise<AdmissionCheck> => {
   const found = await nodeOf(api, nodeName, signal);
   if (found.kind !== 'found') return { verdict: withoutNode(kind, nodeName, found) };
   if (rules === 'all') {
@@ -93,6 +93,6 @@ export const look = async (
   const quorum = takesRisk ? allowed : await quorumCheck({ api, openShift, kind, node, object, signal });
   const verdict = quorum.kind === 'denied' ? quorum : warned(quorum, await operatorWarnings({ api, object, signal }, namespace, nodeName));
   // A member of the quorum, perhaps: the requests for it are looked at one after the other.
-  if (isControlPlane(node)) return { verdict, scope: { kind: 'control plane' } };
+  if (isControlPlane(node)) return { verdict, scope: { kind: 'controlPlane' } };
   return rules === 'all' ? { verdict, scope: { kind: 'node', name: nodeName } } : { verdict };
 };

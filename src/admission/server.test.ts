@@ -4,10 +4,10 @@ import { after, describe, test } from 'node:test';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import type { WebhookKind } from '../apis/admission-rules/admission.ts';
 import { clientA, testAuthority } from '../kube/testing/certificates.ts';
-import { Lines } from '../operator/testing/fakes.ts';
-import { Defects } from '../support/defects.ts';
+import { FakeLog } from '../operator/testing/fakes.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import { silentLog } from '../support/log.ts';
+import { PanicHandler } from '../support/panic-handler.ts';
 import { makeAuthority, makeServing } from './certificates/make.ts';
 import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 import { type ServerOptions, serveWebhook, type WebhookServer } from './server.ts';
@@ -22,7 +22,7 @@ const closing: (() => Promise<void>)[] = [];
 after(() => Promise.all(closing.map(close => close())));
 
 const serving = async (decide: ServerOptions['decide'], shown: KeyPair | 'none' = pair, log = silentLog): Promise<WebhookServer> => {
-  const server = await serveWebhook({ port: 0, decide, log, defects: new Defects({ log }) });
+  const server = await serveWebhook({ port: 0, decide, log, defects: new PanicHandler({ log }) });
   closing.push(() => server.close());
   if (shown !== 'none') server.show(shown);
   return server;
@@ -104,7 +104,7 @@ describe('the webhook server', () => {
   }
 
   test('tells nobody but the log what went wrong inside', async () => {
-    const log = new Lines();
+    const log = new FakeLog();
     const { port } = await serving(() => Promise.reject(new Error('secret')), pair, log);
     const { status, text } = await ask(port, reviewBody);
     assert.equal(status, 500);
@@ -135,7 +135,7 @@ describe('the webhook server', () => {
       port: 0,
       decide,
       log: silentLog,
-      defects: new Defects({ log: silentLog }),
+      defects: new PanicHandler({ log: silentLog }),
       clientCa: testAuthority,
     });
     closing.push(() => server.close());
@@ -187,7 +187,7 @@ describe('the webhook server', () => {
   test('a port that is taken is an error', async () => {
     const { port } = await serving(async () => allowed);
     await assert.rejects(
-      serveWebhook({ port, decide: async () => allowed, log: silentLog, defects: new Defects({ log: silentLog }) }),
+      serveWebhook({ port, decide: async () => allowed, log: silentLog, defects: new PanicHandler({ log: silentLog }) }),
       /EADDRINUSE/,
     );
   });

@@ -3,10 +3,10 @@ import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type WebhookKind, webhookKinds } from '../apis/admission-rules/admission.ts';
 import { boundedTlsServer, connectionLimits } from '../support/bounded-server.ts';
-import type { Defects } from '../support/defects.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import type { Log } from '../support/log.ts';
-import { Crowd } from './crowd.ts';
+import type { PanicHandler } from '../support/panic-handler.ts';
+import { InflightLimiter } from './inflight-limiter.ts';
 import { type AdmissionVerdict, type Review, readReview, responseTo } from './review.ts';
 
 /** Serves the webhook over TLS. */
@@ -16,7 +16,7 @@ export type ServerOptions = {
   readonly port: number;
   readonly decide: (kind: WebhookKind, review: Review) => Promise<AdmissionVerdict>;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   /** PEM of the authorities that vouch for API servers: whoever shows no certificate of theirs is not served. Everybody is when left out. */
   readonly clientCa?: string | undefined;
 };
@@ -93,7 +93,7 @@ const send = (response: ServerResponse, status: number, type: string, text: stri
 const serve = async (
   request: IncomingMessage,
   response: ServerResponse,
-  crowd: Crowd,
+  crowd: InflightLimiter,
   { decide, log, defects }: ServerOptions,
 ): Promise<void> => {
   let leave: (() => void) | undefined;
@@ -128,7 +128,7 @@ const closeServer = async (server: Server): Promise<void> => {
  * rejects when the port cannot be had.
  */
 export const serveWebhook = async (options: ServerOptions): Promise<WebhookServer> => {
-  const crowd = new Crowd();
+  const crowd = new InflightLimiter();
   let draining = false;
   const { clientCa } = options;
   const clients = clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: true };

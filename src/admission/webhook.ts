@@ -1,9 +1,9 @@
 import type { WebhookKind } from '../apis/admission-rules/admission.ts';
 import type { Api, Watcher } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
-import type { Defects } from '../support/defects.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import type { Log } from '../support/log.ts';
+import type { PanicHandler } from '../support/panic-handler.ts';
 import { AdmissionHandler } from './admission-handler.ts';
 import { CaBundleInjector } from './certificates/ca-bundle-injector.ts';
 import { followCertificate } from './certificates/follow.ts';
@@ -19,7 +19,7 @@ export type WebhookOptions = {
   readonly watcher: Watcher;
   readonly clock: Clock;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   readonly port: number;
   /** The operator's own: reservations and the self-made certificate are kept there. */
   readonly namespace: string;
@@ -56,7 +56,7 @@ const namesOf = ({ service, namespace, extraNames }: WebhookOptions): readonly s
 ];
 
 /** What stands behind the server, which listens before there is anything to answer with. */
-class Office {
+class WebhookRuntime {
   readonly #options: WebhookOptions;
   readonly #signal: AbortSignal;
   readonly #injector: CaBundleInjector;
@@ -105,7 +105,7 @@ class Office {
 export const startWebhook = async (options: WebhookOptions): Promise<Webhook> => {
   const { port, log, defects, clientCa } = options;
   const over = new AbortController();
-  const office = new Office(options, over.signal);
+  const office = new WebhookRuntime(options, over.signal);
   const server = await serveWebhook({ port, log, defects, clientCa, decide: (kind, review) => office.decide(kind, review) });
   const work = office.open(server);
   return {

@@ -5,11 +5,11 @@ import { short } from '../core/short-hash.ts';
 const holder = 'node-maintenance';
 
 /** Characters of the name of an object (RFC 1123 subdomain). */
-const longestName = 253;
+const maxNameLength = 253;
 
 /** The name, or as much of it as fits with what stands for the whole: node names may have 253 characters themselves. */
 const fitting = (name: string): string =>
-  name.length <= longestName ? name : `${name.slice(0, longestName - 17).replace(/[-.]+$/, '')}-${short(name)}`;
+  name.length <= maxNameLength ? name : `${name.slice(0, maxNameLength - 17).replace(/[-.]+$/, '')}-${short(name)}`;
 
 /** The Lease that medik8s' operators agree on: `node-<name>`, in the namespace that LEASE_NAMESPACE names. */
 export const sharedLease =

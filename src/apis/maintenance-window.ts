@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../core/json.ts';
 import type { LabelSelector } from '../core/pod/selector.ts';
 import { readTime, timeText } from '../core/time.ts';
-import { calendarOf, longestOpening, nextSpans, openNow } from '../core/window/calendar.ts';
-import { cronProblem, shortestGap } from '../core/window/spans.ts';
+import { calendarOf, maxOpening, nextSpans, openNow } from '../core/window/calendar.ts';
+import { cronProblem, minGap } from '../core/window/spans.ts';
 import type { MaintenanceWindow, Opening, Span } from '../core/window/window.ts';
 import { type SaidCondition, withTransitions } from './conditions.ts';
 import type { RawMetadata } from './read.ts';
@@ -78,8 +78,8 @@ const openingOf = (raw: RawOpening, timeZone: string, index: number): Opening =>
   const problem = cronProblem(cron, timeZone);
   if (problem !== undefined) throw new Unreadable(`${field}: ${problem}`);
   const seconds = secondsOf(raw.duration, `${field}.duration`);
-  if (seconds > longestOpening) throw new Unreadable(`${field}.duration is "${raw.duration ?? ''}"; a week is the most`);
-  const gap = shortestGap(cron, timeZone);
+  if (seconds > maxOpening) throw new Unreadable(`${field}.duration is "${raw.duration ?? ''}"; a week is the most`);
+  const gap = minGap(cron, timeZone);
   if (seconds > gap + clockChange)
     throw new Unreadable(
       `${field}.duration is "${raw.duration ?? ''}", but it begins again after ${gap} s: make it no longer than that, or have it begin less often`,

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../core/json.ts';
 import { globals, methods } from './library/library.ts';
 import { parse } from './parse/parse.ts';
-import { type Expression, pointed, Wrong } from './parse/syntax.ts';
+import { type Expression, ParseError, pointed } from './parse/syntax.ts';
 import { type ResultType, resultTypeOf } from './result-type.ts';
 import { typeNames } from './values/convert.ts';
 
@@ -16,7 +16,7 @@ export type Wanted = { readonly types: readonly ResultType[]; readonly name: str
 const typeProblem = (expression: Expression, source: string, { types, name }: Wanted): string | undefined => {
   const type = resultTypeOf(expression);
   if (type === undefined || types.includes(type)) return undefined;
-  return pointed(source, new Wrong(expression.at, `must evaluate to ${name}, and evaluates to ${type}`));
+  return pointed(source, new ParseError(expression.at, `must evaluate to ${name}, and evaluates to ${type}`));
 };
 
 /**
@@ -53,7 +53,7 @@ const problemOf = (expression: Expression, source: string, schemas: Schemas): st
     typeOf(expression, schemas);
     return undefined;
   } catch (error) {
-    if (error instanceof Wrong) return pointed(source, error);
+    if (error instanceof ParseError) return pointed(source, error);
     throw error;
   }
 };
@@ -68,7 +68,7 @@ const memberOf = (schema: JsonObject | undefined, name: string, place: number): 
   if (isObject(found)) return found;
   const additional = schema['additionalProperties'];
   if (isObject(additional)) return additional;
-  throw new Wrong(place, `undefined field '${name}'`);
+  throw new ParseError(place, `undefined field '${name}'`);
 };
 
 const elementOf = (schema: JsonObject | undefined): JsonObject | undefined => {
@@ -78,7 +78,7 @@ const elementOf = (schema: JsonObject | undefined): JsonObject | undefined => {
 };
 
 const undeclared = (name: string, place: number): never => {
-  throw new Wrong(place, `undeclared reference to '${name}' (in container '')`);
+  throw new ParseError(place, `undeclared reference to '${name}' (in container '')`);
 };
 
 const named = (name: string, place: number, schemas: Schemas): JsonObject | undefined => {
@@ -162,7 +162,7 @@ const called = (
   if (on !== undefined) typeOf(on, schemas);
   const [least, most] = arityOf(name, on !== undefined) ?? undeclared(name, place);
   if (args.length < least || args.length > most)
-    throw new Wrong(place, `found no matching overload for '${name}' applied to ${args.length} arguments`);
+    throw new ParseError(place, `found no matching overload for '${name}' applied to ${args.length} arguments`);
   for (const argument of args) typeOf(argument, schemas);
   return unknown;
 };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { tests } from '@bufbuild/cel-spec/testdata/conformance.js';
 import { compute } from './evaluate/evaluate.ts';
-import { CostMeter, Exhausted, Failed } from './failure.ts';
+import { CostExceeded, CostMeter, EvalError } from './failure.ts';
 import { parse } from './parse/parse.ts';
 import { durationText, readDuration, readTimestamp } from './values/times.ts';
 import { Duration, EntryMapping, List, Mapping, Type, Uint, type Value } from './values/values.ts';
@@ -125,7 +125,7 @@ const outcome = ({ expr, bindings = {} }: Case): string => {
   try {
     return spelled(compute(parsed.expression, {}, new CostMeter(1_000_000), locals));
   } catch (error) {
-    if (error instanceof Failed || error instanceof Exhausted) return 'error';
+    if (error instanceof EvalError || error instanceof CostExceeded) return 'error';
     throw error;
   }
 };

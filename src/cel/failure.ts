@@ -1,16 +1,16 @@
 /** What fails at run time, as a missing key does. Thrown inside of one call of `evaluate` only; `&&`, `||`, `all` and `exists` may forgive it. */
-export class Failed extends Error {}
+export class EvalError extends Error {}
 
 /** The budget of steps is used up. Nothing forgives that. */
-export class Exhausted extends Error {}
+export class CostExceeded extends Error {}
 
 /** A function or an operator was applied to types that it does not take. */
 export const overload = (): never => {
-  throw new Failed('no such overload');
+  throw new EvalError('no such overload');
 };
 
 export const fail = (message: string): never => {
-  throw new Failed(message);
+  throw new EvalError(message);
 };
 
 /** Counts what an evaluation costs: a step for each part that is computed, and more for work that grows with the size of a value. */
@@ -30,7 +30,7 @@ export class CostMeter {
 
   charge(cost: number): void {
     this.#left -= cost;
-    if (this.#left < 0) throw new Exhausted('operation cancelled: actual cost limit exceeded');
+    if (this.#left < 0) throw new CostExceeded('operation cancelled: actual cost limit exceeded');
   }
 
   /** For text, which is copied and compared many characters at a time. Upstream: cel-go, common/cost.go, StringTraversalCostFactor. */

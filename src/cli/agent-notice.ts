@@ -1,7 +1,7 @@
 import { nodeNotice } from '../apis/machines/machine-event-source.ts';
-import type { OwnSighting } from '../clouds/metadata/watch.ts';
+import type { OwnMachineObservation } from '../clouds/metadata/watch.ts';
 import { drainedForAnnotation, noticesPath } from '../core/machine/source.ts';
-import { saidBy } from '../core/status.ts';
+import { statusMessage } from '../core/status.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 
@@ -22,7 +22,7 @@ export class AgentNotice {
   }
 
   /** Resolves with the events for which the node has been drained. Rejects where the notice cannot be stored. */
-  async tell({ instance, events, trouble }: OwnSighting): Promise<readonly string[]> {
+  async tell({ instance, events, trouble }: OwnMachineObservation): Promise<readonly string[]> {
     const { api, clock, nodeName, provider } = this.#options;
     const text = JSON.stringify([instance, events, trouble]);
     if (this.#seen?.text !== text) this.#seen = { text, at: clock.now() };
@@ -33,7 +33,8 @@ export class AgentNotice {
       contentType: 'application/apply-patch+yaml',
       body: nodeNotice(nodeName, { provider, instance, events, ...(trouble && { trouble }) }, this.#seen.at),
     });
-    if (answer.status !== 200 && answer.status !== 201) throw new Error(`cannot store the NodeNotice ${nodeName}: ${saidBy(answer)}`);
+    if (answer.status !== 200 && answer.status !== 201)
+      throw new Error(`cannot store the NodeNotice ${nodeName}: ${statusMessage(answer)}`);
     return ((answer.body as Stored).metadata.annotations?.[drainedForAnnotation] ?? '').split(',');
   }
 }

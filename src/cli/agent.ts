@@ -1,13 +1,13 @@
 import { hostname } from 'node:os';
 import { type AzureMetadata, azureMetadata } from '../clouds/metadata/azure.ts';
 import { detectCloud, type MetadataProvider } from '../clouds/metadata/detect.ts';
-import { type OwnSighting, watchMetadata } from '../clouds/metadata/watch.ts';
+import { type OwnMachineObservation, watchMetadata } from '../clouds/metadata/watch.ts';
 import { connect } from '../kube/connect.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Clock, systemClock } from '../support/clock.ts';
-import { Defects } from '../support/defects.ts';
 import type { Env } from '../support/env.ts';
 import type { Log } from '../support/log.ts';
+import { PanicHandler } from '../support/panic-handler.ts';
 import type { LogFormat } from '../support/pino-log.ts';
 import { pinoLog } from '../support/pino-log.ts';
 import { AgentNotice } from './agent-notice.ts';
@@ -42,7 +42,7 @@ class Acknowledging {
     this.#log = log;
   }
 
-  async drainedFor(ids: readonly string[], { events }: OwnSighting, signal: AbortSignal): Promise<void> {
+  async drainedFor(ids: readonly string[], { events }: OwnMachineObservation, signal: AbortSignal): Promise<void> {
     const due = events.filter(({ id, state }) => state === 'Scheduled' && ids.includes(id) && !this.#done.has(id));
     for (const { id, kind } of due) {
       const trouble = await this.#azure.acknowledge(id, signal);
@@ -77,7 +77,7 @@ type AgentContext = {
 };
 
 /** A day: Google gives an hour at most. */
-const longestNotice = 86_400;
+const maxNotice = 86_400;
 
 /** How long before it stops a machine the cloud says so, in seconds; undefined where neither flag nor variable is set. Throws a UsageError. */
 export const terminationNotice = (
@@ -90,8 +90,8 @@ export const terminationNotice = (
       : (['--termination-notice-seconds', terminationNoticeSeconds] as const);
   if (text === '' && terminationNoticeSeconds === undefined) return undefined;
   const seconds = /^\d{1,6}$/.test(text) ? Number(text) : 0;
-  if (seconds < 1 || seconds > longestNotice)
-    throw new UsageError(`invalid value "${text}" for ${name}: expected whole seconds from 1 to ${longestNotice}`);
+  if (seconds < 1 || seconds > maxNotice)
+    throw new UsageError(`invalid value "${text}" for ${name}: expected whole seconds from 1 to ${maxNotice}`);
   return seconds;
 };
 
@@ -99,10 +99,10 @@ const work = async ({ api, nodeName, provider, flags, notice: seconds, log, sign
   const base = flags.metadataEndpoint === undefined ? {} : { base: flags.metadataEndpoint };
   const given = seconds === undefined ? {} : { terminationNoticeSeconds: seconds };
   const clock = systemClock;
-  const defects = new Defects({ log });
+  const defects = new PanicHandler({ log });
   const notice = new AgentNotice({ api, clock, nodeName, provider });
-  const latest: { sighting?: OwnSighting } = {};
-  const seen = async (sighting: OwnSighting): Promise<void> => {
+  const latest: { sighting?: OwnMachineObservation } = {};
+  const seen = async (sighting: OwnMachineObservation): Promise<void> => {
     // Before it is known which machine this is there is nothing to tell of it.
     if (sighting.instance === '') return;
     latest.sighting = sighting;

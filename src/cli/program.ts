@@ -7,7 +7,7 @@ import type { DashboardFlags } from './dashboard/dashboard.ts';
 import type { DemoFlags } from './demo/command.ts';
 import { diagnoseCommands } from './diagnose/diagnose-commands.ts';
 import { nodeArguments, nodeCommands } from './drain/node-commands.ts';
-import { crds, usualGroups } from './install/crds.ts';
+import { crds, defaultGroups } from './install/crds.ts';
 import { installCommand, uninstallCommand } from './install/install-command.ts';
 import { maintenanceCommands } from './maintenance/maintenance-commands.ts';
 import { machineFlags } from './manager/machine-flags.ts';
@@ -20,9 +20,9 @@ import { rehearsalCommands } from './rehearsal/rehearsal-commands.ts';
 import { helpWithRights } from './rights.ts';
 import { ApiError } from './shared/api-error.ts';
 import { connectionFlags } from './shared/connection-flags.ts';
-import { exitCodeOf, wrongCall } from './shared/fail.ts';
+import { exitCodeOf, usageExitCode } from './shared/fail.ts';
 import { longFlags, plainBooleans } from './shared/go-values.ts';
-import { commanderOutput, endWithReaders, plainOutput, printRaw } from './shared/output.ts';
+import { commanderOutput, exitOnEpipe, plainOutput, printRaw } from './shared/output.ts';
 import { version } from './shared/version.ts';
 
 const description = `Drydock takes nodes of a Kubernetes cluster out of service safely, keeps them out for as long as the work lasts,
@@ -109,7 +109,7 @@ const operatorCommand = (env: Env): Command => {
 const crdsCommand = (): Command =>
   new Command('crds')
     .description('print the CustomResourceDefinitions of the served kinds, for kubectl apply -f -')
-    .argument('[group...]', `API groups, also older ones (default: ${usualGroups.join(' and ')})`)
+    .argument('[group...]', `API groups, also older ones (default: ${defaultGroups.join(' and ')})`)
     .action((groups: readonly string[]) => crds(groups));
 
 const portFlag = ['--port <n>', 'local dashboard port (default: 8720, or any free port)'] as const;
@@ -210,7 +210,7 @@ const textOf = (error: unknown): string => {
 
 /** Runs one command and sets the exit code: 0 done, 1 could not be done, 2 wrong call (of kubectl's commands 1). Never ends with a stack trace. */
 export const run = async (args: readonly string[], env: Env): Promise<void> => {
-  endWithReaders();
+  exitOnEpipe();
   const root = program(env);
   if (args.length === 0) {
     root.outputHelp();
@@ -224,7 +224,7 @@ export const run = async (args: readonly string[], env: Env): Promise<void> => {
     await root.parseAsync([...argumentsOf(args)], { from: 'user' });
   } catch (error) {
     // Commander has printed its own message by now.
-    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : wrongCall(args[0]);
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : usageExitCode(args[0]);
     else {
       const text = textOf(error);
       const help = helpWithRights(args, text);

@@ -1,5 +1,6 @@
+import { type EventKind, eventKinds } from '../core/event-kind.ts';
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
-import { type EventKind, type EventState, eventKinds, eventStates, type MachineEvent } from '../core/machine/event.ts';
+import { type EventState, eventStates, type MachineEvent } from '../core/machine/event.ts';
 import { instanceIn } from '../core/machine/provider-id.ts';
 import { readTime } from '../core/time.ts';
 
@@ -24,9 +25,9 @@ export type CloudEventsOptions = {
 };
 
 const ownType = 'dev.drydock.machine.';
-const longestBody = 256 * 1024;
-const mostEvents = 1000;
-const longestName = 1024;
+const maxBodyLength = 256 * 1024;
+const maxEvents = 1000;
+const maxNameLength = 1024;
 
 /** What is wrong with a request. Thrown only within this file. */
 class Fault extends Error {
@@ -80,12 +81,12 @@ const envelopesOf = (request: CloudEventsRequest): readonly Json[] => {
 };
 
 /** Names end up in logs, statuses and keys: no control characters (as the specification says of its type String), and no novels. */
-const isName = (value: string): boolean => value.length <= longestName && !/\p{Cc}/u.test(value);
+const isName = (value: string): boolean => value.length <= maxNameLength && !/\p{Cc}/u.test(value);
 
 const attribute = (envelope: JsonObject, name: string): string => {
   const value = envelope[name];
   if (typeof value !== 'string' || value.trim() === '') throw new Fault(`the attribute ${name} is missing`);
-  if (!isName(value.trim())) throw new Fault(`the attribute ${name} is longer than ${longestName} characters or has control characters`);
+  if (!isName(value.trim())) throw new Fault(`the attribute ${name} is longer than ${maxNameLength} characters or has control characters`);
   return value.trim();
 };
 
@@ -112,7 +113,7 @@ const stringOf = (data: JsonObject, name: string): string | undefined => {
 /** What stays the same when an event is announced anew; the id of the message where its sender has no such thing. */
 const idOf = (data: JsonObject, id: string): string => {
   const own = stringOf(data, 'id')?.trim();
-  if (own !== undefined && !isName(own)) throw new Fault(`data.id is longer than ${longestName} characters or has control characters`);
+  if (own !== undefined && !isName(own)) throw new Fault(`data.id is longer than ${maxNameLength} characters or has control characters`);
   return own === undefined || own === '' ? id : own;
 };
 
@@ -168,9 +169,9 @@ const eventOf = (envelope: Json, { types = {}, source = 'cloudevents' }: CloudEv
 };
 
 const eventsIn = (request: CloudEventsRequest, options: CloudEventsOptions): ReadEvents => {
-  if (Buffer.byteLength(request.body) > longestBody) throw new Fault(`the body is longer than ${longestBody / 1024} KiB`, 413);
+  if (Buffer.byteLength(request.body) > maxBodyLength) throw new Fault(`the body is longer than ${maxBodyLength / 1024} KiB`, 413);
   const envelopes = envelopesOf(request);
-  if (envelopes.length > mostEvents) throw new Fault(`${envelopes.length} events at once are more than ${mostEvents}`, 413);
+  if (envelopes.length > maxEvents) throw new Fault(`${envelopes.length} events at once are more than ${maxEvents}`, 413);
   const faults: Fault[] = [];
   const events = envelopes.flatMap((envelope, index) => {
     try {

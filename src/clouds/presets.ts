@@ -1,4 +1,4 @@
-import type { EventKind } from '../core/machine/event.ts';
+import type { EventKind } from '../core/event-kind.ts';
 import type { PresetName, Signal } from '../core/machine/source.ts';
 
 /** Rules for what others put on nodes, by the name under which they are switched on. */

@@ -1,8 +1,8 @@
-import type { Node, NodeCondition, Taint } from '../core/hold/node.ts';
 import { own } from '../core/json.ts';
 import type { EventState, MachineEvent } from '../core/machine/event.ts';
 import { instanceOf } from '../core/machine/provider-id.ts';
 import type { Mark, Signal } from '../core/machine/source.ts';
+import type { Node, NodeCondition, Taint } from '../core/node/node.ts';
 import { readTime } from '../core/time.ts';
 import { findTime, readEpochSeconds } from './times.ts';
 
@@ -12,14 +12,14 @@ export type SignalNode = Pick<Node, 'name' | 'labels' | 'annotations' | 'taints'
 };
 
 /** A signal that is there: a name for it that stays the same for as long as it does, the word for it, and what it says of itself. */
-type Found = { readonly id: string; readonly code: string; readonly says?: string };
+type ParsedSignal = { readonly id: string; readonly code: string; readonly says?: string };
 
 const fits = (mark: Mark, value: string | undefined): boolean => value !== undefined && (mark.value === undefined || mark.value === value);
 
-const findMark = (what: string, mark: Mark, values: Readonly<Record<string, string>>): Found | undefined =>
+const findMark = (what: string, mark: Mark, values: Readonly<Record<string, string>>): ParsedSignal | undefined =>
   fits(mark, Object.hasOwn(values, mark.key) ? values[mark.key] : undefined) ? { id: `${what}/${mark.key}`, code: mark.key } : undefined;
 
-const find = (signal: Signal, node: SignalNode): Found | undefined => {
+const find = (signal: Signal, node: SignalNode): ParsedSignal | undefined => {
   if ('condition' in signal) {
     const { type, status, messageContains = '' } = signal.condition;
     const there = node.conditions.find(condition => condition.type === type && condition.status === status);
@@ -44,7 +44,7 @@ const timesOf = (rule: Signal, node: SignalNode, says: string) => {
   return { notBefore, deadline: annotated(rule.deadlineAnnotation) ?? notBefore };
 };
 
-const eventOf = (rule: Signal, { id, code, says = '' }: Found, node: SignalNode, source: string): MachineEvent => {
+const eventOf = (rule: Signal, { id, code, says = '' }: ParsedSignal, node: SignalNode, source: string): MachineEvent => {
   const { notBefore, deadline } = timesOf(rule, node, says);
   const state: EventState = rule.state ?? (notBefore === undefined && deadline === undefined ? 'Active' : 'Scheduled');
   return {

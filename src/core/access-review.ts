@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from './json.ts';
-import { saidBy } from './status.ts';
+import { statusMessage } from './status.ts';
 
 /** Who asks and what may be done: questions that the API server answers and keeps nothing of. */
 const groups = {
@@ -20,5 +20,5 @@ export const reviewCall = (kind: ReviewKind, spec: JsonObject) => {
 /** The status that the API server gave the review; a text says why there is none. */
 export const reviewed = (response: { readonly status: number; readonly body: unknown }): JsonObject | string => {
   const status = isObject(response.body) ? response.body['status'] : undefined;
-  return response.status === 201 && isObject(status) ? status : saidBy(response);
+  return response.status === 201 && isObject(status) ? status : statusMessage(response);
 };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { isPrintable, printable, printableJson, printableLines } from './printable.ts';
-import { joinRows, shortened } from './text.ts';
+import { joinRows, truncate } from './text.ts';
 
 const shown: readonly (readonly [what: string, text: string, as: string])[] = [
   ['ESC, as kubectl', '\u001b[2J', '^[[2J'],
@@ -63,10 +63,10 @@ test('law: nothing is left to obey, once is enough, and JSON means the same', ()
 });
 
 test('a text of others is bounded, and no half of a character is made by that', () => {
-  assert.equal(shortened('x'.repeat(5), 5), 'xxxxx');
-  assert.equal(shortened('x'.repeat(6), 5), 'xxxx…');
-  assert.equal(shortened('\u001b'.repeat(1_000_000), 5), '^[^[…');
-  assert.equal(shortened('aaa🚀🚀', 5), 'aaa…');
+  assert.equal(truncate('x'.repeat(5), 5), 'xxxxx');
+  assert.equal(truncate('x'.repeat(6), 5), 'xxxx…');
+  assert.equal(truncate('\u001b'.repeat(1_000_000), 5), '^[^[…');
+  assert.equal(truncate('aaa🚀🚀', 5), 'aaa…');
 });
 
 test('a row does not break into two, and is bounded', () => {

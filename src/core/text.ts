@@ -1,13 +1,13 @@
 import { printable } from './printable.ts';
 
 /** Characters of a text of somebody else's: a webhook may say as much as it likes. */
-const longestText = 1000;
+const maxTextLength = 1000;
 
 /** The first characters, without half of one at the end. */
 const start = (text: string, length: number): string => text.slice(0, length).replace(/[\ud800-\udbff]$/, '');
 
 /** At most so much of a text of somebody else's, in one row in which everything can be seen. */
-export const shortened = (text: string, most = longestText): string => {
+export const truncate = (text: string, most = maxTextLength): string => {
   const isLong = text.length > most;
   const shown = printable(isLong ? start(text, most) : text);
   return isLong || shown.length > most ? `${start(shown, most - 1)}…` : shown;
@@ -30,7 +30,7 @@ const storedBytes = (text: string): number => {
 
 /** At most so many bytes of a text of somebody else's, as it is stored: etcd counts bytes, not characters. */
 export const shortenedTo = (text: string, mostBytes: number): string => {
-  const shown = shortened(text, mostBytes);
+  const shown = truncate(text, mostBytes);
   if (storedBytes(shown) <= mostBytes) return shown;
   let [bytes, end] = [bytesOf('…'), 0];
   for (const character of shown) {
@@ -42,11 +42,11 @@ export const shortenedTo = (text: string, mostBytes: number): string => {
 };
 
 /** For texts that name a few of many: sorted by the caller, bounded here. */
-export const fewOf = (texts: readonly string[], most = 10): string =>
+export const joinLimited = (texts: readonly string[], most = 10): string =>
   texts.length <= most ? texts.join(', ') : `${texts.slice(0, most).join(', ')} and ${texts.length - most} more`;
 
 /** Characters of one row of a command's output. */
-export const longestRow = 10_000;
+export const maxRowLength = 10_000;
 
 /** Returns several rows as one text; no row breaks into two. */
-export const joinRows = (rows: readonly string[]): string => rows.map(row => shortened(row, longestRow)).join('\n');
+export const joinRows = (rows: readonly string[]): string => rows.map(row => truncate(row, maxRowLength)).join('\n');

@@ -13,7 +13,7 @@ import type { Store } from './store/store.ts';
 const ttlMs = 60 * 60_000;
 
 /** So many different messages for one reason within ten minutes; from then on they share one event (EventAggregator). */
-const mostSimilar = 10;
+const maxSimilar = 10;
 const similarMs = 600_000;
 
 /** So many events about one object from one source at once, then one in five minutes (EventSourceObjectSpamFilter). */
@@ -21,7 +21,7 @@ const burst = 25;
 const refillMs = 300_000;
 
 /** So many objects and events are remembered, the latest ones (maxLruCacheEntries). */
-const mostRemembered = 4096;
+const maxRemembered = 4096;
 
 type Similar = { readonly messages: Set<string>; readonly lastMs: number };
 type Tokens = { readonly left: number; readonly atMs: number };
@@ -30,7 +30,7 @@ type Tokens = { readonly left: number; readonly atMs: number };
 const remember = <T>(map: Map<string, T>, key: string, value: T): T => {
   map.delete(key);
   map.set(key, value);
-  if (map.size > mostRemembered) map.delete(map.keys().next().value ?? '');
+  if (map.size > maxRemembered) map.delete(map.keys().next().value ?? '');
   return value;
 };
 
@@ -97,9 +97,9 @@ export class EventLog {
     const before = this.#similar.get(key);
     const now = this.#nowMs;
     const messages = before === undefined || now - before.lastMs > similarMs ? new Set<string>() : before.messages;
-    if (messages.size < mostSimilar) messages.add(message);
+    if (messages.size < maxSimilar) messages.add(message);
     remember(this.#similar, key, { messages, lastMs: now });
-    return messages.size >= mostSimilar;
+    return messages.size >= maxSimilar;
   }
 
   #make(note: Note): Stored | undefined {

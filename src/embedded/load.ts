@@ -4,7 +4,7 @@ import { metaOf, type Stored, text, withMeta } from './object.ts';
 import { newUid, type RegistryContext } from './registry/context.ts';
 
 /** What could not be loaded, and why. */
-export type Unloaded = { readonly what: string; readonly why: string };
+export type LoadFailure = { readonly what: string; readonly why: string };
 
 const groupOf = (apiVersion: string): readonly [group: string, version: string] => {
   const [first = '', second] = apiVersion.split('/');
@@ -30,8 +30,8 @@ const kept = (kind: Kind, object: JsonObject, registry: RegistryContext): Stored
  * They are read into their types; nothing is admitted, defaulted or validated again, for a real API server has done that. Namespaces that
  * nothing was said of are made. The answer names what could not be loaded.
  */
-export const load = (registry: RegistryContext, given: Iterable<{ readonly [key: string]: unknown }>): readonly Unloaded[] => {
-  const unloaded: Unloaded[] = [];
+export const load = (registry: RegistryContext, given: Iterable<{ readonly [key: string]: unknown }>): readonly LoadFailure[] => {
+  const unloaded: LoadFailure[] = [];
   for (const object of given) {
     if (!isObject(object)) continue;
     const [group, version] = groupOf(text(object, 'apiVersion'));

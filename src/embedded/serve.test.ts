@@ -4,10 +4,10 @@ import { after, before, describe, test } from 'node:test';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { createCluster } from './cluster.ts';
 import { seeded } from './seeded.ts';
-import { administrator, type Heard, type Serving, serve } from './serve.ts';
+import { administrator, type RequestLog, type Serving, serve } from './serve.ts';
 
 describe('the embedded API server over HTTP', () => {
-  const heard: Heard[] = [];
+  const heard: RequestLog[] = [];
   let serving: Serving;
   before(async () => {
     const cluster = createCluster({ clock: new VirtualClock(), random: seeded(1) });

@@ -16,7 +16,7 @@ export type ServeOptions = {
   /** What clients must show, `Authorization: Bearer TOKEN`, and whom it makes them. Roles say what they may do. */
   readonly tokens: Readonly<Record<string, User>>;
   /** Is told of every request once it is answered; of a watch, when it has begun. */
-  readonly heard?: (call: Heard) => void;
+  readonly heard?: (call: RequestLog) => void;
   /** Any free one when left out. */
   readonly port?: number;
   /** PEM texts; plain HTTP without. */
@@ -24,7 +24,7 @@ export type ServeOptions = {
 };
 
 /** One request and what became of it. Times are milliseconds since 1970, of the machine, with the microseconds behind the point. */
-export type Heard = {
+export type RequestLog = {
   readonly user: User;
   readonly asked: RequestAttributes;
   /** With the query. */

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { Api, ApiCall, Watcher } from '../operator/ports.ts';
 import { type Clock, systemClock } from '../support/clock.ts';
-import type { Defects } from '../support/defects.ts';
 import type { Env } from '../support/env.ts';
 import { type Log, silentLog } from '../support/log.ts';
+import type { PanicHandler } from '../support/panic-handler.ts';
 import { chooseContext, type Overrides } from './config/context.ts';
 import { inClusterCredentials, inClusterNamespace, inClusterServer, isInCluster, serviceAccountFolder } from './config/in-cluster.ts';
 import { type Kubeconfig, KubeconfigError, loadKubeconfig } from './config/kubeconfig.ts';
@@ -36,7 +36,7 @@ export type ConnectOptions = {
   /** Told of every finished call, for metrics. */
   readonly onResponse?: (seen: FinishedCall) => void;
   /** Told of defects in what the watches do; logged when left out. */
-  readonly defects?: Defects;
+  readonly defects?: PanicHandler;
   /** Credential programs may ask the person at the terminal. */
   readonly interactive?: boolean;
   /** Where the service account of the pod is mounted; for tests. */
@@ -79,7 +79,7 @@ export const connect = async (options: ConnectOptions): Promise<Connection> => {
     proxy: proxyFor(target.server, target.proxyUrl, options.env),
     // As client-go does, k8s.io/apimachinery/pkg/util/net.
     http2: (options.env['DISABLE_HTTP2'] ?? '') === '',
-    onDate: (date, sentAt, answeredAt) => serverClock.learn(date, sentAt, answeredAt),
+    onDate: (date, sentAt, answeredAt) => serverClock.observe(date, sentAt, answeredAt),
     onResponse: options.onResponse,
   });
   const watcher = reflectorWatcher({ api: transport, clock, log, random, defects: options.defects });
@@ -94,10 +94,10 @@ export const connect = async (options: ConnectOptions): Promise<Connection> => {
 };
 
 /** As the transport gives calls up that name no time. */
-const usualTimeoutMs = 30_000;
+const defaultTimeoutMs = 30_000;
 
 const limited = (call: ApiCall, mostMs: number | undefined): ApiCall =>
-  mostMs === undefined ? call : { ...call, timeoutMs: Math.min(call.timeoutMs ?? usualTimeoutMs, mostMs) };
+  mostMs === undefined ? call : { ...call, timeoutMs: Math.min(call.timeoutMs ?? defaultTimeoutMs, mostMs) };
 
 const find = async (options: ConnectOptions, clock: Clock, log: Log): Promise<Target> => {
   const config = await load(options);
@@ -126,10 +126,10 @@ const fromKubeconfig = (config: Kubeconfig, options: ConnectOptions, clock: Cloc
 
 /** The kubeconfig to be used; undefined when there is no file. */
 const load = async ({ kubeconfig, env }: ConnectOptions): Promise<Kubeconfig | undefined> => {
-  if (kubeconfig !== undefined && kubeconfig !== '') return loadKubeconfig([kubeconfig], 'is an error');
+  if (kubeconfig !== undefined && kubeconfig !== '') return loadKubeconfig([kubeconfig], 'fail');
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter(path => path !== '');
   const files = listed.length > 0 ? listed : homeFiles(env);
-  const config = await loadKubeconfig(files, 'is left out');
+  const config = await loadKubeconfig(files, 'skip');
   if (config.files.length > 0) return config;
   if (listed.length > 0 && !isInCluster(env)) throw new KubeconfigError(`none of the files of KUBECONFIG exists: ${listed.join(', ')}`);
   return undefined;

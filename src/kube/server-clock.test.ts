@@ -13,7 +13,7 @@ const workplace = () => {
     const sentAt = base.now();
     const answeredAt = sentAt.add({ milliseconds: tookMs });
     const told = sentAt.add({ milliseconds: aheadMs + Math.floor(tookMs / 2) });
-    clock.learn(new Date(told.epochMilliseconds).toUTCString(), sentAt, answeredAt);
+    clock.observe(new Date(told.epochMilliseconds).toUTCString(), sentAt, answeredAt);
   };
   return { base, clock, answer, aheadMs: () => clock.now().epochMilliseconds - base.now().epochMilliseconds };
 };
@@ -43,7 +43,7 @@ describe('timestamps of objects are compared with the API server’s time', () =
   test('before the first answer, and without a Date that can be read, it is the base clock', () => {
     const { base, clock, aheadMs } = workplace();
     for (const date of [undefined, '', 'yesterday', '2020-01-01T00:00:00Z', 'Fri, 27 Nov 2026 07:00:00', '1'])
-      clock.learn(date, base.now(), base.now());
+      clock.observe(date, base.now(), base.now());
     assert.equal(aheadMs(), 0);
   });
 

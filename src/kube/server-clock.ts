@@ -40,7 +40,7 @@ export class ServerClock implements Clock {
    * Takes in the Date of one answer to a request that was sent at one moment of the base clock and answered at another. Each answer leaves a second or more of doubt; what several agree
    * on is kept. One that contradicts the others counts alone: a clock has been set, or another API server has answered.
    */
-  learn(date: string | undefined, sentAt: Temporal.Instant, answeredAt: Temporal.Instant): void {
+  observe(date: string | undefined, sentAt: Temporal.Instant, answeredAt: Temporal.Instant): void {
     const told = date !== undefined && httpDate.test(date) ? Date.parse(date) : Number.NaN;
     if (Number.isNaN(told)) return;
     const seen: Bounds = { least: told - answeredAt.epochMilliseconds, most: told + roundingMs - sentAt.epochMilliseconds };

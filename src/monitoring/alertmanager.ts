@@ -2,7 +2,7 @@ import { isObject, type Json } from '../core/json.ts';
 import type { FiringAlert } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import type { HttpResponse } from '../support/http-exchange.ts';
-import { failureOf, jsonOf, unusable } from './refusal.ts';
+import { failureOf, jsonOf, malformedResponse } from './refusal.ts';
 import type { Source, SourceResult } from './source.ts';
 
 /** Alertmanager's API v2 (https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml). */
@@ -19,7 +19,8 @@ const get = async (
   return body === undefined ? foreign(source) : { value: { said: asked.value, body } };
 };
 
-const foreign = ({ title }: Source): ReturnType<typeof unusable> => unusable(`${title} does not respond like an Alertmanager`);
+const foreign = ({ title }: Source): ReturnType<typeof malformedResponse> =>
+  malformedResponse(`${title} does not respond like an Alertmanager`);
 
 /** None for one that is silenced or inhibited. */
 const alertIn = (alert: Json): readonly FiringAlert[] => {

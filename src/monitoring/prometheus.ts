@@ -1,12 +1,12 @@
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import type { Sample } from '../operator/ports.ts';
-import { failureOf, jsonOf, tidy, unusable } from './refusal.ts';
+import { failureOf, jsonOf, malformedResponse, oneLine } from './refusal.ts';
 import type { Source, SourceResult } from './source.ts';
 
 /** Prometheus' HTTP API (https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries), which Thanos, Mimir and VictoriaMetrics serve too. */
 
 /** More series are refused: an answer is for people in the end. */
-const mostSamples = 1000;
+const maxSamples = 1000;
 
 const specials: Readonly<Record<string, number>> = {
   NaN: Number.NaN,
@@ -30,16 +30,16 @@ const labelsOf = (metric: Json | undefined): Sample['labels'] =>
     ? Object.fromEntries(Object.entries(metric).flatMap(([label, value]) => (typeof value === 'string' ? [[label, value] as const] : [])))
     : {};
 
-const foreign = (title: string): ReturnType<typeof unusable> => unusable(`${title} does not respond like a Prometheus`);
+const foreign = (title: string): ReturnType<typeof malformedResponse> => malformedResponse(`${title} does not respond like a Prometheus`);
 
 const vectorOf = (title: string, series: readonly Json[]): SourceResult<readonly Sample[]> => {
-  if (series.length > mostSamples)
-    return unusable(`the query has more than ${mostSamples} series: aggregate them, for example by sum or max`);
+  if (series.length > maxSamples)
+    return malformedResponse(`the query has more than ${maxSamples} series: aggregate them, for example by sum or max`);
   const samples: Sample[] = [];
   for (const one of series) {
     if (!isObject(one)) return foreign(title);
     if (one['histogram'] !== undefined)
-      return unusable('the query has native histograms: ask for numbers, for example by histogram_quantile');
+      return malformedResponse('the query has native histograms: ask for numbers, for example by histogram_quantile');
     const value = pointOf(one['value']);
     if (value === undefined) return foreign(title);
     samples.push({ labels: labelsOf(one['metric']), value });
@@ -54,18 +54,18 @@ const resultOf = (title: string, { resultType, result }: JsonObject): SourceResu
     return value === undefined ? foreign(title) : { value: [{ labels: {}, value }] };
   }
   return typeof resultType === 'string'
-    ? unusable(`the query is a ${tidy(resultType)}, and has to be a vector or a scalar`)
+    ? malformedResponse(`the query is a ${oneLine(resultType)}, and has to be a vector or a scalar`)
     : foreign(title);
 };
 
 /** Part of the series may be missing then. What are only hints is under `infos`. */
 const warningIn = ({ warnings }: JsonObject): string | undefined =>
-  Array.isArray(warnings) && warnings.length > 0 ? tidy(warnings.map(String).join('; ')) : undefined;
+  Array.isArray(warnings) && warnings.length > 0 ? oneLine(warnings.map(String).join('; ')) : undefined;
 
 /** Evaluates a query now. Rejects with the signal's reason only. */
 export const samplesOf = async (source: Source, query: string, signal: AbortSignal): Promise<SourceResult<readonly Sample[]>> => {
   const { title, config } = source;
-  const form = { query, timeout: `${config.timeoutMs / 1000}s`, limit: String(mostSamples + 1) };
+  const form = { query, timeout: `${config.timeoutMs / 1000}s`, limit: String(maxSamples + 1) };
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   const body = new URLSearchParams(form).toString();
   const asked = await source.call({ method: 'POST', path: '/api/v1/query', headers, body }, signal);
@@ -76,5 +76,7 @@ export const samplesOf = async (source: Source, query: string, signal: AbortSign
   if (!isObject(answer) || answer['status'] !== 'success' || !isObject(answer['data'])) return foreign(title);
   const result = resultOf(title, answer['data']);
   const warning = warningIn(answer);
-  return 'failure' in result || warning === undefined ? result : unusable(`${title} warns that its response may be incomplete: ${warning}`);
+  return 'failure' in result || warning === undefined
+    ? result
+    : malformedResponse(`${title} warns that its response may be incomplete: ${warning}`);
 };

@@ -3,14 +3,14 @@ import type { HttpResponse } from '../support/http-exchange.ts';
 import type { SourceFailure } from './source.ts';
 
 /** Characters of a server's own words that are told. */
-const longest = 200;
+const maxLength = 200;
 
 /** One line, without what is not printed. */
-export const tidy = (text: string): string =>
+export const oneLine = (text: string): string =>
   text
     .replaceAll(/[\s\p{C}]+/gu, ' ')
     .trim()
-    .slice(0, longest);
+    .slice(0, maxLength);
 
 /** The body as JSON; undefined when it is none. */
 export const jsonOf = (text: string): Json | undefined => {
@@ -23,9 +23,9 @@ export const jsonOf = (text: string): Json | undefined => {
 
 /** Prometheus: {"status": "error", "errorType", "error"}. Alertmanager's API v2: a text as JSON, or {"code", "message"}. */
 const wordsIn = (body: Json | undefined): string | undefined => {
-  if (typeof body === 'string') return tidy(body);
+  if (typeof body === 'string') return oneLine(body);
   const text = isObject(body) ? (body['error'] ?? body['message']) : undefined;
-  return typeof text === 'string' ? tidy(text) : undefined;
+  return typeof text === 'string' ? oneLine(text) : undefined;
 };
 
 /** What an answer that is no success means, for whoever wrote the question. */
@@ -44,4 +44,4 @@ export const failureOf = (title: string, { status, text }: HttpResponse): Source
 };
 
 /** An answer of another form than the API has. */
-export const unusable = (problem: string): { readonly failure: SourceFailure } => ({ failure: { result: 'unusable', problem } });
+export const malformedResponse = (problem: string): { readonly failure: SourceFailure } => ({ failure: { result: 'unusable', problem } });

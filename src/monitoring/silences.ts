@@ -2,7 +2,7 @@ import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import { readTime } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
-import { failureOf, jsonOf, unusable } from './refusal.ts';
+import { failureOf, jsonOf, malformedResponse } from './refusal.ts';
 import type { SilenceConfig } from './silence-config.ts';
 import type { Source, SourceResult } from './source.ts';
 
@@ -16,7 +16,7 @@ type Silence = { readonly id: string; readonly node: string; readonly startsAt: 
 const creator = 'drydock';
 
 /** More of them are not made. */
-const mostSilences = 1000;
+const maxSilences = 1000;
 
 const commentOf = (node: string, cluster: string): string =>
   `Node ${node} is out of service for a maintenance of Drydock (cluster ${cluster})`;
@@ -96,7 +96,7 @@ export class NodeSilences {
       if (nodes.has(silence.node)) kept.add(silence.node);
     }
     const lacking = [...nodes].filter(node => !kept.has(node) && !this.#ended.has(node));
-    for (const node of lacking.slice(0, Math.max(0, mostSilences - kept.size))) note(await this.#post(node, undefined, signal));
+    for (const node of lacking.slice(0, Math.max(0, maxSilences - kept.size))) note(await this.#post(node, undefined, signal));
     return failures[0];
   }
 
@@ -123,7 +123,7 @@ export class NodeSilences {
     if ('failure' in asked) return asked;
     if (asked.value.status !== 200) return { failure: failureOf(this.#source.title, asked.value) };
     const body = jsonOf(asked.value.text);
-    if (!Array.isArray(body)) return unusable(`${this.#source.title} does not respond like an Alertmanager`);
+    if (!Array.isArray(body)) return malformedResponse(`${this.#source.title} does not respond like an Alertmanager`);
     return { value: ownIn(body as readonly Json[], this.#config.cluster) };
   }
 

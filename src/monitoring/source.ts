@@ -1,21 +1,21 @@
-import type { Told } from '../operator/ports.ts';
+import type { QueryResult } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';
-import { isDefect } from '../support/defects.ts';
 import { errorText } from '../support/error-text.ts';
 import { AnswerTooLarge, type HttpRequest, type HttpResponse } from '../support/http-exchange.ts';
 import type { Log } from '../support/log.ts';
-import { Carrier, UnreadableFile } from './carrier.ts';
+import { isDefect } from '../support/panic-handler.ts';
+import { HttpClient, UnreadableFile } from './http-client.ts';
 import type { SourceConfig } from './sources-file.ts';
 
 /** Speaks to one source. */
 
 /** How a question has ended, for metrics: `unusable`, an answer that is none to it. */
-export type QueryResult = 'answered' | 'unreachable' | 'refused' | 'failed' | 'unusable';
+export type QueryOutcome = 'answered' | 'unreachable' | 'refused' | 'failed' | 'unusable';
 
 /** Why there is no answer. Neither says anything of a credential. */
 export type SourceFailure = {
-  readonly result: Exclude<QueryResult, 'answered'>;
+  readonly result: Exclude<QueryOutcome, 'answered'>;
   /** For whoever wrote the question. */
   readonly problem: string;
   /** For whoever runs the operator. */
@@ -25,20 +25,20 @@ export type SourceFailure = {
 export type SourceResult<T> = { readonly value: T } | { readonly failure: SourceFailure };
 
 /** Larger answers are refused. */
-const mostBytes = 8 * 1024 * 1024;
+const maxBytes = 8 * 1024 * 1024;
 
 export class Source {
   readonly #config: SourceConfig;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #carrier: Carrier;
+  readonly #carrier: HttpClient;
   #isWell = true;
 
   constructor(config: SourceConfig, clock: Clock, log: Log) {
     this.#config = config;
     this.#clock = clock;
     this.#log = log;
-    this.#carrier = new Carrier(config, { mostBytes });
+    this.#carrier = new HttpClient(config, { mostBytes: maxBytes });
   }
 
   /** As plans name it. */
@@ -65,7 +65,7 @@ export class Source {
   }
 
   /** The answer for whoever asked. Trouble is logged when it begins, and that it is over. */
-  settle<T>(asked: SourceResult<T>): Told<T> {
+  settle<T>(asked: SourceResult<T>): QueryResult<T> {
     const { name, kind, url } = this.#config;
     if ('value' in asked) {
       if (!this.#isWell) this.#log.info('a monitoring source responds again', { source: name, kind, url });
@@ -88,7 +88,7 @@ export class Source {
 
   #silent(error: unknown, expired: boolean): SourceFailure {
     if (error instanceof AnswerTooLarge) {
-      const problem = `the response of ${this.title} is larger than ${mostBytes / 1024 / 1024} MiB: query less`;
+      const problem = `the response of ${this.title} is larger than ${maxBytes / 1024 / 1024} MiB: query less`;
       return { result: 'unusable', problem };
     }
     const { code } = error as { readonly code?: string };

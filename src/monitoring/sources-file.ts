@@ -29,7 +29,7 @@ export type MonitoringConfig = {
 const sourceKeys = ['name', 'kind', 'url', 'timeout', 'startup_grace', 'silences', ...httpKeys];
 
 /** Prometheus tells Alertmanager of each alert again every minute (--rules.alert.resend-delay). */
-const usualGrace = '2m';
+const defaultGrace = '2m';
 
 const sourceOf = (reader: Reader): SourceConfig => {
   const kind = reader.choice('kind', sourceKinds);
@@ -41,13 +41,13 @@ const sourceOf = (reader: Reader): SourceConfig => {
     name: reader.name('name', 'default'),
     url: reader.url('url'),
     timeoutMs: reader.duration('timeout', '10s', 100, 60_000),
-    startupGraceMs: reader.duration('startup_grace', usualGrace, 0, 3_600_000),
+    startupGraceMs: reader.duration('startup_grace', defaultGrace, 0, 3_600_000),
     ...httpConfigOf(reader),
   };
 };
 
 /** How often the same is asked, where the file says nothing else. */
-export const usualEveryMs = 15_000;
+export const defaultEveryMs = 15_000;
 
 /**
  * Reads the file; one that is not there has no sources: as it is shipped it comes from a Secret that need not exist. Throws a ConfigFileError that says what is to be
@@ -56,10 +56,10 @@ export const usualEveryMs = 15_000;
 export const readMonitoringConfig = (file: string): MonitoringConfig => {
   const path = resolve(file);
   const reader = readConfigFile(path, ['poll_interval', 'sources']);
-  if (reader === undefined) return { everyMs: usualEveryMs, sources: [] };
+  if (reader === undefined) return { everyMs: defaultEveryMs, sources: [] };
   const sources = reader.list('sources', sourceKeys).map(sourceOf);
   const titles = sources.map(({ kind, name }) => `${kind} ${name}`);
   const twice = titles.find((title, index) => titles.indexOf(title) !== index);
   if (twice !== undefined) throw new ConfigFileError(`sources in ${path} has ${twice} twice`);
-  return { everyMs: reader.duration('poll_interval', `${usualEveryMs / 1000}s`, 1000, 3_600_000), sources };
+  return { everyMs: reader.duration('poll_interval', `${defaultEveryMs / 1000}s`, 1000, 3_600_000), sources };
 };

@@ -8,7 +8,7 @@ import { after, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { type Answer, type ServedRequest, serving } from '../clouds/testing/serving.ts';
 import { clientA, clientB, serverPair, testAuthority } from '../kube/testing/certificates.ts';
-import type { Monitoring, Told } from '../operator/ports.ts';
+import type { Monitoring, QueryResult } from '../operator/ports.ts';
 import { systemClock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { silentLog } from '../support/log.ts';
@@ -51,7 +51,7 @@ const bench = async (answer: (asked: ServedRequest) => Answer, use: (bench: Benc
 
 const json = (body: unknown, status = 200): Answer => ({ status, text: JSON.stringify(body) });
 const vector = (...result: readonly unknown[]): Answer => json({ status: 'success', data: { resultType: 'vector', result } });
-const said = (told: Told<unknown>): unknown => ('problem' in told ? told.problem : told.value);
+const said = (told: QueryResult<unknown>): unknown => ('problem' in told ? told.problem : told.value);
 
 test('a query is one POST with its time limit, below the path of the address, with the token of that moment', async () => {
   await bench(

@@ -1,17 +1,17 @@
-import type { AlertSilencer, FiringAlert, Monitoring, Sample, Told } from '../operator/ports.ts';
+import type { AlertSilencer, FiringAlert, Monitoring, QueryResult, Sample } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { firingOf } from './alertmanager.ts';
 import { samplesOf } from './prometheus.ts';
 import { ReloadedFile } from './reloaded-file.ts';
 import { NodeSilences } from './silences.ts';
-import { type QueryResult, Source, type SourceResult } from './source.ts';
-import { type MonitoringConfig, readMonitoringConfig, type SourceKind, usualEveryMs } from './sources-file.ts';
+import { type QueryOutcome, Source, type SourceResult } from './source.ts';
+import { defaultEveryMs, type MonitoringConfig, readMonitoringConfig, type SourceKind } from './sources-file.ts';
 
 /** Counts what gates have asked. */
 interface MonitoringMeter {
   /** One question has ended. */
-  asked(kind: 'promql' | 'alerts', result: QueryResult): void;
+  asked(kind: 'promql' | 'alerts', result: QueryOutcome): void;
 }
 
 export type MonitoringTools = { readonly clock: Clock; readonly log: Log; readonly meter?: MonitoringMeter | undefined };
@@ -23,7 +23,7 @@ const againMs = 60_000;
 class ConfiguredMonitoring implements Monitoring, AlertSilencer {
   readonly #file: ReloadedFile<MonitoringConfig>;
   readonly #tools: MonitoringTools;
-  #config: MonitoringConfig = { everyMs: usualEveryMs, sources: [] };
+  #config: MonitoringConfig = { everyMs: defaultEveryMs, sources: [] };
   #sources: readonly Source[] = [];
   #silences: readonly NodeSilences[] = [];
 
@@ -46,11 +46,11 @@ class ConfiguredMonitoring implements Monitoring, AlertSilencer {
     return this.#config.everyMs;
   }
 
-  samples(name: string, query: string, signal: AbortSignal): Promise<Told<readonly Sample[]>> {
+  samples(name: string, query: string, signal: AbortSignal): Promise<QueryResult<readonly Sample[]>> {
     return this.#ask('promql', 'prometheus', name, source => samplesOf(source, query, signal));
   }
 
-  firing(name: string, matchers: readonly string[], signal: AbortSignal): Promise<Told<readonly FiringAlert[]>> {
+  firing(name: string, matchers: readonly string[], signal: AbortSignal): Promise<QueryResult<readonly FiringAlert[]>> {
     return this.#ask('alerts', 'alertmanager', name, source => firingOf(source, matchers, this.#tools.clock, signal));
   }
 
@@ -65,7 +65,7 @@ class ConfiguredMonitoring implements Monitoring, AlertSilencer {
     kind: SourceKind,
     name: string,
     query: (source: Source) => Promise<SourceResult<T>>,
-  ): Promise<Told<T>> {
+  ): Promise<QueryResult<T>> {
     const problem = this.#refresh();
     if (problem !== undefined) return { problem: `the sources of the operator are not known: ${problem}` };
     const source = this.#sources.find(({ config }) => config.kind === kind && config.name === name);

@@ -1,10 +1,10 @@
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';
-import { isDefect } from '../support/defects.ts';
-import type { Exchange, HttpRequest, HttpResponse } from '../support/http-exchange.ts';
+import type { HttpRequest, HttpResponse, HttpTransport } from '../support/http-exchange.ts';
+import { isDefect } from '../support/panic-handler.ts';
 import { type NovaResult, unreachable } from './failure.ts';
 
-export type NovaTransport = { readonly exchange: Exchange; readonly clock: Clock };
+export type NovaTransport = { readonly exchange: HttpTransport; readonly clock: Clock };
 
 /** One call with a time limit in milliseconds: its answer, whatever the status, or that there was none. Rejects with the signal's reason, and for defects. */
 export const ask = async (

@@ -69,7 +69,7 @@ test('a wrong password is told in the words of Keystone, with where it is writte
 
 test('an application credential logs in without a project', async () => {
   const harness = makeHarness();
-  const login = { kind: 'application credential', credential: { id: 'credential' }, secret: 'secret' } as const;
+  const login = { kind: 'applicationCredential', credential: { id: 'credential' }, secret: 'secret' } as const;
   const nova = openNova({ ...simulatedConfig(), login }, harness.clock, asking => harness.api.exchange(asking));
   assert.equal((await nova.services(signal)).value?.length, 3);
 });

@@ -1,7 +1,7 @@
 import type { Json } from '../core/json.ts';
 import { instantAt } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
-import type { Exchange, HttpResponse } from '../support/http-exchange.ts';
+import type { HttpResponse, HttpTransport } from '../support/http-exchange.ts';
 import { ask, type NovaTransport } from './ask.ts';
 import type { NovaConfig } from './config/config.ts';
 import { discover, type FoundVersion } from './discover.ts';
@@ -19,7 +19,7 @@ export type NovaRequest = {
 
 /** Minor numbers of the microversions that are spoken: 2.53 (Pike) has services by UUID, 2.93 (Zed) is the last that was tried. */
 const leastMinor = 53;
-const mostMinor = 93;
+const maxMinor = 93;
 
 const readMs = 30_000;
 /** Nova looks for a place before it answers to some of these. */
@@ -37,7 +37,7 @@ export class NovaClient {
   #userId: string | undefined;
   #aheadMs = 0;
 
-  constructor(config: NovaConfig, exchange: Exchange, clock: Clock) {
+  constructor(config: NovaConfig, exchange: HttpTransport, clock: Clock) {
     this.#asker = { exchange, clock };
     this.#config = config;
     this.#identity = new Identity(this.#asker, config);
@@ -124,9 +124,9 @@ export class NovaClient {
       const what = most === undefined ? 'no microversions' : `microversions up to 2.${most}`;
       return failed('unfit', `the Nova at ${base} speaks ${what}; 2.${leastMinor} (Pike) is needed`);
     }
-    if (least > mostMinor)
-      return failed('unfit', `the Nova at ${base} speaks microversions from 2.${least} on; 2.${mostMinor} is the latest known here`);
-    this.#target = { base, minor: Math.min(most, mostMinor) };
+    if (least > maxMinor)
+      return failed('unfit', `the Nova at ${base} speaks microversions from 2.${least} on; 2.${maxMinor} is the latest known here`);
+    this.#target = { base, minor: Math.min(most, maxMinor) };
     return { value: this.#target };
   }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { errorText } from '../support/error-text.ts';
-import { type Exchange, exchangeOver } from '../support/http-exchange.ts';
+import { createTransport, type HttpTransport } from '../support/http-exchange.ts';
 import { NovaConfigError } from './config/config.ts';
 
 export type TlsOptions = {
@@ -21,8 +21,8 @@ const readCa = (file: string): Buffer => {
 };
 
 /** Larger answers than this are refused: pages are asked for in sizes that stay far below. */
-const mostBytes = 64 * 1024 * 1024;
+const maxBytes = 64 * 1024 * 1024;
 
 /** Speaks HTTP and HTTPS, over connections that are kept. Throws a NovaConfigError for a CA file that cannot be read. */
-export const httpExchange = ({ caFile, insecure = false }: TlsOptions): Exchange =>
-  exchangeOver({ ...(caFile !== undefined && { ca: readCa(caFile) }), insecure, mostBytes, keepAlive: true });
+export const httpExchange = ({ caFile, insecure = false }: TlsOptions): HttpTransport =>
+  createTransport({ ...(caFile !== undefined && { ca: readCa(caFile) }), insecure, mostBytes: maxBytes, keepAlive: true });

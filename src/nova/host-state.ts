@@ -7,12 +7,12 @@ import {
   type NovaServer,
   type ServerMigration,
 } from '../core/hypervisor/server.ts';
+import { since } from '../core/hypervisor/server-history.ts';
 import type { HostDecision, HostSnapshot, MigrationLimits, NovaRefusal } from '../core/hypervisor/snapshot.ts';
-import { since } from '../core/hypervisor/track.ts';
 import { isBefore } from '../core/time.ts';
 import type { DesiredHostState, HostView } from '../core/vm/host.ts';
 import { failed, type NovaResult } from './failure.ts';
-import { MigrationBook } from './migration-book.ts';
+import { MigrationCache } from './migration-cache.ts';
 import type { Nova } from './nova.ts';
 
 /** What is wanted of a host, and by whom. */
@@ -33,7 +33,7 @@ export type HostTerms = {
 };
 
 /** A reason that Nova has not told after so many questions is not asked for again. */
-const mostQuestions = 3;
+const maxQuestions = 3;
 
 /** What Nova is doing with a server; a state that lasts is one, too. */
 type Seen = { readonly task: string; readonly since: Temporal.Instant };
@@ -51,7 +51,7 @@ export class HostState {
   #dueMs = 0;
   #flights = 0;
   readonly #desiredSince: Temporal.Instant;
-  readonly #book = new MigrationBook();
+  readonly #book = new MigrationCache();
   readonly #known = new Map<string, NovaServer>();
   readonly #reasons = new Map<number, string>();
   readonly #questions = new Map<number, number>();
@@ -196,7 +196,7 @@ export class HostState {
       const last = own.reduce<ServerMigration | undefined>((best, one) => (best === undefined || one.id > best.id ? one : best), undefined);
       if (last === undefined || this.#reasons.has(last.id)) continue;
       const questions = this.#questions.get(last.id) ?? 0;
-      if (questions >= mostQuestions) continue;
+      if (questions >= maxQuestions) continue;
       this.#questions.set(last.id, questions + 1);
       const reason = await nova.reason(last, signal);
       if (reason !== undefined) this.#reasons.set(last.id, reason);

@@ -2,18 +2,18 @@ import { decideHost } from '../core/hypervisor/decide.ts';
 import { isMarked, type Marker } from '../core/hypervisor/mark.ts';
 import type { Matcher, NodeIdentity } from '../core/hypervisor/match.ts';
 import { defaultLimits, type HostCall, type HostSnapshot, type MigrationLimits } from '../core/hypervisor/snapshot.ts';
-import { flights } from '../core/hypervisor/turn.ts';
+import { inFlightMigrations } from '../core/hypervisor/turn.ts';
 import type { DesiredHostState, HostView } from '../core/vm/host.ts';
 import type { Fence, Hypervisors } from '../operator/ports.ts';
 import { Backoff } from '../support/backoff.ts';
 import type { Clock } from '../support/clock.ts';
-import { Defects } from '../support/defects.ts';
 import type { Log } from '../support/log.ts';
+import { PanicHandler } from '../support/panic-handler.ts';
+import { executeCalls, type NovaMeter } from './execute-calls.ts';
 import type { NovaResult } from './failure.ts';
 import { HostState, type HostTask } from './host-state.ts';
 import { HypervisorDiscovery } from './hypervisor-discovery.ts';
 import type { Nova } from './nova.ts';
-import { type NovaMeter, perform } from './perform.ts';
 import { isSameView } from './same-view.ts';
 
 export type HypervisorReconcilerOptions = {
@@ -21,7 +21,7 @@ export type HypervisorReconcilerOptions = {
   readonly clock: Clock;
   readonly log: Log;
   /** Logged when left out. */
-  readonly defects?: Defects;
+  readonly defects?: PanicHandler;
   readonly meter?: NovaMeter;
   readonly limits?: Partial<MigrationLimits>;
   /** Which hypervisor a node is; by names and labels when left out. */
@@ -51,7 +51,7 @@ const nothingKnown: HostView = { vms: [], empty: false };
 /** Empties the hypervisors that nodes are, and gives them back. */
 export class HypervisorReconciler implements Hypervisors {
   readonly #options: HypervisorReconcilerOptions;
-  readonly #defects: Defects;
+  readonly #defects: PanicHandler;
   readonly #limits: MigrationLimits;
   readonly #desired = new Map<string, DesiredHostState>();
   /** By host. */
@@ -63,7 +63,7 @@ export class HypervisorReconciler implements Hypervisors {
 
   constructor(options: HypervisorReconcilerOptions) {
     this.#options = options;
-    this.#defects = options.defects ?? new Defects({ log: options.log });
+    this.#defects = options.defects ?? new PanicHandler({ log: options.log });
     this.#limits = { ...defaultLimits, ...options.limits };
     this.#discovery = new HypervisorDiscovery(options);
   }
@@ -183,7 +183,8 @@ export class HypervisorReconciler implements Hypervisors {
   async #act(tasks: readonly HostTask[], looks: readonly NovaResult<HostSnapshot>[], signal: AbortSignal): Promise<void> {
     const { nova } = this.#options;
     const now = nova.now();
-    let free = this.#limits.total - looks.reduce((sum, { value }) => sum + (value === undefined ? 0 : flights(value, now).all), 0);
+    let free =
+      this.#limits.total - looks.reduce((sum, { value }) => sum + (value === undefined ? 0 : inFlightMigrations(value, now).all), 0);
     free -= this.#flightsElsewhere(tasks);
     const acting: Promise<void>[] = [];
     for (const [index, task] of tasks.entries()) {
@@ -196,7 +197,7 @@ export class HypervisorReconciler implements Hypervisors {
       const decision = decideHost({ ...value, ...this.#wanted(task.node), free }, nova.now());
       const asked = decision.calls.filter(({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate').length;
       free -= asked;
-      hostState.decided(decision, flights(value, now).all + asked, this.#in(decision.againMs ?? 0));
+      hostState.decided(decision, inFlightMigrations(value, now).all + asked, this.#in(decision.againMs ?? 0));
       acting.push(this.#perform(decision.calls, hostState, task, signal));
     }
     await Promise.all(acting);
@@ -210,7 +211,7 @@ export class HypervisorReconciler implements Hypervisors {
 
   async #perform(calls: readonly HostCall[], hostState: HostState, task: HostTask, signal: AbortSignal): Promise<void> {
     const { nova, log, meter, fence } = this.#options;
-    const problem = await perform({ nova, log, meter, fence }, calls, hostState, task, signal);
+    const problem = await executeCalls({ nova, log, meter, fence }, calls, hostState, task, signal);
     if (problem !== undefined) hostState.failed(problem, this.#in(troubleMs));
   }
 

@@ -3,7 +3,7 @@ import type { ComputeService, NovaServer, ServerMigration } from '../core/hyperv
 import type { HostCall } from '../core/hypervisor/snapshot.ts';
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import type { Clock } from '../support/clock.ts';
-import type { Exchange } from '../support/http-exchange.ts';
+import type { HttpTransport } from '../support/http-exchange.ts';
 import { NovaClient } from './client.ts';
 import type { NovaConfig } from './config/config.ts';
 import { httpExchange } from './exchange.ts';
@@ -92,7 +92,7 @@ const readServer = async (client: NovaClient, id: string, signal: AbortSignal): 
  * A Nova to talk to. Nothing is asked yet, so wrong credentials show with the first call. Throws a NovaConfigError for a CA file that cannot be
  * read. `exchange` is how calls are carried: HTTP when left out.
  */
-export const openNova = (config: NovaConfig, clock: Clock, exchange: Exchange = httpExchange(config)): Nova => {
+export const openNova = (config: NovaConfig, clock: Clock, exchange: HttpTransport = httpExchange(config)): Nova => {
   const client = new NovaClient(config, exchange, clock);
   const list = (path: string, query: string, key: string, signal: AbortSignal) => listAll(client, path, query, key, signal);
   return {

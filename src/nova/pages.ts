@@ -14,12 +14,12 @@ const nextQuery = (body: Json | undefined, key: string): string | undefined => {
   return typeof href === 'string' && href.includes('?') ? href.slice(href.indexOf('?')) : undefined;
 };
 
-const mostPages = 1000;
+const maxPages = 1000;
 
 const walk = async (client: NovaClient, path: string, query: string, key: string, signal: AbortSignal) => {
   const items: JsonObject[] = [];
   let next: string | undefined = query;
-  for (let page = 0; next !== undefined && page < mostPages; page += 1) {
+  for (let page = 0; next !== undefined && page < maxPages; page += 1) {
     const answer: NovaResult<Json | undefined> = await client.call({ method: 'GET', path: `${path}${next}` }, signal);
     if (answer.failure !== undefined) return { failure: answer.failure, isLater: page > 0 };
     items.push(...itemsIn(answer.value, key));
@@ -30,7 +30,7 @@ const walk = async (client: NovaClient, path: string, query: string, key: string
 };
 
 /** The server that a page ended with is deleted: Nova does not know any more where the next one begins. */
-const mostStarts = 3;
+const maxStarts = 3;
 
 /** Every item of a collection, over all its pages; an item that was told twice because others moved counts once. */
 export const listAll = async (
@@ -44,6 +44,6 @@ export const listAll = async (
     const { value, failure, isLater = false } = await walk(client, path, query, key, signal);
     if (value !== undefined) return { value: [...new Map(value.map(item => [item['id'], item])).values()] };
     if (failure === undefined) return failed('trouble', `${path} cannot be read`);
-    if (!isLater || failure.kind !== 'refused' || start === mostStarts) return { failure };
+    if (!isLater || failure.kind !== 'refused' || start === maxStarts) return { failure };
   }
 };

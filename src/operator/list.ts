@@ -1,4 +1,4 @@
-import { saidBy } from '../core/status.ts';
+import { statusMessage } from '../core/status.ts';
 import type { Api } from './ports.ts';
 
 const pageSize = 500;
@@ -8,7 +8,7 @@ export const listAll = async (
   api: Api,
   path: string,
   query: Readonly<Record<string, string>> = {},
-  missing: 'an error' | 'none if missing' = 'an error',
+  missing: 'fail' | 'empty' = 'fail',
   signal?: AbortSignal,
 ): Promise<readonly unknown[]> => {
   const items: unknown[] = [];
@@ -18,8 +18,8 @@ export const listAll = async (
       { method: 'GET', path, query: { ...query, limit: pageSize, continue: next === '' ? undefined : next } },
       signal,
     );
-    if (response.status === 404 && missing === 'none if missing') return [];
-    if (response.status !== 200) throw new Error(`cannot read ${path}: ${saidBy(response)}`);
+    if (response.status === 404 && missing === 'empty') return [];
+    if (response.status !== 200) throw new Error(`cannot read ${path}: ${statusMessage(response)}`);
     const list = response.body as { readonly items?: readonly unknown[]; readonly metadata?: { readonly continue?: string } };
     items.push(...(list.items ?? []));
     next = list.metadata?.continue === '' ? undefined : list.metadata?.continue;

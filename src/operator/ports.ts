@@ -1,9 +1,9 @@
 import type { EvictionMethod } from '../core/drain/outcome/retry.ts';
-import type { KubeEvent } from '../core/maintenance/decision.ts';
 import type { DesiredHostState, HostView } from '../core/vm/host.ts';
+import type { KubeEvent } from '../core/write.ts';
 import type { Clock } from '../support/clock.ts';
-import type { Defects } from '../support/defects.ts';
 import type { Log } from '../support/log.ts';
+import type { PanicHandler } from '../support/panic-handler.ts';
 
 /** What the operator needs from the outside. The real API server, the embedded one and a test each offer it. */
 
@@ -125,7 +125,7 @@ export type Ports = {
   readonly fence: Fence;
   readonly clock: Clock;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
 };
 
 /** Counts nothing: for whoever is asked for no metrics. */
@@ -165,16 +165,16 @@ export type Sample = { readonly labels: Readonly<Record<string, string>>; readon
 export type FiringAlert = { readonly name: string; readonly about: readonly string[] };
 
 /** What a source of metrics or alerts has said, or why nothing can be said, in words for whoever wrote the question. */
-export type Told<T> = { readonly value: T } | { readonly problem: string };
+export type QueryResult<T> = { readonly value: T } | { readonly problem: string };
 
 /** The sources of metrics and alerts that the operator has been given, by name. Each call is bounded in time, and rejects with the signal's reason only. */
 export interface Monitoring {
   /** Milliseconds between two times that the same is asked. */
   readonly everyMs: number;
   /** Evaluates a PromQL expression now. */
-  samples(source: string, query: string, signal: AbortSignal): Promise<Told<readonly Sample[]>>;
+  samples(source: string, query: string, signal: AbortSignal): Promise<QueryResult<readonly Sample[]>>;
   /** Each alert that all of these matchers match, as Alertmanager writes them, and that nobody has silenced or inhibited. */
-  firing(source: string, matchers: readonly string[], signal: AbortSignal): Promise<Told<readonly FiringAlert[]>>;
+  firing(source: string, matchers: readonly string[], signal: AbortSignal): Promise<QueryResult<readonly FiringAlert[]>>;
 }
 
 /** Whoever keeps alerts about nodes silent. */

@@ -1,4 +1,4 @@
-import { isDefect } from '../support/defects.ts';
+import { isDefect } from '../support/panic-handler.ts';
 import type { Api, ApiCall, ApiResponse } from './ports.ts';
 
 /** Reads what a decision waits for. Resolves with undefined where there is no answer, which `failing` is told of. Rejects for defects only. */

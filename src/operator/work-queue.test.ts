@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Defects } from '../support/defects.ts';
+import { PanicHandler } from '../support/panic-handler.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { Lines, settle, Tallies } from './testing/fakes.ts';
+import { FakeLog, FakeMeter, settle } from './testing/fakes.ts';
 import { WorkQueue } from './work-queue.ts';
 
 /** Knows how many timers are open. */
@@ -30,7 +30,7 @@ const bench = (options: { readonly atOnce?: number; readonly ranks?: Readonly<Re
   const ends = new Map<string, () => void>();
   const queue = new WorkQueue({
     clock,
-    defects: new Defects({ log: new Lines(), meter: new Tallies() }),
+    defects: new PanicHandler({ log: new FakeLog(), meter: new FakeMeter() }),
     controller: 'Node',
     atOnce: options.atOnce ?? 10,
     rank: key => options.ranks?.[key] ?? 0,
@@ -51,7 +51,7 @@ test('work begins when it is told to: what comes until then is one run', async (
   const { clock, begun } = bench();
   const begin: (() => void)[] = [];
   const soon = (one: () => void): void => void begin.push(one);
-  const defects = new Defects({ log: new Lines(), meter: new Tallies() });
+  const defects = new PanicHandler({ log: new FakeLog(), meter: new FakeMeter() });
   const queue = new WorkQueue({
     clock,
     defects,
@@ -175,11 +175,11 @@ test('a closed queue leaves no timer behind that would keep the process alive', 
 
 /** A queue in which work on `odd` throws, and so does whatever the case wants. */
 const troubled = (over: Partial<ConstructorParameters<typeof WorkQueue>[0]> = {}) => {
-  const [clock, log, meter] = [new CountingClock(), new Lines(), new Tallies()];
+  const [clock, log, meter] = [new CountingClock(), new FakeLog(), new FakeMeter()];
   const [begun, told]: [string[], string[]] = [[], []];
   const queue = new WorkQueue({
     clock,
-    defects: new Defects({ log, meter }),
+    defects: new PanicHandler({ log, meter }),
     controller: 'MaintenanceWindow',
     atOnce: 1,
     rank: () => 0,
@@ -198,7 +198,7 @@ test('work that throws is told once, counted each time, tried again ever more sl
   for (const key of ['odd', 'a', 'b']) queue.add(key);
   await clock.advance(0);
   assert.deepEqual(begun, ['odd', 'a', 'b']);
-  assert.deepEqual(told, ['odd: A defect in Drydock keeps it from working on this; please report it: out of range']);
+  assert.deepEqual(told, ['odd: Drydock hit a bug; please report it: out of range']);
   await clock.advance(1000);
   await clock.advance(2000);
   assert.deepEqual(begun, ['odd', 'a', 'b', 'odd', 'odd']);
@@ -251,7 +251,7 @@ const workOff = async (
   const order: string[] = [];
   const queue = new WorkQueue({
     clock: new VirtualClock(),
-    defects: new Defects({ log: new Lines(), meter: new Tallies() }),
+    defects: new PanicHandler({ log: new FakeLog(), meter: new FakeMeter() }),
     controller: 'Node',
     atOnce: 4,
     rank: key => {

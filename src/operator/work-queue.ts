@@ -1,6 +1,6 @@
 import { secondsAfter } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
-import type { ControllerName, Defects } from '../support/defects.ts';
+import type { ControllerName, PanicHandler } from '../support/panic-handler.ts';
 import { RankedQueue } from '../support/ranked-queue.ts';
 
 /** The first and the longest pause after work on a key has thrown, in seconds; each is twice the one before. */
@@ -8,7 +8,7 @@ const pause = { first: 1, longest: 300 };
 
 type QueueOptions = {
   readonly clock: Clock;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   /** What the keys are names of. */
   readonly controller: ControllerName;
   readonly work: (key: string) => Promise<void>;

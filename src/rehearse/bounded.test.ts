@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '../core/json.ts';
 import { bench, freshNode } from '../embedded/testing/bench.ts';
-import { bounded, mostMissingPods } from './prepare/bounded.ts';
+import { bounded, maxMissingPods } from './prepare/bounded.ts';
 import { copied, foresee, nodes } from './testing/copied.ts';
 
 /** Workloads that ask for two thousand million pods end neither a rehearsal nor the embedded cluster. */
@@ -120,11 +120,11 @@ describe('two thousand million pods', { timeout: 120_000 }, () => {
         ownerReferences: [{ uid: 'big', kind: 'StatefulSet', controller: true }],
       },
     }));
-    const { objects, notes } = bounded([workload('big', mostMissingPods), workload('small', 5), workload('as-it-is', 0), ...pods]);
+    const { objects, notes } = bounded([workload('big', maxMissingPods), workload('small', 5), workload('as-it-is', 0), ...pods]);
     const replicas = objects.slice(0, 3).map(one => (one['spec'] as JsonObject)['replicas']);
     assert.deepEqual(replicas, [3, 5, 0]);
     assert.deepEqual(notes, [
-      `StatefulSet shop/big asks for ${mostMissingPods} pods and has 3: no more are made, for a rehearsal makes ${mostMissingPods} missing pods at most`,
+      `StatefulSet shop/big asks for ${maxMissingPods} pods and has 3: no more are made, for a rehearsal makes ${maxMissingPods} missing pods at most`,
     ]);
   });
 });

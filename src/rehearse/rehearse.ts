@@ -1,6 +1,6 @@
-import { type CopyOptions, PlayableCopy } from './prepare/sandbox-options.ts';
-import { lookBehind } from './report/behind.ts';
+import { type CopyOptions, SandboxSnapshot } from './prepare/sandbox-options.ts';
 import { forecastOf, type RehearsalForecast } from './report/forecast.ts';
+import { hiddenBlockers } from './report/hidden-blockers.ts';
 import { type Order, type RunProgress, type SimulatedRun, simulate } from './simulate/run.ts';
 
 export type RehearsalOptions = CopyOptions & {
@@ -16,14 +16,14 @@ export type RehearsalOptions = CopyOptions & {
  * outside this process is asked or changed. Throws a PlannedMaintenanceError when the API would refuse a maintenance.
  */
 export const rehearse = async ({ order, seeds, tell = () => {}, ...options }: RehearsalOptions): Promise<RehearsalForecast> => {
-  const copy = new PlayableCopy(options, new Set(order.plannedMaintenances.map(({ node }) => node)));
+  const copy = new SandboxSnapshot(options, new Set(order.plannedMaintenances.map(({ node }) => node)));
   const { sandboxOptions, workloads, unloaded } = copy;
   const runs: SimulatedRun[] = [];
   for (let seed = 1; seed <= seeds; seed += 1) {
     const told = (progress: RunProgress): void => tell(seed, progress);
     runs.push(await simulate(sandboxOptions, order, { seed, workloads, unloaded, tell: told }));
   }
-  const behind = await lookBehind(runs, order, async wider => {
+  const behind = await hiddenBlockers(runs, order, async wider => {
     const told = (progress: RunProgress): void => tell(seeds + 1, progress);
     return simulate(sandboxOptions, wider, { seed: 1, workloads, unloaded: () => {}, tell: told });
   });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { furnishVms } from '../cli/demo/vms.ts';
-import { crdTexts, usualGroups } from '../cli/install/crds.ts';
+import { createDemoVms } from '../cli/demo/vms.ts';
+import { crdTexts, defaultGroups } from '../cli/install/crds.ts';
 import type { JsonObject } from '../core/json.ts';
 import { createCluster } from '../embedded/cluster.ts';
 import { ClusterRuntime } from '../embedded/cluster-runtime.ts';
@@ -34,9 +34,9 @@ const copyOf = async (): Promise<ClusterSnapshot> => {
     if (written.kind === 'refused') throw new Error(written.message);
     return written.object;
   };
-  for (const crd of crdTexts(usualGroups)) make('customresourcedefinitions.apiextensions.k8s.io', parse(crd) as JsonObject);
+  for (const crd of crdTexts(defaultGroups)) make('customresourcedefinitions.apiextensions.k8s.io', parse(crd) as JsonObject);
   runtime.start();
-  furnishVms((resource, draft) => make(resource, mustMigrate(draft)));
+  createDemoVms((resource, draft) => make(resource, mustMigrate(draft)));
   const grown = (...names: readonly string[]): void =>
     nodes((resource, draft) => make(resource, { ...draft, status: { allocatable: { cpu: '32', memory: '128Gi', pods: '50' } } }), ...names);
   grown('n1');

@@ -19,8 +19,8 @@ import { Guard } from '../web/guard.ts';
 import { listen, listenSecurely } from '../web/server.ts';
 import { boundedServer, connectionLimits } from './bounded-server.ts';
 import { systemClock } from './clock.ts';
-import { Defects } from './defects.ts';
 import { silentLog } from './log.ts';
+import { PanicHandler } from './panic-handler.ts';
 
 /** Every server of the product: how many connections it has at most, whoever opens them. */
 
@@ -29,7 +29,7 @@ const now = systemClock.now();
 const pair = await makeServing(await makeAuthority(now), ['127.0.0.1'], now);
 const pages = { '/healthz': async () => ({ status: 200, type: 'text/plain', text: 'ok\n' }) };
 const ports = inProcess(createCluster({ clock: systemClock, random: seeded(1) }), { userAgent: 'test' });
-const defects = new Defects({ log: silentLog });
+const defects = new PanicHandler({ log: silentLog });
 const intake = { defects, ownerOf: () => undefined, read: () => ({ events: [], unread: [] }), received: async () => 'stored' as const };
 
 type Open = { readonly port: number; readonly tls: boolean; close(): unknown };

@@ -11,14 +11,14 @@ export interface Clock {
 }
 
 /** setTimeout's own limit: a longer delay would fire at once. */
-const longestDelay = 2 ** 31 - 1;
+const maxDelay = 2 ** 31 - 1;
 
 /** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Temporal.Now.instant(),
   sleep: (milliseconds, signal) => sleepBy(systemClock, milliseconds, signal),
   after: (milliseconds, task) => {
-    const timer = setTimeout(task, Math.min(Math.max(milliseconds, 0), longestDelay));
+    const timer = setTimeout(task, Math.min(Math.max(milliseconds, 0), maxDelay));
     return () => clearTimeout(timer);
   },
 };

@@ -2,7 +2,7 @@ import stringWidth from 'string-width';
 import { printable } from '../core/printable.ts';
 
 /** Characters of a cell: one endless cell would make every row as wide. */
-const longestCell = 1000;
+const maxCellLength = 1000;
 
 /** Returns how many columns of a terminal a text takes: two for most of Chinese, Japanese, Korean and emoji, none for combining marks. */
 export const displayWidth = (text: string): number => (/^[ -~]*$/.test(text) ? text.length : stringWidth(text));
@@ -23,7 +23,7 @@ export const cutTo = (text: string, width: number): string => {
   return cut;
 };
 
-const cellOf = (text: string): string => printable(text.length > longestCell ? `${text.slice(0, longestCell - 1)}…` : text);
+const cellOf = (text: string): string => printable(text.length > maxCellLength ? `${text.slice(0, maxCellLength - 1)}…` : text);
 
 /** Returns lines of cells, columns as wide as their widest cell and so many blanks apart; nothing at the end of a line, and no cell breaks its row. */
 export const columns = (rows: readonly (readonly string[])[], blanks: number): readonly string[] => {

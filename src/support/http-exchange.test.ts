@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { type ExchangeOptions, exchangeOver } from './http-exchange.ts';
+import { createTransport, type ExchangeOptions } from './http-exchange.ts';
 
 const { signal } = new AbortController();
 
@@ -22,7 +22,7 @@ const startProxy = async () => {
 };
 
 const ask = async (url: string, over: Partial<ExchangeOptions> = {}): Promise<string> =>
-  (await exchangeOver({ mostBytes: 100, keepAlive: false, ...over })({ method: 'GET', url, headers: {} }, signal)).text;
+  (await createTransport({ mostBytes: 100, keepAlive: false, ...over })({ method: 'GET', url, headers: {} }, signal)).text;
 
 test('each server is spoken to through the proxy that it is said to have', async () => {
   using proxy = await startProxy();

@@ -18,7 +18,7 @@ export type HttpResponse = {
 };
 
 /** Carries one call to a server and its answer back, whatever the status; redirects are answers. Rejects when there was no answer, and with the signal's reason. */
-export type Exchange = (asking: HttpRequest, signal: AbortSignal) => Promise<HttpResponse>;
+export type HttpTransport = (asking: HttpRequest, signal: AbortSignal) => Promise<HttpResponse>;
 
 export type ExchangeOptions = {
   /** PEM: the authorities to trust, in place of the system's. */
@@ -82,7 +82,7 @@ const oncePerProxy = <Made>(make: (proxy: string | undefined) => Made): ((proxy:
 };
 
 /** Speaks HTTP and HTTPS, over at most eight connections for each server, through the proxy that it is said to have. Throws for certificates and keys that are none. */
-export const exchangeOver = ({
+export const createTransport = ({
   ca,
   cert,
   key,
@@ -92,7 +92,7 @@ export const exchangeOver = ({
   headOnly = false,
   keepAlive,
   proxyFor = proxyFromEnvironment(process.env),
-}: ExchangeOptions): Exchange => {
+}: ExchangeOptions): HttpTransport => {
   const sockets = { keepAlive, maxSockets: 8 };
   const tls = {
     rejectUnauthorized: !insecure,

@@ -8,7 +8,7 @@ type Exception = (destination: Destination) => boolean;
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 4 ? 'ipv4' : 'ipv6');
 
-const mostBits = { ipv4: 32, ipv6: 128 } as const;
+const maxBits = { ipv4: 32, ipv6: 128 } as const;
 
 const isIn = (address: string, bits: number): Exception => {
   const list = new BlockList();
@@ -21,11 +21,11 @@ const isLoopback = isIn('127.0.0.0', 8);
 /** Undefined when it is not a CIDR. */
 const network = (entry: string): Exception | undefined => {
   const [, address = '', bits = ''] = /^([^/]*)\/(\d{1,3})$/.exec(entry) ?? [];
-  return isIP(address) === 0 || Number(bits) > mostBits[familyOf(address)] ? undefined : isIn(address, Number(bits));
+  return isIP(address) === 0 || Number(bits) > maxBits[familyOf(address)] ? undefined : isIn(address, Number(bits));
 };
 
 const named = (name: string): Exception => {
-  if (isIP(name) !== 0) return isIn(name, mostBits[familyOf(name)]);
+  if (isIP(name) !== 0) return isIn(name, maxBits[familyOf(name)]);
   const suffix = name.startsWith('.') ? name : `.${name}`;
   return ({ host }) => host === name || host.endsWith(suffix);
 };

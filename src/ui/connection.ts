@@ -11,9 +11,9 @@ export type ConnectionState =
 /** The server says something every 15 s: one that is silent for so long is gone. */
 const silenceMs = 40_000;
 const firstPauseMs = 400;
-const longestPauseMs = 8000;
+const maxPauseMs = 8000;
 
-type Told = { readonly replace: (scene: Scene) => void; readonly apply: (delta: Delta) => void };
+type SceneUpdates = { readonly replace: (scene: Scene) => void; readonly apply: (delta: Delta) => void };
 
 const pause = (milliseconds: number): Promise<void> => new Promise(resolve => setTimeout(resolve, milliseconds));
 
@@ -29,7 +29,7 @@ const nextToken = (): Promise<void> =>
   });
 
 /** Aborts when nothing has been heard for too long. */
-class Patience {
+class IdleTimeout {
   readonly #controller = new AbortController();
   #timer = 0;
 
@@ -50,11 +50,11 @@ class Patience {
 /** Follows the scene for as long as the dashboard is open, through every kind of failure. */
 export class Follower {
   readonly state: Signal<ConnectionState> = signal({ kind: 'connecting' });
-  readonly #told: Told;
+  readonly #told: SceneUpdates;
   #lastId = '';
   #failures = 0;
 
-  constructor(told: Told) {
+  constructor(told: SceneUpdates) {
     this.#told = told;
   }
 
@@ -68,14 +68,14 @@ export class Follower {
 
   async #wait(message: string): Promise<void> {
     if (this.state.value.kind !== 'refused') this.state.value = { kind: 'reconnecting', message };
-    const longest = Math.min(firstPauseMs * 2 ** this.#failures, longestPauseMs);
+    const longest = Math.min(firstPauseMs * 2 ** this.#failures, maxPauseMs);
     this.#failures += 1;
     await pause(longest * (0.5 + Math.random() / 2));
   }
 
   /** Follows until the stream ends; rejects with what ended it. */
   async #follow(): Promise<undefined> {
-    const patience = new Patience();
+    const patience = new IdleTimeout();
     patience.heard();
     try {
       const last = this.#lastId === '' ? {} : { 'last-event-id': this.#lastId };

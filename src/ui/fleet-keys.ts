@@ -16,7 +16,7 @@ const columnsOf = (cells: readonly HTMLElement[]): number => {
 };
 
 /** Makes this the cell that Tab reaches; the others are reached from there. */
-export const rove = (box: HTMLElement, to: HTMLElement): void => {
+export const moveFocus = (box: HTMLElement, to: HTMLElement): void => {
   for (const cell of box.querySelectorAll<HTMLElement>('button.cell[tabindex="0"]')) cell.tabIndex = -1;
   to.tabIndex = 0;
 };

@@ -1,13 +1,13 @@
 import { computed, signal } from '@preact/signals';
 import type { HoldView, MachineView, PlanApprovalView, PlanSummary } from '../web/dashboard/scene.ts';
 import { Follower } from './connection.ts';
-import { expectFlight } from './flights.ts';
 import { DashboardStore } from './model/store.ts';
 import type { OrderResult } from './orders.ts';
+import { expectMove } from './pod-animation.ts';
 
 /** What is open on this page, and what it knows. */
 
-export const store = new DashboardStore(Date.now, expectFlight);
+export const store = new DashboardStore(Date.now, expectMove);
 export const follower = new Follower({ replace: scene => store.replace(scene), apply: delta => store.apply(delta) });
 
 /** The node whose details are open. */

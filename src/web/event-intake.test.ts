@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readCloudEvents } from '../clouds/cloudevents.ts';
 import type { MachineEvent } from '../core/machine/event.ts';
-import { Defects } from '../support/defects.ts';
 import { silentLog } from '../support/log.ts';
+import { PanicHandler } from '../support/panic-handler.ts';
 import { type Received, serveEvents } from './event-intake.ts';
 
-const defects = new Defects({ log: silentLog });
+const defects = new PanicHandler({ log: silentLog });
 
 const token = 'correct-horse';
 const local = { host: '127.0.0.1', port: 0 };

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { MachineEvent } from '../core/machine/event.ts';
 import { boundedServer, boundedTlsServer, connectionLimits } from '../support/bounded-server.ts';
-import type { Defects } from '../support/defects.ts';
 import type { KeyPair } from '../support/key-pair.ts';
+import type { PanicHandler } from '../support/panic-handler.ts';
 import { type Listening, listening } from './server.ts';
 
 /** What has become of events that were received. */
@@ -27,10 +27,10 @@ export type EventIntake = {
     | { readonly events: readonly MachineEvent[]; readonly unread: readonly string[] }
     | { readonly refused: string; readonly status: 400 | 413 | 415 };
   readonly received: (events: readonly MachineEvent[]) => Promise<Received>;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
 };
 
-const longestBody = 256 * 1024;
+const maxBodyLength = 256 * 1024;
 
 const answer = (response: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>> = {}): void => {
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store', ...headers });
@@ -43,7 +43,7 @@ const isAuthorized = ({ headers }: IncomingMessage, { ownerOf }: EventIntake): b
 };
 
 /** More than this of a body that is too long is not even read to be thrown away. */
-const patience = 16 * longestBody;
+const patience = 16 * maxBodyLength;
 
 /** The body as text; undefined when it is too long: then the rest is thrown away, so that the sender comes to read the answer. */
 const bodyOf = async (request: IncomingMessage): Promise<string | undefined> => {
@@ -51,11 +51,11 @@ const bodyOf = async (request: IncomingMessage): Promise<string | undefined> => 
   let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > longestBody) chunks = [];
+    if (length > maxBodyLength) chunks = [];
     else chunks.push(chunk);
     if (length > patience) break;
   }
-  return length > longestBody ? undefined : Buffer.concat(chunks).toString('utf8');
+  return length > maxBodyLength ? undefined : Buffer.concat(chunks).toString('utf8');
 };
 
 const headersOf = ({ headers }: IncomingMessage): Readonly<Record<string, string | undefined>> =>
@@ -64,10 +64,10 @@ const headersOf = ({ headers }: IncomingMessage): Readonly<Record<string, string
 const storedText = (count: number): string => `${count} ${count === 1 ? 'event' : 'events'} stored`;
 
 /** So many faults are told; whoever sends a thousand wrong events knows by then. */
-const mostTold = 5;
+const maxTold = 5;
 
 const toldOf = (unread: readonly string[]): readonly string[] =>
-  unread.length <= mostTold ? unread : [...unread.slice(0, mostTold), `and ${unread.length - mostTold} more that cannot be read`];
+  unread.length <= maxTold ? unread : [...unread.slice(0, maxTold), `and ${unread.length - maxTold} more that cannot be read`];
 
 const pass = async (
   { events, unread }: { readonly events: readonly MachineEvent[]; readonly unread: readonly string[] },
@@ -92,7 +92,7 @@ const serve = async (request: IncomingMessage, response: ServerResponse, intake:
   }
   const body = await bodyOf(request);
   if (body === undefined)
-    return answer(response, 413, `the body is longer than ${longestBody / 1024} KiB: send fewer events at once`, closing);
+    return answer(response, 413, `the body is longer than ${maxBodyLength / 1024} KiB: send fewer events at once`, closing);
   const read = intake.read({ headers: headersOf(request), body });
   if ('refused' in read) return answer(response, read.status, read.refused);
   await pass(read, intake, response);

@@ -4,13 +4,13 @@ import { test } from 'node:test';
 import { makeAuthority, makeServing } from '../admission/certificates/make.ts';
 import type { Api, ApiCall, ApiResponse } from '../operator/ports.ts';
 import { systemClock } from '../support/clock.ts';
-import { Defects } from '../support/defects.ts';
 import { silentLog } from '../support/log.ts';
+import { PanicHandler } from '../support/panic-handler.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Guard } from './guard.ts';
 import { listenSecurely } from './server.ts';
 
-const defects = new Defects({ log: silentLog });
+const defects = new PanicHandler({ log: silentLog });
 
 const answer = (body: unknown, status = 201): ApiResponse => ({ status, headers: {}, body });
 

@@ -3,7 +3,7 @@ import { type ReviewKind, reviewCall, reviewed } from '../core/access-review.ts'
 import { isObject, type JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
-import type { Defects } from '../support/defects.ts';
+import type { PanicHandler } from '../support/panic-handler.ts';
 
 /** Why a request is not answered. */
 export type DeniedRequest = { readonly status: 401 | 403 | 503; readonly text: string };
@@ -13,7 +13,7 @@ type CachedReview = { readonly response: 'allowed' | DeniedRequest; readonly unt
 /** Milliseconds for which an answer counts, as controller-runtime's metrics server keeps them; tokens that are remembered; reviews at the same time. */
 const allowedForMs = 60_000;
 const refusedForMs = 10_000;
-const remembered = 1000;
+const maxRemembered = 1000;
 const atOnce = 16;
 
 const bearer = (authorization: string | undefined): string | undefined => /^Bearer +(\S{1,16384})$/i.exec(authorization ?? '')?.[1];
@@ -25,11 +25,11 @@ const bearer = (authorization: string | undefined): string | undefined => /^Bear
 export class Guard {
   readonly #api: Api;
   readonly #clock: Clock;
-  readonly #defects: Defects;
+  readonly #defects: PanicHandler;
   readonly #known = new Map<string, CachedReview>();
   #asking = 0;
 
-  constructor(api: Api, clock: Clock, defects: Defects) {
+  constructor(api: Api, clock: Clock, defects: PanicHandler) {
     this.#api = api;
     this.#clock = clock;
     this.#defects = defects;
@@ -58,7 +58,7 @@ export class Guard {
   #remember(key: string, response: 'allowed' | DeniedRequest): void {
     if (response !== 'allowed' && response.status === 503) return;
     const [oldest] = this.#known.keys();
-    if (this.#known.size >= remembered && oldest !== undefined) this.#known.delete(oldest);
+    if (this.#known.size >= maxRemembered && oldest !== undefined) this.#known.delete(oldest);
     this.#known.delete(key);
     this.#known.set(key, { response, untilMs: this.#nowMs() + (response === 'allowed' ? allowedForMs : refusedForMs) });
   }

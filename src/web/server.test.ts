@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Defects } from '../support/defects.ts';
 import { silentLog } from '../support/log.ts';
+import { PanicHandler } from '../support/panic-handler.ts';
 import { listen, type Page, parseAddress } from './server.ts';
 
-const defects = new Defects({ log: silentLog });
+const defects = new PanicHandler({ log: silentLog });
 
 const addresses: readonly (readonly [string, ReturnType<typeof parseAddress>])[] = [
   [':8080', { host: undefined, port: 8080 }],
@@ -67,10 +67,7 @@ test('a page that throws is a 500 that says that it is our fault, and the server
     '/healthz': page(200, 'ok\n'),
   });
   const failed = await server.ask('/metrics');
-  assert.deepEqual(
-    [failed.status, await failed.text()],
-    [500, 'A defect in Drydock keeps it from working on this; please report it: no numbers today\n'],
-  );
+  assert.deepEqual([failed.status, await failed.text()], [500, 'Drydock hit a bug; please report it: no numbers today\n']);
   assert.equal((await server.ask('/healthz')).status, 200);
 });
 

@@ -2,8 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { bareHost } from '../support/bare-host.ts';
 import { boundedServer, boundedTlsServer, connectionLimits } from '../support/bounded-server.ts';
-import type { Defects } from '../support/defects.ts';
 import type { KeyPair } from '../support/key-pair.ts';
+import type { PanicHandler } from '../support/panic-handler.ts';
 import type { Guard } from './guard.ts';
 
 /** What is served under one path. */
@@ -31,7 +31,7 @@ const serve = async (
   page: Page | undefined,
   { method, url = '' }: IncomingMessage,
   response: ServerResponse,
-  defects: Defects,
+  defects: PanicHandler,
 ): Promise<void> => {
   if (page === undefined) return answer(response, 404, 'text/plain', 'not found\n');
   if (method !== 'GET' && method !== 'HEAD') return answer(response, 405, 'text/plain', 'only GET is served here\n');
@@ -70,7 +70,7 @@ const pageAt = (pages: Readonly<Record<string, Page>>, path: string): Page | und
   Object.hasOwn(pages, path) ? pages[path] : undefined;
 
 /** Serves pages over plain HTTP. Resolves once it listens; rejects when the address cannot be had. */
-export const listen = async (address: Address, pages: Readonly<Record<string, Page>>, defects: Defects): Promise<Listening> => {
+export const listen = async (address: Address, pages: Readonly<Record<string, Page>>, defects: PanicHandler): Promise<Listening> => {
   const server = boundedServer(
     { connections: connectionLimits.pages },
     (request, response) => void serve(pageAt(pages, pathOf(request)), request, response, defects),
@@ -83,7 +83,7 @@ const serveGuarded = async (
   response: ServerResponse,
   pages: Readonly<Record<string, Page>>,
   guard: Guard,
-  defects: Defects,
+  defects: PanicHandler,
 ): Promise<void> => {
   const path = pathOf(request);
   const page = pageAt(pages, path);
@@ -99,7 +99,7 @@ export const listenSecurely = async (
   address: Address,
   pages: Readonly<Record<string, Page>>,
   guard: Guard,
-  defects: Defects,
+  defects: PanicHandler,
 ): Promise<Listening & { readonly show: (pair: KeyPair) => void }> => {
   const server = boundedTlsServer(
     { connections: connectionLimits.pages },

@@ -9,8 +9,8 @@ import { machineAdapter } from '../../src/apis/machines/machine-adapter.ts';
 import { planAdapter } from '../../src/apis/maintenance-plan/plan-adapter.ts';
 import { type Demo, startDemo } from '../../src/cli/demo/demo.ts';
 import { systemClock } from '../../src/support/clock.ts';
-import { Defects } from '../../src/support/defects.ts';
 import { silentLog } from '../../src/support/log.ts';
+import { PanicHandler } from '../../src/support/panic-handler.ts';
 import { type Dashboard, type DashboardOptions, startDashboard } from '../../src/web/dashboard/http/dashboard.ts';
 import { launch, leftOut } from './browser.ts';
 import { attack, countFlights, faint, focus, nameless, sideways } from './in-page.ts';
@@ -54,7 +54,7 @@ const serveDemo = (demo: Demo, port: number, access?: DashboardOptions['access']
     port,
     clock: systemClock,
     log: silentLog,
-    defects: new Defects({ log: silentLog }),
+    defects: new PanicHandler({ log: silentLog }),
   });
 
 const isLive = (page: Page): Promise<void> => page.locator('.connection.live').waitFor({ timeout: patience });

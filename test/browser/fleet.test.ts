@@ -6,8 +6,8 @@ import { maintenance } from '../../src/apis/maintenance/maintenance.ts';
 import { planAdapter } from '../../src/apis/maintenance-plan/plan-adapter.ts';
 import { inProcess } from '../../src/embedded/in-process.ts';
 import { systemClock } from '../../src/support/clock.ts';
-import { Defects } from '../../src/support/defects.ts';
 import { silentLog } from '../../src/support/log.ts';
+import { PanicHandler } from '../../src/support/panic-handler.ts';
 import { type Dashboard, startDashboard } from '../../src/web/dashboard/http/dashboard.ts';
 import { launch, leftOut } from './browser.ts';
 import { focus } from './in-page.ts';
@@ -28,7 +28,7 @@ describe('a fleet in a browser', { skip: leftOut, timeout: 120_000 }, () => {
     fleet = makeFleet(nodes, 10 * nodes);
     const watcher = inProcess(fleet.cluster, { userAgent: 'test' });
     const kinds = { adapters: [maintenance('medik8s-leases')], plans: planAdapter };
-    const defects = new Defects({ log: silentLog });
+    const defects = new PanicHandler({ log: silentLog });
     const at = { cluster: 'large', port: 0, clock: systemClock, log: silentLog, defects, access: { kind: 'read-only' } } as const;
     dashboard = await startDashboard({ watcher, ...kinds, ...at });
     browser = await launch();

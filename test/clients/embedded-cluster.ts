@@ -4,7 +4,7 @@ import { makeAuthority, makeServing } from '../../src/admission/certificates/mak
 import { createCluster } from '../../src/embedded/cluster.ts';
 import { ClusterRuntime } from '../../src/embedded/cluster-runtime.ts';
 import type { Stored } from '../../src/embedded/object.ts';
-import { administrator, type Heard, serve } from '../../src/embedded/serve.ts';
+import { administrator, type RequestLog, serve } from '../../src/embedded/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import { type Binaries, ensureBinaries } from '../control-plane/binaries.ts';
 import { makeFolder } from '../control-plane/folder.ts';
@@ -20,7 +20,7 @@ export type EmbeddedForClients = {
   readonly kubeconfig: string;
   readonly api: Api;
   /** Everything that was asked for so far. */
-  readonly heard: readonly Heard[];
+  readonly heard: readonly RequestLog[];
   run(program: Program): Running;
   stop(): Promise<void>;
 };
@@ -43,7 +43,7 @@ export const startForClients = async ({
   const now = systemClock.now();
   const authority = await makeAuthority(now);
   const { cert, key } = await makeServing(authority, ['127.0.0.1', 'localhost'], now);
-  const heard: Heard[] = [];
+  const heard: RequestLog[] = [];
   const serving = await serve(cluster, {
     tokens: { admin: administrator },
     heard: call => heard.push(call),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { crdTexts, usualGroups } from '../../src/cli/install/crds.ts';
+import { crdTexts, defaultGroups } from '../../src/cli/install/crds.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/processes/ports.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
@@ -86,7 +86,7 @@ describe('the commands of the documents', { skip, timeout: 600_000 }, () => {
     const lacks = isThere(npm) ? false : `npm left out: ${npm.why}`;
     describe(`of the README, with npm ${isThere(npm) ? npm.version : 'of another version'}`, { skip: lacks }, () => {
       const { version } = npm as Npm;
-      const crds = crdTexts(usualGroups).join('---\n');
+      const crds = crdTexts(defaultGroups).join('---\n');
       let session: Session;
       before(async () => {
         session = await freshClone(controlPlane, npm as Npm, given);

@@ -6,7 +6,7 @@ import { createCluster } from '../../src/embedded/cluster.ts';
 import { ClusterRuntime } from '../../src/embedded/cluster-runtime.ts';
 import { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
 import { load } from '../../src/embedded/load.ts';
-import { type Heard, type Serving, serve } from '../../src/embedded/serve.ts';
+import { type RequestLog, type Serving, serve } from '../../src/embedded/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import type { Audit, Audited } from './audit.ts';
 import { ensureBinaries } from './binaries.ts';
@@ -34,7 +34,7 @@ class Ear implements Audit {
     this.#known = known;
   }
 
-  hear({ user, asked, url, userAgent, status, forbidden, receivedAt, answeredAt }: Heard): void {
+  hear({ user, asked, url, userAgent, status, forbidden, receivedAt, answeredAt }: RequestLog): void {
     const of = asked.kind === 'resource' ? asked : { resource: '', subresource: '', namespace: '', name: '' };
     this.#all.push({
       id: String(this.#all.length),

@@ -26,13 +26,13 @@ export const sweep = (parent: string, prefix: string): void => {
 };
 
 /** Of a log, the end is what tells why something failed; audit logs have gigabytes. */
-const mostOfLog = 20 * 1024 * 1024;
+const maxOfLog = 20 * 1024 * 1024;
 
 const copyEnd = (from: string, to: string): void => {
   const file = openSync(from, 'r');
   try {
     const { size } = fstatSync(file);
-    const kept = Buffer.alloc(Math.min(size, mostOfLog));
+    const kept = Buffer.alloc(Math.min(size, maxOfLog));
     const read = readSync(file, kept, 0, kept.length, size - kept.length);
     mkdirSync(dirname(to), { recursive: true });
     writeFileSync(to, kept.subarray(0, read));

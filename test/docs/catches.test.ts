@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import { test } from 'node:test';
 
 /**
- * Whatever catches an error around a call has our own code inside its `try` as well: it asks what a defect is (support/defects.ts), throws on, or
+ * Whatever catches an error around a call has our own code inside its `try` as well: it asks what a defect is (support/panic-handler.ts), throws on, or
  * stands here with the reason why it cannot mistake one for a refusal.
  */
 
@@ -82,7 +82,7 @@ test('every catch tells a defect from a refusal, or says why there can be none',
   assert.deepEqual(
     [...silent].filter(([file]) => !(file in harmless)),
     [],
-    'ask Defects.textOf of support/defects.ts what the error is',
+    'ask Defects.textOf of support/panic-handler.ts what the error is',
   );
   assert.deepEqual(
     Object.keys(harmless).filter(file => !silent.has(file)),

@@ -9,7 +9,7 @@ import {
   freshnessOf,
   type GreenRun,
   judge,
-  mostCommits,
+  maxCommits,
   readRecords,
   turnOf,
 } from '../../tools/neighbours/records.ts';
@@ -53,8 +53,8 @@ test('records are of tiers that there are', () => {
 });
 
 test('a claim counts for so many commits after a green run, and no more', () => {
-  const unseen = [mostCommits, mostCommits + 1].map(age => ({ name: `unseen-${age}`, asked: 'npm run it', isNew: true, age }));
-  const all = [...aged(mostCommits, mostCommits + 1, 'lost', 'unknown'), ...unseen, { ...unseen[1]!, name: 'not claimed' }];
+  const unseen = [maxCommits, maxCommits + 1].map(age => ({ name: `unseen-${age}`, asked: 'npm run it', isNew: true, age }));
+  const all = [...aged(maxCommits, maxCommits + 1, 'lost', 'unknown'), ...unseen, { ...unseen[1]!, name: 'not claimed' }];
   const { problems, remarks } = judge(all, new Set(['tier-0', 'tier-1', 'tier-2', 'tier-3', 'unseen-150', 'unseen-151']));
   const remedy = 'npm run it on a clean checkout, then commit what it records';
   assert.deepEqual(problems, [

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { Command } from 'commander';
 import { parse, parseAllDocuments } from 'yaml';
-import { crdTexts, usualGroups } from '../../src/cli/install/crds.ts';
+import { crdTexts, defaultGroups } from '../../src/cli/install/crds.ts';
 import { program } from '../../src/cli/program.ts';
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts';
 import { createCluster } from '../../src/embedded/cluster.ts';
@@ -91,7 +91,7 @@ test('every variable that is named is read somewhere', () => {
   );
 });
 
-const definitions = crdTexts([...usualGroups]).map(text => parse(text) as JsonObject);
+const definitions = crdTexts([...defaultGroups]).map(text => parse(text) as JsonObject);
 
 type Schema = { readonly properties?: Readonly<Record<string, Schema>>; readonly items?: Schema; readonly [key: string]: unknown };
 const schemas: readonly Schema[] = definitions.flatMap(({ spec }) =>

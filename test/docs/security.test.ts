@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { consentPolicies } from '../../src/apis/admission-rules/consent.ts';
 import { type Manifest, manifestsOf } from '../../src/cli/install/install-files.ts';
 import { manifests } from '../../src/cli/install/install-manifests.ts';
-import { extraParts, usualNamespace, usualParts } from '../../src/cli/install/install-parts.ts';
+import { defaultNamespace, defaultParts, extraParts } from '../../src/cli/install/install-parts.ts';
 
 /** docs/security.md says what stops whom, and which test shows it; what it says of roles, the lock file and the manifests is so. */
 
@@ -62,15 +62,17 @@ test('it names every right of its own, and the roles have them', () => {
 });
 
 const everything: readonly Manifest[] = manifests({
-  parts: new Set([...usualParts, ...extraParts]),
+  parts: new Set([...defaultParts, ...extraParts]),
   groups: [],
-  namespace: usualNamespace,
+  namespace: defaultNamespace,
 });
 
 test('what is installed has a NetworkPolicy, and an image is taken by its digest where one is given', () => {
   assert.ok(everything.some(({ kind }) => kind === 'NetworkPolicy'));
   const image = `registry.example.com/drydock@sha256:${'a'.repeat(64)}`;
-  const pods = JSON.stringify(manifests({ parts: new Set([...usualParts, ...extraParts]), groups: [], namespace: usualNamespace, image }));
+  const pods = JSON.stringify(
+    manifests({ parts: new Set([...defaultParts, ...extraParts]), groups: [], namespace: defaultNamespace, image }),
+  );
   assert.deepEqual(
     [...pods.matchAll(/"image":"([^"]+)"/g)].map(([, one]) => one),
     [image, image],

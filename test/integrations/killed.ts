@@ -9,7 +9,7 @@ import type { Blow } from '../kill/proxy.ts';
 import { type LeftOut, skipOf } from './builds.ts';
 import { instanceIn } from './fake-kubelets.ts';
 import type { Machine, Scene } from './stories.ts';
-import { fewestUsable, nodesWithout } from './usable-nodes.ts';
+import { minUsable, nodesWithout } from './usable-nodes.ts';
 
 /** ReplaceWithSurge on real machine controllers, the operator killed at each of its writes: never a machine too few, never one left too many. */
 
@@ -58,7 +58,7 @@ export const kill = (what: string, started: Scene | LeftOut): void => {
     const live = async (blow: Blow | undefined): Promise<readonly string[]> => {
       const machines = await pools.poolReady(pool, replicas);
       const old = machines[0]!;
-      const fewest = fewestUsable(api, new Set(await nodesWithout(api, machines)));
+      const fewest = minUsable(api, new Set(await nodesWithout(api, machines)));
       keeper.arm(blow);
       await create(api, announced(old));
       const mm = `${path}/mm-${old.metadata.name}`;

@@ -14,7 +14,7 @@ import { planPath, untilPlan } from '../operator/plans/plan-work.ts';
 import { type LeftOut, skipOf } from './builds.ts';
 import { type Ec2Emulator, startEc2 } from './ec2/ec2.ts';
 import { instanceIn } from './fake-kubelets.ts';
-import { fewestUsable, nodesWithout, usableNodes } from './usable-nodes.ts';
+import { minUsable, nodesWithout, usableNodes } from './usable-nodes.ts';
 
 /** Where nobody listens. */
 const nobody = 'http://127.0.0.1:9';
@@ -269,7 +269,7 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       const old = machines[1]!;
       await api.patch(source, { spec: { responses: [{ kinds: ['retirement'], strategy: 'ReplaceWithSurge' }] } });
       history = [];
-      const fewest = fewestUsable(api, strangers);
+      const fewest = minUsable(api, strangers);
       await watcher.announce(old, 'instance-retirement');
       const done = await watcher.until(old, 'Succeeded', 180);
       const least = await fewest();
@@ -289,7 +289,7 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
     test('a plan replaces all machines, one after the other with a surge, and each verdict is proven', async context => {
       const machines = await pools.poolReady(pool, 3);
       const before = machines.map(({ metadata }) => metadata.name);
-      const fewest = fewestUsable(api, strangers);
+      const fewest = minUsable(api, strangers);
       const since = performance.now();
       await create(api, {
         apiVersion: 'drydock.dev/v1alpha1',

@@ -22,7 +22,7 @@ export const usableNodes = async (api: Api, strangers: ReadonlySet<string>): Pro
   (await nodesNow(api)).filter(node => !strangers.has(node.metadata.name) && isReady(node) && node.spec.unschedulable !== true).length;
 
 /** Asks again and again; the answer ends that, and says how few there were at the worst. */
-export const fewestUsable = (api: Api, strangers: ReadonlySet<string>): (() => Promise<number>) => {
+export const minUsable = (api: Api, strangers: ReadonlySet<string>): (() => Promise<number>) => {
   let least = Number.POSITIVE_INFINITY;
   const state = { on: true };
   const looking = (async () => {

@@ -11,7 +11,7 @@ import { pathOf, steering, type Vmi } from './objects.ts';
 
 const everyMs = 250;
 const heartbeatMs = 30_000;
-const usualMs = 3000;
+const defaultMs = 3000;
 
 const cpu = 'Skylake-Server';
 
@@ -94,8 +94,8 @@ type Starts = Map<string, number>;
 const courseOf = ({ metadata }: Vmi): { readonly kind: 'fail' | 'hang' | 'lasts'; readonly ms: number } => {
   const said = metadata.annotations?.[steering.migration] ?? '';
   if (said === 'hang') return { kind: 'hang', ms: Number.POSITIVE_INFINITY };
-  if (said === 'fail') return { kind: 'fail', ms: usualMs };
-  return { kind: 'lasts', ms: said === '' ? usualMs : Number.parseFloat(said) * 1000 };
+  if (said === 'fail') return { kind: 'fail', ms: defaultMs };
+  return { kind: 'lasts', ms: said === '' ? defaultMs : Number.parseFloat(said) * 1000 };
 };
 
 /** The next step of a migration that virt-controller has handed over. */

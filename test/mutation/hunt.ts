@@ -11,7 +11,7 @@ export type Result = { readonly mutant: Mutant; readonly outcome: Outcome; reado
  * one fault take no longer than this together; the quick ones come first.
  */
 type Limits = { readonly patience: number; readonly budget: number };
-const usual: Limits = { patience: 5000, budget: 3000 };
+const defaults: Limits = { patience: 5000, budget: 3000 };
 
 type Job = { readonly mutant: Mutant; readonly cases: readonly Surveyed[]; readonly atLoad: boolean };
 
@@ -109,7 +109,7 @@ export const hunt = async (
   survey: Survey,
   mutants: readonly Mutant[],
   done: (count: number) => void = () => undefined,
-  { patience, budget }: Limits = usual,
+  { patience, budget }: Limits = defaults,
 ): Promise<readonly Result[]> => {
   const results: Result[] = [];
   const jobs = jobsOf(mutants, survey, budget).values();

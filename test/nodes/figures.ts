@@ -42,7 +42,7 @@ export const keepCreating = (
   };
 };
 
-export const longest = (attempts: readonly Attempt[]): number => Math.max(0, ...attempts.map(({ tookMs }) => tookMs));
+export const maxLength = (attempts: readonly Attempt[]): number => Math.max(0, ...attempts.map(({ tookMs }) => tookMs));
 
 /** The messages of those that failed, each once, with how often. */
 export const failures = (attempts: readonly Attempt[]): readonly string[] => {

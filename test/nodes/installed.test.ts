@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { usualNamespace as home } from '../../src/cli/install/install-parts.ts';
+import { defaultNamespace as home } from '../../src/cli/install/install-parts.ts';
 import { create, getNode, nodesReady, podPath, podsOn } from '../control-plane/objects/cluster.ts';
 import { namespace } from '../control-plane/objects/manifests.ts';
 import { isReady } from '../control-plane/objects/objects.ts';
@@ -11,7 +11,7 @@ import { identityCases } from './cases/identities.ts';
 import { metricsCase } from './cases/metrics.ts';
 import { planCases } from './cases/plans.ts';
 import { powerCases } from './cases/power.ts';
-import { beganAt, failures, figure, keepCreating, longest, processesOf, rssOf, seconds } from './figures.ts';
+import { beganAt, failures, figure, keepCreating, maxLength, processesOf, rssOf, seconds } from './figures.ts';
 import { podReady, realDeployment } from './pods.ts';
 import { anotherLeads, installByChart, leader, leadingProcess, replicas, tryCreate, untilSettled } from './product.ts';
 
@@ -88,7 +88,7 @@ describe('the released image on real nodes', { skip, timeout: 400_000 }, () => {
     const attempts = await creating.stop();
     figure(t, 'rolling both replicas', seconds(took));
     const failed = attempts.filter(({ failure }) => failure !== undefined).length;
-    figure(t, 'creates while rolling', `${attempts.length}, ${failed} failed, longest ${longest(attempts).toFixed(0)} ms`);
+    figure(t, 'creates while rolling', `${attempts.length}, ${failed} failed, longest ${maxLength(attempts).toFixed(0)} ms`);
     for (const failure of failures(attempts)) figure(t, 'failed', failure);
     assert.equal(failed, 0);
   });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { usualNamespace as home } from '../../src/cli/install/install-parts.ts';
+import { defaultNamespace as home } from '../../src/cli/install/install-parts.ts';
 import { leaderLease } from '../../src/cli/shared/kinds.ts';
 import { manifest } from '../../tools/release/paths.ts';
 import { ensureBuilt } from '../control-plane/build/go-build.ts';

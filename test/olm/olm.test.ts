@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { crdTexts, usualGroups } from '../../src/cli/install/crds.ts';
+import { crdTexts, defaultGroups } from '../../src/cli/install/crds.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { create, nodesReady } from '../control-plane/objects/cluster.ts';
 import { node } from '../control-plane/objects/manifests.ts';
@@ -21,7 +21,7 @@ const external = started.kind === 'started' && started.external && 'it installs 
 const controlPlane = started as ControlPlane;
 
 /** Names of the kinds of the bundle with fields that watches select by. */
-const selectable = crdTexts(usualGroups)
+const selectable = crdTexts(defaultGroups)
   .flatMap(text => (text.includes('selectableFields') ? [/^ {2}name: (\S+)$/m.exec(text)?.[1] ?? text] : []))
   .toSorted((one, other) => one.localeCompare(other));
 

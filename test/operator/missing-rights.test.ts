@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
 import { manifests } from '../../src/cli/install/install-manifests.ts';
-import { usualNamespace } from '../../src/cli/install/install-parts.ts';
+import { defaultNamespace } from '../../src/cli/install/install-parts.ts';
 import { create, getNode, nodePath } from '../control-plane/objects/cluster.ts';
 import type { Node } from '../control-plane/objects/objects.ts';
 import { until } from '../control-plane/wait.ts';
@@ -35,7 +35,7 @@ type Role = { readonly kind: string; readonly metadata: { readonly name: string 
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
 const shipped = (
-  manifests({ parts: new Set(['rbac']), groups: [], namespace: usualNamespace }) as readonly unknown[] as readonly Role[]
+  manifests({ parts: new Set(['rbac']), groups: [], namespace: defaultNamespace }) as readonly unknown[] as readonly Role[]
 ).filter(({ kind }) => kind === 'ClusterRole');
 const operatorRoles = ['drydock-operator', 'drydock-announcements', 'drydock-node-leases'];
 const roles = shipped.filter(({ metadata }) => operatorRoles.includes(metadata.name));

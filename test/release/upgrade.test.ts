@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { keyOf, manifestsIn } from '../../src/cli/install/install-files.ts';
 import { manifests } from '../../src/cli/install/install-manifests.ts';
-import { extraParts, usualParts } from '../../src/cli/install/install-parts.ts';
+import { defaultParts, extraParts } from '../../src/cli/install/install-parts.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import type { Api } from '../control-plane/objects/api.ts';
 import { applyOne, create, getNode, nodePath, nodesReady } from '../control-plane/objects/cluster.ts';
@@ -130,7 +130,7 @@ if (process.env['DRYDOCK_TEST_UPDATE'] === '1') {
 }
 
 test('the names of all that a kept release has installed are known, or a later one would not recognize it as its own', () => {
-  const parts = new Set([...usualParts, ...extraParts]);
+  const parts = new Set([...defaultParts, ...extraParts]);
   const known = new Set(manifests({ parts, groups: [], namespace: home }).map(keyOf));
   for (const kept of keptReleases()) {
     const all = manifestsIn(readFileSync(keptFile(kept, 'manifests.yaml'), 'utf8')).map(keyOf);

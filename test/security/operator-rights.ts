@@ -1,5 +1,5 @@
 import { manifests } from '../../src/cli/install/install-manifests.ts';
-import { extraParts, usualNamespace, usualParts } from '../../src/cli/install/install-parts.ts';
+import { defaultNamespace, defaultParts, extraParts } from '../../src/cli/install/install-parts.ts';
 
 /** Rights as `VERB RESOURCE.GROUP[/SUBRESOURCE]`: those that the shipped roles give to the operator, and the one that a call needs. */
 
@@ -20,7 +20,7 @@ const rightsOf = ({ apiGroups = [], resources = [], verbs }: Rule): readonly str
 
 /** Everything that the shipped roles, with all parts installed, let the operator do. */
 export const grantedRights = (): readonly string[] => {
-  const all = manifests({ parts: new Set([...usualParts, ...extraParts]), groups: [], namespace: usualNamespace });
+  const all = manifests({ parts: new Set([...defaultParts, ...extraParts]), groups: [], namespace: defaultNamespace });
   const roles = all.filter(({ kind, metadata }) => (kind === 'ClusterRole' || kind === 'Role') && !ofOthers.test(metadata.name));
   return [...new Set(roles.flatMap(role => (role['rules'] as readonly Rule[]).flatMap(rightsOf)))].sort();
 };

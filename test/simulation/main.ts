@@ -14,7 +14,7 @@ npm run simulate -- --seed S               play one story; when it fails, tell w
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** Failing seeds that are told; of more only the number. */
-const mostTold = 10;
+const maxTold = 10;
 
 const shrinkMs = 120_000;
 const everyMs = 10_000;
@@ -49,7 +49,7 @@ const add = (totals: Totals, { seed, outcome }: Told): void => {
   totals.hours += outcome.seconds / 3600;
   if (outcome.violation === undefined) return;
   totals.failed.push(seed);
-  if (totals.failed.length <= mostTold) say(headline(seed, outcome));
+  if (totals.failed.length <= maxTold) say(headline(seed, outcome));
 };
 
 /** Each worker asks for the next few seeds when it has played the last ones. */

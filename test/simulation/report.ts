@@ -3,11 +3,11 @@ import type { Story } from './story/story.ts';
 
 /** What is printed of a story that fails. */
 
-const most = 40;
+const limit = 40;
 
 const tail = (lines: readonly string[]): string =>
   lines
-    .slice(-most)
+    .slice(-limit)
     .map(line => `  ${line.slice(0, 400)}`)
     .join('\n');
 

@@ -61,7 +61,7 @@ const elsewhere: readonly Elsewhere[] = [
   {
     rights: ['get persistentvolumeclaims'],
     because: 'no pod of a story has a volume',
-    file: 'src/operator/node/look-up.ts',
+    file: 'src/operator/node/lookup-cache.ts',
     words: "'persistentvolumeclaims'",
   },
   {
@@ -101,7 +101,7 @@ const elsewhere: readonly Elsewhere[] = [
   {
     rights: ['update virtualmachineinstances.subresources.kubevirt.io/evacuate'],
     because: 'the API server asks for it where evacuate/cancel is called',
-    file: 'src/core/vm/recall.ts',
+    file: 'src/core/vm/eviction-cancellation.ts',
     words: '/evacuate/cancel',
   },
   {
@@ -131,19 +131,19 @@ const isWithin = (used: ReadonlySet<string>, right: string): boolean =>
 const excused = new Set(elsewhere.flatMap(({ rights }) => rights));
 
 /** More than enough stories: those of the machine APIs, of VMs and of responders are a few each. */
-const most = 300;
+const limit = 300;
 
 /** Beyond those only stories of plans that replace machines: what is done in one of them is rare. */
-const mostOfAll = 2000;
+const maxOfAll = 2000;
 
 const isRare = ({ plans }: Story): boolean => plans.some(({ spec }) => at(spec, 'work', 'replace') !== undefined);
 
 /** What the operator asks for in stories, until nothing is missing any more. */
 const usedIn = async (wanted: readonly string[]): Promise<ReadonlySet<string>> => {
   const used = new Set<string>();
-  for (let seed = 1; seed <= mostOfAll && !wanted.every(right => isWithin(used, right)); seed += 1) {
+  for (let seed = 1; seed <= maxOfAll && !wanted.every(right => isWithin(used, right)); seed += 1) {
     const story = generate(seed);
-    if (seed <= most || isRare(story)) await play(story, undefined, (method, path) => used.add(rightFor(method, path) ?? ''));
+    if (seed <= limit || isRare(story)) await play(story, undefined, (method, path) => used.add(rightFor(method, path) ?? ''));
   }
   return used;
 };

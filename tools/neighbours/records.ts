@@ -29,7 +29,7 @@ export const writeRecords = (records: Records): void => {
 export type Age = number | 'unknown' | 'lost';
 
 /** Commits after which what a tier has shown counts no more. */
-export const mostCommits = 150;
+export const maxCommits = 150;
 
 type Freshness = { readonly name: string; readonly asked: string; readonly isNew: boolean; readonly age: Age };
 
@@ -59,8 +59,8 @@ const remedyOf = ({ name, asked }: Freshness): string => {
 
 const saysOf = ({ age, isNew }: Freshness): string => {
   if (age === 'lost') return 'was green on a commit that is not in the history of this branch';
-  if (isNew) return `has not been green since that is recorded, ${age} commits ago, and has ${mostCommits}`;
-  return `was last green ${age} commits ago, and counts for ${mostCommits}`;
+  if (isNew) return `has not been green since that is recorded, ${age} commits ago, and has ${maxCommits}`;
+  return `was last green ${age} commits ago, and counts for ${maxCommits}`;
 };
 
 /** What is wrong with the claims of documents, and what is to be said of them, a line each. */
@@ -68,7 +68,7 @@ type Judgement = { readonly problems: readonly string[]; readonly remarks: reado
 
 export const judge = (all: readonly Freshness[], claimed: ReadonlySet<string>): Judgement => {
   const own = all.filter(({ name }) => claimed.has(name));
-  const isOld = ({ age }: Freshness): boolean => age === 'lost' || (typeof age === 'number' && age > mostCommits);
+  const isOld = ({ age }: Freshness): boolean => age === 'lost' || (typeof age === 'number' && age > maxCommits);
   const unknown = own.filter(({ age }) => age === 'unknown').map(({ name }) => name);
   const unseen = own.filter(one => one.isNew && typeof one.age === 'number' && !isOld(one));
   const line = (one: Freshness): string => `the tier ${one.name} ${saysOf(one)}: ${remedyOf(one)}`;

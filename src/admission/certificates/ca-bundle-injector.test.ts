@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import { webhookConfiguration, webhooks } from '../../apis/admission-rules/admission.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { ApiCall, ApiResponse, CachedObject, Watcher, WatchHandler } from '../../operator/ports.ts';
-import { Lines, ScriptedApi } from '../../operator/testing/fakes.ts';
-import { Defects } from '../../support/defects.ts';
+import { FakeLog, ScriptedApi } from '../../operator/testing/fakes.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { bundlePatch, CaBundleInjector } from './ca-bundle-injector.ts';
 
@@ -59,7 +59,7 @@ describe('the patch', () => {
 /** A configuration on a server that can be changed behind the keeper's back. */
 class Scene {
   readonly clock = new VirtualClock();
-  readonly log = new Lines();
+  readonly log = new FakeLog();
   readonly over = new AbortController();
   stored: JsonObject | undefined = fresh();
   refuse: ApiResponse | undefined;
@@ -76,7 +76,7 @@ class Scene {
     },
   };
   readonly injector = new CaBundleInjector(
-    { api: this.api, watcher: this.watcher, clock: this.clock, log: this.log, defects: new Defects(this), configuration: 'drydock' },
+    { api: this.api, watcher: this.watcher, clock: this.clock, log: this.log, defects: new PanicHandler(this), configuration: 'drydock' },
     this.over.signal,
   );
 

@@ -1,9 +1,9 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
-import { saidBy } from '../../core/status.ts';
+import { statusMessage } from '../../core/status.ts';
 import type { Api, CachedObject, Watcher } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 
 /** Tells the API servers whom to trust: keeps the caBundle of our webhooks up to date. */
 
@@ -12,7 +12,7 @@ export type TrustOptions = {
   readonly watcher: Watcher;
   readonly clock: Clock;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   /** Name of the ValidatingWebhookConfiguration. */
   readonly configuration: string;
 };
@@ -27,7 +27,7 @@ const recheckMs = 30_000;
 /** So often it is put back at once; with whoever changes it more often than that, in ten minutes, nobody fights at full speed. */
 const patience = 10;
 const patienceMs = 600_000;
-const longestRestraintMs = 60_000;
+const maxRestraintMs = 60_000;
 
 type ManagedField = { readonly manager?: string; readonly fieldsV1?: unknown };
 
@@ -110,7 +110,7 @@ export class CaBundleInjector {
     this.#writes = this.#writes.filter(at => now - at < patienceMs);
     const beyond = this.#writes.length - patience;
     if (beyond <= 0) this.#isRestrained = false;
-    else await clock.sleep(Math.min(longestRestraintMs, 1000 * 2 ** (beyond - 1)), this.#signal);
+    else await clock.sleep(Math.min(maxRestraintMs, 1000 * 2 ** (beyond - 1)), this.#signal);
   }
 
   #written(configuration: JsonObject): void {
@@ -142,13 +142,13 @@ export class CaBundleInjector {
       const found = await api.call({ method: 'GET', path }, this.#signal);
       if (found.status === 404) return this.#absent();
       this.#isAbsent = undefined;
-      if (found.status !== 200 || !isObject(found.body)) return this.#problem(saidBy(found));
+      if (found.status !== 200 || !isObject(found.body)) return this.#problem(statusMessage(found));
       const body = bundlePatch(found.body, this.#wanted);
       if (body === undefined) return true;
       const response = await api.call({ method: 'PATCH', path, body, contentType: 'application/json-patch+json' }, this.#signal);
       // 422: the test has failed, for somebody was quicker. The next look tells whether it was that.
       if (response.status === 409 || response.status === 422) return false;
-      if (response.status !== 200) return this.#problem(saidBy(response));
+      if (response.status !== 200) return this.#problem(statusMessage(response));
       this.#written(found.body);
       return true;
     } catch (error) {

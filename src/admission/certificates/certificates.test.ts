@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '../../core/json.ts';
-import { Lines } from '../../operator/testing/fakes.ts';
+import { FakeLog } from '../../operator/testing/fakes.ts';
 import { silentLog } from '../../support/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { own } from '../testing/make.ts';
@@ -158,7 +158,7 @@ describe('certificates of our own', () => {
   test('what others put on the Secret stays when they are renewed, and the log says which of the two it was', async () => {
     const api = new MemoryServer([secrets]);
     const clock = new VirtualClock(start);
-    const log = new Lines();
+    const log = new FakeLog();
     const renew = (): Promise<CertificateSet> => selfMade({ api, clock, log, namespace: own, names }, signal);
     await renew();
     const stored = api.get(path) as JsonObject & { readonly metadata: JsonObject; readonly data: JsonObject };

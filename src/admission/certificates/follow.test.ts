@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { clientA, clientB, serverPair } from '../../kube/testing/certificates.ts';
-import { Lines } from '../../operator/testing/fakes.ts';
-import { Defects } from '../../support/defects.ts';
+import { FakeLog } from '../../operator/testing/fakes.ts';
 import type { KeyPair } from '../../support/key-pair.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { type FollowOptions, followCertificate } from './follow.ts';
 import { mountedPair, mountedPlaces } from './mounted.ts';
@@ -16,13 +16,13 @@ const setOf = (serving: KeyPair, authority: string): CertificateSet => ({ author
 
 const follow = (
   given: Partial<FollowOptions>,
-): { readonly clock: VirtualClock; readonly seen: string[]; readonly log: Lines; readonly stop: () => Promise<void> } => {
-  const [clock, log, seen, over] = [new VirtualClock(), new Lines(), [] as string[], new AbortController()];
+): { readonly clock: VirtualClock; readonly seen: string[]; readonly log: FakeLog; readonly stop: () => Promise<void> } => {
+  const [clock, log, seen, over] = [new VirtualClock(), new FakeLog(), [] as string[], new AbortController()];
   const nameOf = ({ cert }: KeyPair): string => (cert === clientA.cert ? 'A' : cert === clientB.cert ? 'B' : cert);
   const options: FollowOptions = {
     clock,
     log,
-    defects: new Defects({ log }),
+    defects: new PanicHandler({ log }),
     mounted: async () => undefined,
     selfMade: () => Promise.reject(new Error('not asked for')),
     show: pair => seen.push(`show ${nameOf(pair)}`),

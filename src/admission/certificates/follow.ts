@@ -1,7 +1,7 @@
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import type { KeyPair } from '../../support/key-pair.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { CertificateSet } from './plan.ts';
 import { bundleOf } from './self-made.ts';
 
@@ -10,7 +10,7 @@ import { bundleOf } from './self-made.ts';
 export type FollowOptions = {
   readonly clock: Clock;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   /** The pair that somebody has put into the container. */
   readonly mounted: () => Promise<KeyPair | undefined>;
   /** The set of our own, renewed if need be. */

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
-import { saidBy } from '../../core/status.ts';
+import { statusMessage } from '../../core/status.ts';
 import type { Api, ApiCall } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
@@ -103,7 +103,8 @@ export const selfMade = async (options: SelfMadeOptions, signal: AbortSignal): P
     if (round > 0) await clock.sleep(pauseMs * 2 ** (round - 1), signal);
     signal.throwIfAborted();
     const found = await api.call({ method: 'GET', path }, signal);
-    if (found.status !== 200 && found.status !== 404) throw new Error(`cannot read Secret ${namespace}/${secretName}: ${saidBy(found)}`);
+    if (found.status !== 200 && found.status !== 404)
+      throw new Error(`cannot read Secret ${namespace}/${secretName}: ${statusMessage(found)}`);
     const stored = found.status === 200 && isObject(found.body) ? (found.body as unknown as StoredSecret) : undefined;
     const set = stored && setIn(stored);
     const due = dueOf(set, names, clock.now());
@@ -119,7 +120,7 @@ export const selfMade = async (options: SelfMadeOptions, signal: AbortSignal): P
       response.status === 422 && stored !== undefined
         ? `. Delete it, and it is made anew: kubectl -n ${namespace} delete secret ${secretName}`
         : '';
-    if (response.status !== 409) throw new Error(`cannot write Secret ${namespace}/${secretName}: ${saidBy(response)}${remedy}`);
+    if (response.status !== 409) throw new Error(`cannot write Secret ${namespace}/${secretName}: ${statusMessage(response)}${remedy}`);
   }
   throw new Error(`Secret ${namespace}/${secretName} keeps being changed by another writer`);
 };

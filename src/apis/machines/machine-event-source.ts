@@ -13,7 +13,7 @@ import { eventJson, readEvent } from './machine-events.ts';
 const defaultInterval = 3600;
 
 /** Names told in a status. */
-const mostNames = 20;
+const maxNames = 20;
 
 const awsOf = ({ aws }: MachineEventSourceSpec): Pick<EventSource, 'aws'> => {
   if (aws === undefined) return {};
@@ -66,7 +66,7 @@ const conditions = ({ trouble, unknown, withoutProviderId, nextAt }: ScanResult)
           type: 'MachinesKnown',
           status: 'False',
           reason: unknown.length > 0 ? 'InstanceUnknown' : 'NoProviderID',
-          message: strangers.slice(0, mostNames).join('; '),
+          message: strangers.slice(0, maxNames).join('; '),
         }
       : { type: 'MachinesKnown', status: 'True', reason: 'AllKnown', message: '' },
   ];
@@ -82,8 +82,8 @@ export const machineEventSourceStatus = (source: EventSource, result: ScanResult
     nextScanTime: nextAt && timeText(nextAt),
     machines,
     events: pending,
-    unknownMachines: unknown.length > 0 ? unknown.slice(0, mostNames) : undefined,
-    withoutProviderID: withoutProviderId.length > 0 ? withoutProviderId.slice(0, mostNames) : undefined,
+    unknownMachines: unknown.length > 0 ? unknown.slice(0, maxNames) : undefined,
+    withoutProviderID: withoutProviderId.length > 0 ? withoutProviderId.slice(0, maxNames) : undefined,
     trouble: trouble?.reason,
     conditions: withTransitions(conditions(result), stored.conditions, source.generation, at),
   } satisfies { readonly [Field in keyof MachineEventSourceStatus]: unknown };

@@ -1,12 +1,13 @@
+import type { EventKind } from '../../core/event-kind.ts';
 import { type JsonObject, own } from '../../core/json.ts';
-import type { EventKind, MachineEvent } from '../../core/machine/event.ts';
+import type { MachineEvent } from '../../core/machine/event.ts';
 import { readTime, timeText } from '../../core/time.ts';
 import type { RawMachineEvent } from '../schema/machine-maintenance.ts';
 
 /** Announcements as the API has them. */
 
 /** Characters that the CRD allows. */
-const longestDescription = 4096;
+const maxDescriptionLength = 4096;
 
 const times = [
   ['notBefore', 'notBefore'],
@@ -25,7 +26,7 @@ export const readEvent = (raw: RawMachineEvent): MachineEvent => {
 /** The same as JSON, always in the same order of keys. */
 export const eventJson = ({ notBefore, notAfter, deadline, toldAt, ...event }: MachineEvent): JsonObject => ({
   ...event,
-  ...(event.description !== undefined && { description: event.description.slice(0, longestDescription) }),
+  ...(event.description !== undefined && { description: event.description.slice(0, maxDescriptionLength) }),
   ...(notBefore && { notBefore: timeText(notBefore) }),
   ...(notAfter && { notAfter: timeText(notAfter) }),
   ...(deadline && { deadline: timeText(deadline) }),

@@ -16,7 +16,7 @@ import { eventOfSeed, readEvent } from './machine-events.ts';
 /** machinemaintenance.managed.openshift.io/v1alpha1 MachineMaintenance: objects of the replaced operator are read as what they were to it. */
 
 /** Transitions that are kept. */
-const mostHistory = 30;
+const maxHistory = 30;
 
 /** Three days. */
 const keepSeconds = 259_200;
@@ -154,7 +154,7 @@ const startOf = (
 const recordsOf = ({ phase, reason, message }: MachineDecision, stored: MachineMaintenanceStatus, now: Temporal.Instant) => {
   const { history = [] } = stored;
   if (stored.phase === phase && stored.waitingFor === reason) return history;
-  return [...history, { time: timeText(now), phase, reason, message: message.slice(0, 1024) }].slice(-mostHistory);
+  return [...history, { time: timeText(now), phase, reason, message: message.slice(0, 1024) }].slice(-maxHistory);
 };
 
 /** The status that says this. Times are whole seconds, UTC. */

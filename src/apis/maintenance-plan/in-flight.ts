@@ -1,5 +1,5 @@
 import type { InFlight, Outcome, Preparing } from '../../core/plan/in-flight.ts';
-import { mostAttempts } from '../../core/plan/plan.ts';
+import { maxAttempts } from '../../core/plan/plan.ts';
 import { readTime } from '../../core/time.ts';
 import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
 import { taskOf } from './gates-and-hooks.ts';
@@ -31,7 +31,7 @@ export const inFlightOf = (one: RawInFlight): InFlight => {
     state: one.state,
     startedAt: readTime(one.startTime) ?? epoch,
     since: readTime(one.since) ?? epoch,
-    attempt: Math.min(Math.max(0, one.attempt), mostAttempts),
+    attempt: Math.min(Math.max(0, one.attempt), maxAttempts),
     ...(one.bootIDBefore !== undefined && { bootIdBefore: one.bootIDBefore }),
     ...(one.idleBootID !== undefined && { idleBootId: one.idleBootID }),
     ...(one.taintsBefore && { taintsBefore: one.taintsBefore }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decidePlan } from '../../core/plan/decide.ts';
-import { mostHookRuns, mostSlots } from '../../core/plan/in-flight.ts';
+import { maxHookRuns, maxSlots } from '../../core/plan/in-flight.ts';
 import { recordWrite } from '../../core/plan/writes.ts';
 import { at } from '../../core/testing/make.ts';
 import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from '../../core/testing/make-plan.ts';
@@ -64,7 +64,7 @@ for (const message of hostileMessages) {
     const name = (index: number): string => `${'n'.repeat(240)}-${index}`;
     const outcome = { verdict: 'Failed', step: 'Working', message, held: true } as const;
     const uid = '00000000-0000-0000-0000-000000000000';
-    const inFlight = Array.from({ length: mostSlots }, (_, index) =>
+    const inFlight = Array.from({ length: maxSlots }, (_, index) =>
       makeInFlight(name(index), {
         stage: 's'.repeat(63),
         state: 'Releasing',
@@ -75,7 +75,7 @@ for (const message of hostileMessages) {
       }),
     );
     const run = { state: 'Failed', attempt: 1, since: at(0), podUid: uid, message } as const;
-    const hooks = Array.from({ length: mostHookRuns }, (_, index) => ({
+    const hooks = Array.from({ length: maxHookRuns }, (_, index) => ({
       ...run,
       name: 'h'.repeat(63),
       of: `node ${uid} at ${index}`,

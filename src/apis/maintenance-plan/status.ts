@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
-import { type InFlight, longestEntryMessage, type NodeVerdict, type Preparing } from '../../core/plan/in-flight.ts';
+import { type InFlight, maxEntryMessageLength, type NodeVerdict, type Preparing } from '../../core/plan/in-flight.ts';
 import { pauseNow, pauseOver, pauseText } from '../../core/plan/pause.ts';
 import type { Plan, Run, StageSoak } from '../../core/plan/plan.ts';
 import type { PodTask } from '../../core/plan/pods/hook.ts';
@@ -14,13 +14,13 @@ import { forecastJson } from './rehearsal.ts';
 
 /** The status of a MaintenancePlan: nodes in flight and the latest failures only, however many nodes it has. */
 
-const mostWaiting = 50;
-const longestText = 512;
+const maxWaiting = 50;
+const maxTextLength = 512;
 
-const cut = (text: string): string => shortenedTo(text, longestText);
+const cut = (text: string): string => shortenedTo(text, maxTextLength);
 
 /** Of entries of which there may be hundreds. */
-const cutEntry = (text: string): string => shortenedTo(text, longestEntryMessage);
+const cutEntry = (text: string): string => shortenedTo(text, maxEntryMessageLength);
 
 const timesJson = ({ workStartedAt, rebootStartedAt, workEndedAt }: InFlight): JsonObject => ({
   ...(workStartedAt && { workStartTime: timeText(workStartedAt) }),
@@ -76,7 +76,7 @@ const rehearsalJson = ({ runId, ...rest }: RehearsalTask): JsonObject => ({ ...t
 const preparingJson = ({ uid, ...rest }: Preparing): JsonObject => ({ ...taskJson(rest), nodeUID: uid });
 
 const waitingJson = (waiting: readonly Waiting[], stored: MaintenancePlanStatus, now: Temporal.Instant): readonly JsonObject[] =>
-  waiting.slice(0, mostWaiting).map(({ word, who, node, ends }) => {
+  waiting.slice(0, maxWaiting).map(({ word, who, node, ends }) => {
     const before = (stored.waiting ?? []).find(one => one.word === word && one.node === node);
     return {
       word,

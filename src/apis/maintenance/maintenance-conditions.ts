@@ -1,6 +1,6 @@
 import { type Blocker, fewOfEachCause, needsHelp } from '../../core/drain/blockers/blocker.ts';
 import { type Report, withContest, withStay } from '../../core/maintenance/report.ts';
-import { fewOf } from '../../core/text.ts';
+import { joinLimited } from '../../core/text.ts';
 import { type Condition, type SaidCondition, withTransitions } from '../conditions.ts';
 import type { MaintenanceStatus } from '../schema/maintenance.ts';
 
@@ -24,7 +24,7 @@ const drained = (report: Report): SaidCondition => {
   if (state === 'Drained')
     return { type: 'Drained', status: 'True', reason: 'DrainCompleted', message: withStay('No pod is left to evict', report) };
   if (state === 'Detaching') {
-    const volumes = fewOf(blockers.flatMap(({ volume }) => volume ?? []));
+    const volumes = joinLimited(blockers.flatMap(({ volume }) => volume ?? []));
     return { type: 'Drained', status: 'False', reason: 'VolumesAttached', message: `Still attached: ${volumes}` };
   }
   const stuck = blockers.filter(needsHelp);

@@ -1,6 +1,6 @@
 import type { Report } from '../../core/maintenance/report.ts';
 import { readTime, timeText } from '../../core/time.ts';
-import { nothingTracked, type Tracked } from '../../core/vm/tracking.ts';
+import { nothingTracked, type VmTrackingState } from '../../core/vm/tracking.ts';
 import { countVms, type VmState, type VmStatus } from '../../core/vm/vm-status.ts';
 import type { MaintenanceStatus } from '../schema/maintenance.ts';
 
@@ -10,7 +10,7 @@ type Stored = NonNullable<MaintenanceStatus['virtualMachines']>;
 type Item = NonNullable<Stored['items']>[number];
 
 /** VMs stored; the numbers of all stand beside them. */
-const mostItems = 20;
+const maxItems = 20;
 
 /** In this order people want to read them. */
 const order: readonly VmState[] = ['Cannot', 'Migrating', 'Waiting', 'Left', 'Stopped', 'Moved'];
@@ -29,12 +29,12 @@ export const vmsStatus = ({ vms, vmsBefore = nothingTracked.before }: Report): S
   if (vms === undefined) return undefined;
   return {
     ...countVms(vms, vmsBefore),
-    ...(vms.length > 0 && { items: vms.toSorted(byNeed).slice(0, mostItems).map(item) }),
+    ...(vms.length > 0 && { items: vms.toSorted(byNeed).slice(0, maxItems).map(item) }),
   };
 };
 
 /** What the stored status remembers of VMs of KubeVirt; OpenStack's are found in its own records. */
-export const readVms = ({ items = [], moved, stopped }: Stored): Tracked => {
+export const readVms = ({ items = [], moved, stopped }: Stored): VmTrackingState => {
   const own = items
     .filter(({ platform }) => platform === 'KubeVirt')
     .map(({ since, ...vm }): VmStatus => {

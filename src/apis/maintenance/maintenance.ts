@@ -1,8 +1,9 @@
 import { type Blocker, blockerId, countedByCause } from '../../core/drain/blockers/blocker.ts';
-import { percentOf } from '../../core/drain/tally.ts';
+import { percentOf } from '../../core/drain/drain-counter.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { parentAnnotation } from '../../core/machine/writes.ts';
 import { type Report, withContest, withStay } from '../../core/maintenance/report.ts';
+import type { Marks } from '../../core/node/marks.ts';
 import { planAnnotation } from '../../core/plan/plan.ts';
 import type { LabelSelector } from '../../core/pod/selector.ts';
 import type { DrainPolicy, PodPick, Rung } from '../../core/request/policy.ts';
@@ -10,13 +11,12 @@ import {
   type History,
   type KindAdapter,
   type MaintenanceRequest,
-  type Marks,
   maintenancesPath,
   noHistory,
   type RequestedStart,
 } from '../../core/request/request.ts';
 import type { MaintenanceStage } from '../../core/request/words.ts';
-import { fewOf } from '../../core/text.ts';
+import { joinLimited } from '../../core/text.ts';
 import { readTime, secondsBetween, timeText } from '../../core/time.ts';
 import { plainVmPolicy } from '../../core/vm/policy.ts';
 import { defaultServerPolicy } from '../../core/vm/server-policy.ts';
@@ -29,7 +29,7 @@ import { readVms, vmsStatus } from './maintenance-vms.ts';
 /** drydock.dev/v1alpha1 Maintenance: the full policy and the full status; the model that all other kinds are read into. */
 
 /** Blockers stored; the number of all stands beside them. */
-const mostBlockers = 20;
+const maxBlockers = 20;
 
 /** A new estimate is worth a write when it differs by more than this many seconds. */
 const estimateStep = 3;
@@ -160,7 +160,7 @@ const stateText = (report: Report): string => {
     case 'Draining':
       return `${pods?.gone ?? 0} of ${pods?.toEvict ?? 0} pods gone${waiting(blockers)}`;
     case 'Detaching':
-      return `All pods gone; still attached: ${fewOf(blockers.flatMap(({ volume }) => volume ?? []))}`;
+      return `All pods gone; still attached: ${joinLimited(blockers.flatMap(({ volume }) => volume ?? []))}`;
     case 'Drained':
       return 'The node is drained and held';
     case 'Releasing':
@@ -183,11 +183,11 @@ const estimateOf = ({ estimatedEnd }: Report, stored: MaintenanceStatus): string
 };
 
 /** Bytes of all blockers together: an object with a status of a mebibyte cannot be stored, and long before that nobody can read it. */
-const mostBytes = 98_304;
+const maxBytes = 98_304;
 
 /** As many as fit: the number of all stands beside them. */
 const storable = <T>(blockers: readonly T[]): readonly T[] => {
-  let left = mostBytes;
+  let left = maxBytes;
   return blockers.filter(blocker => (left -= Buffer.byteLength(JSON.stringify(blocker))) > 0);
 };
 
@@ -202,9 +202,7 @@ const statusOf = (report: Report, request: MaintenanceRequest, now: Temporal.Ins
   const isBlocked = known || report.blockers.length > 0;
   // What kept a drain from going on keeps nothing any more when there is none: it is not asked for any more, waits for its time, or has failed.
   const kept = report.state === 'Draining' || report.state === 'Detaching' ? stored : {};
-  const blockers = storable(
-    report.blockers.slice(0, mostBlockers).map(({ since, ...blocker }) => ({ ...blocker, since: timeText(since) })),
-  );
+  const blockers = storable(report.blockers.slice(0, maxBlockers).map(({ since, ...blocker }) => ({ ...blocker, since: timeText(since) })));
   const status = {
     phase: report.state,
     message: sentence(report),

@@ -1,9 +1,10 @@
-import { percentOf } from '../../core/drain/tally.ts';
+import { percentOf } from '../../core/drain/drain-counter.ts';
 import { type JsonObject, own, sameJson } from '../../core/json.ts';
 import type { Report } from '../../core/maintenance/report.ts';
-import { type KindAdapter, type LeaseName, type MaintenanceRequest, type Marks, noHistory } from '../../core/request/request.ts';
+import type { Marks } from '../../core/node/marks.ts';
+import { type KindAdapter, type LeaseName, type MaintenanceRequest, noHistory } from '../../core/request/request.ts';
 import type { MaintenanceFailure, MaintenanceState } from '../../core/request/words.ts';
-import { fewOf } from '../../core/text.ts';
+import { joinLimited } from '../../core/text.ts';
 import { earliest, isBefore, secondsAfter, secondsBetween, timeText } from '../../core/time.ts';
 import { readCommon } from '../read.ts';
 import type { NodeMaintenanceSpec, NodeMaintenanceStatus } from '../schema/node-maintenance.ts';
@@ -57,7 +58,7 @@ const blockerErrors = ({ blockers }: Report, now: Temporal.Instant): string | un
   );
   const unique = [...new Set(texts)];
   if (unique.length === 0) return undefined;
-  return unique.length === 1 ? unique[0] : `[${fewOf(unique)}]`;
+  return unique.length === 1 ? unique[0] : `[${joinLimited(unique)}]`;
 };
 
 const counts = (report: Report, stored: NodeMaintenanceStatus): NodeMaintenanceStatus => {

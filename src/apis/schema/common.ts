@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { longestExpression } from '../../core/plan/plan.ts';
+import { maxExpressionLength } from '../../core/plan/plan.ts';
 
 /** A CEL rule of a CRD (x-kubernetes-validations). */
 export const rule = (rule: string, message: string): { readonly rule: string; readonly message: string } => ({ rule, message });
@@ -55,7 +55,7 @@ export const conditions = z
 
 /** CEL of a plan over a node. */
 export const expression = (what: string) =>
-  z.string().min(1).max(longestExpression).describe(`${what} CEL over node, machine, plan and now.`);
+  z.string().min(1).max(maxExpressionLength).describe(`${what} CEL over node, machine, plan and now.`);
 
 /** Of a part of a plan: a stage, a gate, a hook. */
 export const stageName = z

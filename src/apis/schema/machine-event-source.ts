@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { eventKinds, troubleReasons } from '../../core/machine/event.ts';
+import { eventKinds } from '../../core/event-kind.ts';
+import { troubleReasons } from '../../core/machine/event.ts';
 import { strategies } from '../../core/machine/request.ts';
 import { presetNames } from '../../core/machine/source.ts';
 import { conditions, rule, rules, time, withoutDefaults } from './common.ts';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { eventKinds, eventStates } from '../../core/machine/event.ts';
+import { eventKinds } from '../../core/event-kind.ts';
+import { eventStates } from '../../core/machine/event.ts';
 import { machinePhases, strategies } from '../../core/machine/request.ts';
 import { conditions, objectName, time, withoutDefaults } from './common.ts';
 import { drain } from './maintenance.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { gatePlaces } from '../../core/plan/gates/gate.ts';
-import { longestExpression } from '../../core/plan/plan.ts';
+import { maxExpressionLength } from '../../core/plan/plan.ts';
 import { objectName, rule, rules, stageName } from './common.ts';
 
 /** The gates of a MaintenancePlan: each is of exactly one kind. None of them names an address or a Secret: whoever writes plans has the operator ask nobody but whom its own operator has named. */
@@ -40,7 +40,7 @@ const object = z
       .describe('Plural name of the resource, for example cephclusters.'),
     namespace: z.string().min(1).max(63).optional(),
     name: objectName,
-    expression: z.string().min(1).max(longestExpression).describe('Whether the object is as it should be. CEL over object and now.'),
+    expression: z.string().min(1).max(maxExpressionLength).describe('Whether the object is as it should be. CEL over object and now.'),
   })
   .meta(rules(rule("!(self.apiVersion == 'v1' && self.resource == 'secrets')", 'a gate cannot read Secrets')))
   .describe('True when the expression is true for one object, which Drydock must have the right to read.');
@@ -56,7 +56,7 @@ const promql = z
     expression: z
       .string()
       .min(1)
-      .max(longestExpression)
+      .max(maxExpressionLength)
       .describe('Whether a sample is as it should be; must be true for all samples. CEL over value (a double) and labels.'),
     minSamples: z
       .int32()

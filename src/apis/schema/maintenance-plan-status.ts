@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { mostHookRuns, mostSlots, mostTaints, nodeStates, preparingStates, verdictWords, workKinds } from '../../core/plan/in-flight.ts';
-import { mostAttempts, mostLacking, mostUpNext, planPhases } from '../../core/plan/plan.ts';
+import { maxHookRuns, maxSlots, maxTaints, nodeStates, preparingStates, verdictTypes, workKinds } from '../../core/plan/in-flight.ts';
+import { maxAttempts, maxLacking, maxUpNext, planPhases } from '../../core/plan/plan.ts';
 import { hookStates } from '../../core/plan/pods/hook.ts';
 import { rehearsalStates } from '../../core/plan/rehearsal/rehearsal.ts';
 import { conditions, objectName, rule, rules, stageName, time } from './common.ts';
@@ -21,10 +21,10 @@ const inFlight = z.object({
   state: z.enum(nodeStates),
   startTime: time,
   since: time.describe('When the node entered this state.'),
-  attempt: z.int32().min(0).max(mostAttempts),
+  attempt: z.int32().min(0).max(maxAttempts),
   bootIDBefore: z.string().optional(),
   idleBootID: z.string().optional().describe('A boot before any container of the work ran: it proves nothing.'),
-  taintsBefore: z.array(z.string()).max(mostTaints).optional(),
+  taintsBefore: z.array(z.string()).max(maxTaints).optional(),
   pod: z.string().optional().describe('Name of the pod of this attempt.'),
   podUID: z.string().optional(),
   ranAttempt: z.int32().optional().describe('The last attempt of which a container ran.'),
@@ -40,7 +40,7 @@ const inFlight = z.object({
   rebooted: z.boolean().optional(),
   outcome: z
     .object({
-      verdict: z.enum(verdictWords),
+      verdict: z.enum(verdictTypes),
       step: z.enum(nodeStates),
       message: z.string(),
       held: z.boolean(),
@@ -118,7 +118,7 @@ const soak = z
     mark: z.string().optional().describe('Boots and Ready conditions of its nodes: the soak time starts again when they change.'),
     lacking: z
       .array(z.object({ node: z.string(), nodeUID: z.string(), since: time }))
-      .max(mostLacking)
+      .max(maxLacking)
       .optional()
       .describe('Nodes of the stage that were done and are not Ready or not done any more. After done.withinSeconds they have failed.'),
   })
@@ -169,16 +169,16 @@ export const maintenancePlanStatus = z
       .optional()
       .describe('Percentages of spec.concurrency as numbers of nodes.'),
     stages: z.array(z.object({ name: z.string(), selected: z.int(), done: z.int(), phase: z.string() })).optional(),
-    inFlight: z.array(inFlight).max(mostSlots).optional(),
-    preparing: z.array(preparing).max(mostSlots).optional().describe('Nodes that are being prepared before they are held.'),
+    inFlight: z.array(inFlight).max(maxSlots).optional(),
+    preparing: z.array(preparing).max(maxSlots).optional().describe('Nodes that are being prepared before they are held.'),
     waiting: z
       .array(z.object({ word: z.string(), who: z.string(), node: z.string().optional(), since: time, ends: time.optional() }))
       .max(50)
       .optional()
       .describe('What the plan or its nodes wait for.'),
     waitingFor: z.string().optional().describe('The word of the first entry of waiting.'),
-    upNext: z.array(z.string()).max(mostUpNext).optional().describe('The next nodes of the current stage, in order.'),
-    hooks: z.array(hookRun).max(mostHookRuns).optional().describe('Hooks of this run that something waits for.'),
+    upNext: z.array(z.string()).max(maxUpNext).optional().describe('The next nodes of the current stage, in order.'),
+    hooks: z.array(hookRun).max(maxHookRuns).optional().describe('Hooks of this run that something waits for.'),
     gates: z
       .array(z.object({ name: z.string(), value: z.enum(['True', 'False', 'Unknown']), since: time, message: z.string() }))
       .max(16)
@@ -202,7 +202,7 @@ export const maintenancePlanStatus = z
 const verdict = z.object({
   nodeUID: z.string(),
   stage: z.string(),
-  verdict: z.enum(verdictWords),
+  verdict: z.enum(verdictTypes),
   step: z.enum(nodeStates),
   message: z.string().max(2048),
   startTime: time,

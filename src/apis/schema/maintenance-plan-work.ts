@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mostAttempts } from '../../core/plan/plan.ts';
+import { maxAttempts } from '../../core/plan/plan.ts';
 import { hookPlaces } from '../../core/plan/pods/hook.ts';
 import { expression, rule, rules, stageName } from './common.ts';
 
@@ -53,7 +53,7 @@ const job = z
       .default(false)
       .describe('Whether the work reboots its own node: the pod may die, and only a new boot ID ends the work.'),
     timeoutSeconds: z.int32().min(1).default(1800),
-    attempts: z.int32().min(1).max(mostAttempts).default(1),
+    attempts: z.int32().min(1).max(maxAttempts).default(1),
   })
   .describe('Runs a pod on the node; the pod tolerates every taint.');
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mostFirst, mostGates } from '../../core/plan/plan.ts';
+import { maxFirst, maxGates } from '../../core/plan/plan.ts';
 import { expression, labelSelector, objectName, rule, rules, stageName, time, withoutDefaults } from './common.ts';
 import { drain } from './maintenance.ts';
 import { amount, concurrency } from './maintenance-plan-concurrency.ts';
@@ -85,7 +85,7 @@ export const maintenancePlanSpec = z
           ),
         first: z
           .array(objectName)
-          .max(mostFirst)
+          .max(maxFirst)
           .optional()
           .describe('Nodes that start before the others of their stage, in this order. Does not change the stage of a node.'),
       })
@@ -145,7 +145,7 @@ export const maintenancePlanSpec = z
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }),
     gates: z
       .array(gate)
-      .max(mostGates)
+      .max(maxGates)
       .optional()
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
       .describe('Conditions outside of the nodes that must be true. The plan waits for, and reports, a gate whose value is unknown.'),

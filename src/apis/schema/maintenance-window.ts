@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { eventKinds } from '../../core/machine/event.ts';
+import { eventKinds } from '../../core/event-kind.ts';
 import { conditions, labelSelector, rule, rules, time } from './common.ts';
 
 /** drydock.dev/v1alpha1 MaintenanceWindow. */

@@ -1,5 +1,5 @@
 import type { Json } from '../../core/json.ts';
-import { CostMeter, Exhausted, Failed, fail, overload } from '../failure.ts';
+import { CostExceeded, CostMeter, EvalError, fail, overload } from '../failure.ts';
 import { type Arithmetic, computed, negated } from '../library/arithmetic.ts';
 import { isInOrder } from '../library/library.ts';
 import type { Expression, Operator } from '../parse/syntax.ts';
@@ -19,9 +19,9 @@ export type Result = { readonly kind: 'value'; readonly value: Json } | { readon
  * each has cost is taken from it.
  */
 export type EvaluationLimits = { readonly steps?: number; readonly pool?: { left: number } };
-const usual = 1_000_000;
+const defaults = 1_000_000;
 
-/** Computes an expression with values of CEL. Throws `Failed` and `Exhausted`. */
+/** Computes an expression with values of CEL. Throws `EvalError` and `CostExceeded`. */
 export const compute = (expression: Expression, bindings: Bindings, meter: CostMeter, locals?: EvaluationScope['locals']): Value =>
   valueOf(expression, { bindings, meter, locals, valueOf });
 
@@ -29,12 +29,12 @@ export const compute = (expression: Expression, bindings: Bindings, meter: CostM
  * Computes an expression. Never throws: what fails at run time, as a missing key does, is a value, and so is an expression that costs more
  * than the limits allow.
  */
-export const evaluate = (expression: Expression, bindings: Bindings, { steps = usual, pool }: EvaluationLimits = {}): Result => {
+export const evaluate = (expression: Expression, bindings: Bindings, { steps = defaults, pool }: EvaluationLimits = {}): Result => {
   const meter = new CostMeter(Math.min(steps, pool?.left ?? steps));
   try {
     return { kind: 'value', value: plainOf(compute(expression, bindings, meter), meter) };
   } catch (error) {
-    if (error instanceof Failed || error instanceof Exhausted) return { kind: 'error', message: error.message };
+    if (error instanceof EvalError || error instanceof CostExceeded) return { kind: 'error', message: error.message };
     // Values and variables that refer to one another can be deeper than an expression may be.
     if (error instanceof RangeError) return { kind: 'error', message: 'evaluation nests too deeply' };
     throw error;
@@ -131,8 +131,8 @@ const logical = (operator: '&&' | '||', left: Expression, right: Expression, sco
   if (first === decisive) return decisive;
   const second = attempt(right, scope);
   if (second === decisive) return decisive;
-  if (first instanceof Failed) return raised(first);
-  if (second instanceof Failed) return raised(second);
+  if (first instanceof EvalError) return raised(first);
+  if (second instanceof EvalError) return raised(second);
   return truth(first) && truth(second);
 };
 

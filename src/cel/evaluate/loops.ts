@@ -1,4 +1,4 @@
-import { Failed, overload } from '../failure.ts';
+import { EvalError, overload } from '../failure.ts';
 import type { Expression } from '../parse/syntax.ts';
 import { EntryMapping, List, Mapping, none, Optional, type Value } from '../values/values.ts';
 import { put } from './build.ts';
@@ -16,9 +16,9 @@ export const mapped = ({ of, flat, variable, body }: Extract<Expression, { reado
 type Each = Extract<Expression, { readonly kind: 'each' }>;
 
 /** A round of a macro: the key or index, the element, and the variables bound to them. */
-type Round = { readonly key: Value; readonly value: Value; readonly scope: EvaluationScope };
+type MacroIteration = { readonly key: Value; readonly value: Value; readonly scope: EvaluationScope };
 
-const rounds = function* ({ over, variables: [first, second] }: Each, scope: EvaluationScope): Generator<Round> {
+const rounds = function* ({ over, variables: [first, second] }: Each, scope: EvaluationScope): Generator<MacroIteration> {
   const range = scope.valueOf(over, scope);
   if (range instanceof List) {
     for (let index = 0; index < range.size; index += 1) {
@@ -57,13 +57,13 @@ export const each = (expression: Each, scope: EvaluationScope): Value => {
 /** Like && and ||: one element that decides makes up for others that fail. */
 const decided = (expression: Each, scope: EvaluationScope): boolean => {
   const decisive = expression.macro === 'exists';
-  let failed: Failed | undefined;
+  let failed: EvalError | undefined;
   for (const round of rounds(expression, scope)) {
     scope.meter.charge(1);
     const result = attempt(expression.body, round.scope);
     if (result === decisive) return decisive;
-    if (result instanceof Failed) failed ??= result;
-    else if (typeof result !== 'boolean') failed ??= new Failed('no such overload');
+    if (result instanceof EvalError) failed ??= result;
+    else if (typeof result !== 'boolean') failed ??= new EvalError('no such overload');
   }
   return failed === undefined ? !decisive : raised(failed);
 };

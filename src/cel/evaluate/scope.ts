@@ -1,4 +1,4 @@
-import { type CostMeter, Failed, overload } from '../failure.ts';
+import { type CostMeter, EvalError, overload } from '../failure.ts';
 import type { Expression } from '../parse/syntax.ts';
 import type { Value } from '../values/values.ts';
 import type { Bound } from './plain.ts';
@@ -31,17 +31,17 @@ export const within = (scope: EvaluationScope, name: string, value: Value): Eval
 export const truth = (value: Value): boolean => (typeof value === 'boolean' ? value : overload());
 
 /** The value of an expression, or why there is none. */
-export const attempt = (expression: Expression, scope: EvaluationScope): Value | Failed => {
+export const attempt = (expression: Expression, scope: EvaluationScope): Value | EvalError => {
   try {
     return scope.valueOf(expression, scope);
   } catch (error) {
-    if (!(error instanceof Failed)) throw error;
+    if (!(error instanceof EvalError)) throw error;
     // Throwing takes as long as some forty steps.
     scope.meter.charge(40);
     return error;
   }
 };
 
-export const raised = (error: Failed): never => {
+export const raised = (error: EvalError): never => {
   throw error;
 };

@@ -1,6 +1,6 @@
 import { isInt, isUint } from '../values/numbers.ts';
 import { Uint, type Value } from '../values/values.ts';
-import { type Expression, Wrong } from './syntax.ts';
+import { type Expression, ParseError } from './syntax.ts';
 import type { Token } from './tokens.ts';
 
 const numberOf = (text: string, isNegative: boolean, at: number): Value => {
@@ -9,10 +9,10 @@ const numberOf = (text: string, isNegative: boolean, at: number): Value => {
   if (!isHex && /[.eE]/.test(digits)) return isNegative ? -Number(digits) : Number(digits);
   const value = isNegative ? -BigInt(digits) : BigInt(digits);
   if (digits !== text) {
-    if (isNegative || !isUint(value)) throw new Wrong(at, 'invalid uint literal');
+    if (isNegative || !isUint(value)) throw new ParseError(at, 'invalid uint literal');
     return new Uint(value);
   }
-  if (!isInt(value)) throw new Wrong(at, 'invalid int literal');
+  if (!isInt(value)) throw new ParseError(at, 'invalid int literal');
   return value;
 };
 
@@ -32,6 +32,6 @@ const reserved: ReadonlySet<string> = new Set(
 export const wordOf = ({ text, at }: Token): Expression => {
   const value = Object.hasOwn(words, text) ? words[text] : undefined;
   if (value !== undefined) return { kind: 'literal', value, at };
-  if (reserved.has(text)) throw new Wrong(at, `reserved identifier: ${text}`);
+  if (reserved.has(text)) throw new ParseError(at, `reserved identifier: ${text}`);
   return { kind: 'name', name: text, at };
 };

@@ -1,4 +1,4 @@
-import { type Expression, type Macro, Wrong } from './syntax.ts';
+import { type Expression, type Macro, ParseError } from './syntax.ts';
 
 /** The macros, which look like functions and bind variables. Upstream: cel-go, parser/macro.go and ext/comprehensions.go. */
 
@@ -16,12 +16,12 @@ const loops: Readonly<Record<string, { readonly macro: Macro; readonly arity: re
 
 const variableOf = (expression: Expression, macro: string): string => {
   if (expression.kind === 'name') return expression.name;
-  throw new Wrong(expression.at, `${macro}() variable name must be a simple identifier`);
+  throw new ParseError(expression.at, `${macro}() variable name must be a simple identifier`);
 };
 
 /** `has(a.b)`. */
 const selected = ([argument, ...more]: readonly Expression[], at: number): Expression => {
-  if (argument?.kind !== 'member' || more.length > 0) throw new Wrong(at, 'invalid argument to has() macro');
+  if (argument?.kind !== 'member' || more.length > 0) throw new ParseError(at, 'invalid argument to has() macro');
   return { ...argument, kind: 'has', at };
 };
 
@@ -39,7 +39,7 @@ const loop = (name: string, over: Expression, args: readonly Expression[], at: n
   if (form === undefined || count === undefined || first === undefined || body === undefined) return undefined;
   const filter = args.length === count + 2 ? args[count] : undefined;
   const variables = count === 2 && second !== undefined ? ([variableOf(first, name), variableOf(second, name)] as const) : undefined;
-  if (variables !== undefined && variables[0] === variables[1]) throw new Wrong(at, 'duplicate variable name');
+  if (variables !== undefined && variables[0] === variables[1]) throw new ParseError(at, 'duplicate variable name');
   return {
     kind: 'each',
     macro: form.macro,

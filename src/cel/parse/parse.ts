@@ -1,6 +1,6 @@
 import { numeral, wordOf } from './literals.ts';
 import { expanded } from './macros.ts';
-import { type Entry, type Expression, type Item, type Operator, pointed, Wrong } from './syntax.ts';
+import { type Entry, type Expression, type Item, type Operator, ParseError, pointed } from './syntax.ts';
 import { type Token, tokensOf } from './tokens.ts';
 
 /** Operators from the weakest to the strongest; all are left-associative. `&&` and `||` come before them. */
@@ -15,7 +15,7 @@ const modules: ReadonlySet<string> = new Set(['optional', 'strings', 'sets']);
 
 /** As in cel-go (parser.MaxRecursionDepth and parser.ExpressionSizeCodePointLimit). */
 const deepest = 250;
-const longest = 100_000;
+const maxLength = 100_000;
 
 class Parser {
   readonly #tokens: readonly Token[];
@@ -30,7 +30,8 @@ class Parser {
 
   whole(): Expression {
     const expression = this.#choice();
-    if (this.#token.kind !== 'end') throw new Wrong(this.#token.at, `Syntax error: extraneous input '${this.#token.text}' expecting <EOF>`);
+    if (this.#token.kind !== 'end')
+      throw new ParseError(this.#token.at, `Syntax error: extraneous input '${this.#token.text}' expecting <EOF>`);
     return expression;
   }
 
@@ -51,20 +52,20 @@ class Parser {
 
   #needs(text: string): void {
     if (this.#takes(text) === undefined)
-      throw new Wrong(this.#token.at, `Syntax error: mismatched input '${this.#token.text}' expecting '${text}'`);
+      throw new ParseError(this.#token.at, `Syntax error: mismatched input '${this.#token.text}' expecting '${text}'`);
   }
 
   /** Evaluating an expression takes as much of the stack as it is high. */
   #grown(expression: Expression, ...below: readonly Expression[]): Expression {
     const height = 1 + Math.max(0, ...below.map(one => this.#heights.get(one) ?? 0));
-    if (height > deepest) throw new Wrong(expression.at, `expression recursion limit exceeded: ${deepest}`);
+    if (height > deepest) throw new ParseError(expression.at, `expression recursion limit exceeded: ${deepest}`);
     this.#heights.set(expression, height);
     return expression;
   }
 
   #choice(): Expression {
     this.#depth += 1;
-    if (this.#depth > deepest) throw new Wrong(this.#token.at, `expression recursion limit exceeded: ${deepest}`);
+    if (this.#depth > deepest) throw new ParseError(this.#token.at, `expression recursion limit exceeded: ${deepest}`);
     const test = this.#logical('||');
     const mark = this.#takes('?');
     let all = test;
@@ -136,7 +137,7 @@ class Parser {
   #member(of: Expression, at: number): Expression {
     const optional = this.#takes('?') !== undefined;
     const { kind, text } = this.#take();
-    if (kind !== 'name' && kind !== 'quoted') throw new Wrong(at, `Syntax error: no viable alternative at input '.'`);
+    if (kind !== 'name' && kind !== 'quoted') throw new ParseError(at, `Syntax error: no viable alternative at input '.'`);
     const name = kind === 'quoted' ? text.slice(1, -1) : text;
     if (optional || kind === 'quoted' || this.#takes('(') === undefined) return this.#grown({ kind: 'member', of, name, optional, at }, of);
     const args = this.#list(')', () => this.#choice());
@@ -185,7 +186,7 @@ class Parser {
       const entries = this.#list('}', () => this.#entry());
       return this.#grown({ kind: 'map', entries, at }, ...entries.flatMap(({ key, value }) => [key, value]));
     }
-    if (text !== '(') throw new Wrong(at, `Syntax error: mismatched input '${text}'`);
+    if (text !== '(') throw new ParseError(at, `Syntax error: mismatched input '${text}'`);
     const inner = this.#choice();
     this.#needs(')');
     return inner;
@@ -204,10 +205,11 @@ export type Parsed = { readonly kind: 'parsed'; readonly expression: Expression 
 /** Reads an expression. */
 export const parse = (source: string): Parsed => {
   try {
-    if (source.length > longest) throw new Wrong(0, `expression code point size exceeds limit: size: ${source.length}, limit ${longest}`);
+    if (source.length > maxLength)
+      throw new ParseError(0, `expression code point size exceeds limit: size: ${source.length}, limit ${maxLength}`);
     return { kind: 'parsed', expression: new Parser(tokensOf(source)).whole() };
   } catch (error) {
-    if (error instanceof Wrong) return { kind: 'wrong', message: pointed(source, error) };
+    if (error instanceof ParseError) return { kind: 'wrong', message: pointed(source, error) };
     throw error;
   }
 };

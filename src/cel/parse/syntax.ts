@@ -50,7 +50,7 @@ export type Operator = '||' | '&&' | '==' | '!=' | '<' | '<=' | '>' | '>=' | 'in
 export type Macro = 'all' | 'exists' | 'exists_one' | 'filter' | 'map' | 'transformList' | 'transformMap';
 
 /** Thrown inside of one call of `parse`, `check` or `compile` only. */
-export class Wrong extends Error {
+export class ParseError extends Error {
   readonly at: number;
 
   constructor(at: number, message: string) {
@@ -60,7 +60,7 @@ export class Wrong extends Error {
 }
 
 /** The message with the place in the text, as cel-go shows it. */
-export const pointed = (source: string, { at, message }: Wrong): string => {
+export const pointed = (source: string, { at, message }: ParseError): string => {
   const before = source.slice(0, at).split('\n');
   const line = source.split('\n')[before.length - 1] ?? '';
   const column = Array.from(before.at(-1) ?? '').length;

@@ -1,4 +1,4 @@
-import { Wrong } from './syntax.ts';
+import { ParseError } from './syntax.ts';
 
 /** Texts of strings are unescaped: `value` is what they stand for. */
 export type Token =
@@ -38,7 +38,7 @@ const stringOf = (body: string, at: number): string =>
     if (!whole.startsWith('\\')) return whole;
     const meant = meaning(rest.at(-1) as Escape);
     if (meant === undefined || (typeof meant === 'number' && !isCharacter(meant)))
-      throw new Wrong(at, `Syntax error: invalid escape sequence`);
+      throw new ParseError(at, `Syntax error: invalid escape sequence`);
     return typeof meant === 'number' ? String.fromCodePoint(meant) : meant;
   });
 
@@ -49,7 +49,7 @@ const bytesOf = (body: string, at: number): Uint8Array => {
   for (const { 0: whole, groups = {} } of body.matchAll(escape)) {
     const meant = whole.startsWith('\\') ? meaning(groups) : whole;
     if (meant === undefined || groups['short'] !== undefined || groups['long'] !== undefined)
-      throw new Wrong(at, 'Syntax error: invalid escape sequence');
+      throw new ParseError(at, 'Syntax error: invalid escape sequence');
     if (typeof meant === 'number') bytes.push(meant);
     else for (const byte of utf8.encode(meant)) bytes.push(byte);
   }
@@ -80,7 +80,7 @@ const tokenAt = (source: string, at: number): Token => {
     if (found === null) continue;
     return kind === 'string' ? literal(found[0], found.groups ?? {}, at) : { kind, text: found[0], at };
   }
-  throw new Wrong(at, `Syntax error: token recognition error at: '${source.slice(at, at + 1)}'`);
+  throw new ParseError(at, `Syntax error: token recognition error at: '${source.slice(at, at + 1)}'`);
 };
 
 /** The words of a text. */

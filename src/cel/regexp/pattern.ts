@@ -14,7 +14,7 @@ export type Assertion = 'text begin' | 'text end' | 'line begin' | 'line end' | 
 type Flags = { readonly i: boolean; readonly m: boolean; readonly s: boolean };
 
 const deepest = 200;
-const mostRepeats = 1000;
+const maxRepeats = 1000;
 const controls: Readonly<Record<string, string>> = { a: '\x07', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
 const asserted: Readonly<Record<string, Assertion>> = { A: 'text begin', z: 'text end', b: 'word', B: 'no word' };
 
@@ -73,7 +73,7 @@ class PatternParser {
     if (sign !== undefined) return { kind: 'repeat', of, least: sign === '+' ? 1 : 0, most: sign === '?' ? 1 : Infinity };
     const least = Number(low);
     const most = range === undefined ? least : high === '' ? Infinity : Number(high);
-    const isTooMany = least > mostRepeats || (most !== Infinity && most > mostRepeats);
+    const isTooMany = least > maxRepeats || (most !== Infinity && most > maxRepeats);
     if (isTooMany || most < least) return wrong('invalid repeat count: `' + found[0] + '`');
     return { kind: 'repeat', of, least, most };
   }

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
-import { CostMeter, Failed } from '../failure.ts';
+import { CostMeter, EvalError } from '../failure.ts';
 import { matches } from './regexp.ts';
 
 const own = (pattern: string, text: string): boolean | string => {
   try {
     return matches(text, pattern, new CostMeter(10_000_000));
   } catch (error) {
-    if (error instanceof Failed) return error.message;
+    if (error instanceof EvalError) return error.message;
     throw error;
   }
 };

@@ -15,7 +15,7 @@ type Instruction =
 
 /** A pattern is no larger than this, with all its repetitions written out. */
 const largest = 5000;
-const longest = 10_000;
+const maxLength = 10_000;
 
 class Compiler {
   readonly program: Instruction[] = [{ kind: 'match' }];
@@ -82,7 +82,7 @@ const holds = (assertion: Assertion, before: number | undefined, after: number |
 };
 
 /** The places in a program that have been reached between two characters. */
-class Front {
+class ThreadList {
   readonly #program: readonly Instruction[];
   readonly #reached: Uint8Array;
   /** Those that wait for a character. */
@@ -112,7 +112,7 @@ class Front {
 
 /** Whether a text has a part that matches. */
 export const matches = (text: string, source: string, meter: CostMeter): boolean => {
-  if (source.length > longest) return fail('error parsing regexp: expression too large');
+  if (source.length > maxLength) return fail('error parsing regexp: expression too large');
   // Each character can be a class of its own, which takes a while to make.
   meter.charge(5 * source.length);
   const compiler = new Compiler();
@@ -120,11 +120,11 @@ export const matches = (text: string, source: string, meter: CostMeter): boolean
   const { program } = compiler;
   meter.charge(program.length);
   const reached = new Uint8Array(program.length);
-  let waiting: Front['waiting'] = [];
+  let waiting: ThreadList['waiting'] = [];
   let before: number | undefined;
   for (let at = 0; at <= text.length; ) {
     const after = text.codePointAt(at);
-    const front = new Front(program, reached);
+    const front = new ThreadList(program, reached);
     for (const { next } of waiting) front.reach(next, before, after);
     front.reach(start, before, after);
     if (front.isMatch) return true;

@@ -4,16 +4,16 @@ import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import type { Api, Watcher } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
-import { Defects } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import type { DemoCloud } from '../../web/dashboard/actions/demo-cloud.ts';
 import { type Dashboard, startDashboard } from '../../web/dashboard/http/dashboard.ts';
 import { UsageError } from '../shared/fail.ts';
 import { onStop } from '../shared/on-stop.ts';
 
 /** Where the dashboard is looked for first. */
-const usualPort = 8720;
+const defaultPort = 8720;
 
 /** What `--port` says; undefined when it is left out. Throws a UsageError that names the flag. */
 export const pagePort = (text: string | undefined): number | undefined => {
@@ -54,15 +54,15 @@ export const openPage = async ({ ports, adapters, cluster, port, hosts, clock, l
     cluster,
     clock,
     log,
-    defects: new Defects({ log }),
+    defects: new PanicHandler({ log }),
   };
   const on = (port: number): Promise<Dashboard> => startDashboard({ ...common, access: { kind: 'link', token, api: ports }, port });
   try {
-    return await on(port ?? usualPort);
+    return await on(port ?? defaultPort);
   } catch (error) {
     if (port === undefined && isTaken(error)) return on(0);
     const cause = errorText(error);
-    throw new UsageError(`failed to serve the dashboard on port ${port ?? usualPort}: ${cause}`, { cause: error });
+    throw new UsageError(`failed to serve the dashboard on port ${port ?? defaultPort}: ${cause}`, { cause: error });
   }
 };
 

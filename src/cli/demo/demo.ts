@@ -15,19 +15,19 @@ import type { Resource } from '../../embedded/store/store.ts';
 import { EventRecorder } from '../../kube/events/events.ts';
 import { type Api, noMeter, type Watcher } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
-import { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import type { DemoCloud } from '../../web/dashboard/actions/demo-cloud.ts';
-import { crdTexts, usualGroups } from '../install/crds.ts';
+import { crdTexts, defaultGroups } from '../install/crds.ts';
 import { controllerManager } from '../manager/controller-manager.ts';
 import { leaseNamespaces } from '../shared/kinds.ts';
+import { demoObjects } from './demo-objects.ts';
 import { hostsOf, startAgents } from './hosts.ts';
-import { startKernels } from './kernels.ts';
+import { simulateKernelUpdates } from './kernel-updates.ts';
 import { furnishMachines, ownNamespace } from './machines.ts';
 import { furnishPlans, oldKernel } from './plans.ts';
 import { startServers } from './servers.ts';
-import { town } from './town.ts';
-import { furnishVms } from './vms.ts';
+import { createDemoVms } from './vms.ts';
 
 /**
  * How long things take here: long enough to be seen. Pods; VMs that move; a machine from its order to its node, and from its end to its new beginning; a kernel, from the
@@ -75,10 +75,10 @@ const make = (cluster: EmbeddedCluster, resource: Resource, object: JsonObject):
 
 const settle = (cluster: EmbeddedCluster, cloud: SimulatedCloud, patienceSeconds: number): void => {
   const add = (resource: Resource, object: JsonObject): Stored => make(cluster, resource, object);
-  for (const text of crdTexts(usualGroups)) make(cluster, 'customresourcedefinitions.apiextensions.k8s.io', parse(text) as JsonObject);
+  for (const text of crdTexts(defaultGroups)) make(cluster, 'customresourcedefinitions.apiextensions.k8s.io', parse(text) as JsonObject);
   furnishMachines(add, cloud, systemClock.now());
-  for (const [resource, object] of town) add(resource, object);
-  furnishVms(add);
+  for (const [resource, object] of demoObjects) add(resource, object);
+  createDemoVms(add);
   furnishPlans(add, patienceSeconds);
 };
 
@@ -106,7 +106,7 @@ export const startDemo = ({ empty = false, begins = false, speed = 1, log }: Dem
   if (empty) return { cluster, ports, adapters, stop: async () => runtime.stop() };
   settle(cluster, cloud, patienceSeconds);
   const parts = { cloud, store: registry.store, writes: writesOn(registry), clock: systemClock };
-  const actors = [startAgents(parts), startKernels(parts, kernels)];
+  const actors = [startAgents(parts), simulateKernelUpdates(parts, kernels)];
   const end = startOperator({ ports, adapters, cloud, speed, log });
   const begin = (): void => void make(cluster, 'maintenances.drydock.dev', firstMaintenance(cluster));
   const forget = begins ? whenSettled(cluster, begin) : (): void => {};
@@ -133,7 +133,7 @@ const startOperator = ({ ports, adapters, cloud, speed, log }: Workplace): (() =
     fence: { mayAct: () => true },
     clock: systemClock,
     log,
-    defects: new Defects({ log }),
+    defects: new PanicHandler({ log }),
     adapters,
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
     openStack: startServers(systemClock, speed),
@@ -158,7 +158,7 @@ const startOperator = ({ ports, adapters, cloud, speed, log }: Workplace): (() =
 const whenSettled = ({ registry: { store } }: EmbeddedCluster, task: () => void): (() => void) => {
   const unsubscribe = store.subscribe(() => {
     const pods = store.list('pods');
-    if (pods.length < town.length || !pods.every(isReady)) return;
+    if (pods.length < demoObjects.length || !pods.every(isReady)) return;
     unsubscribe();
     task();
   }, 'pods');

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, objects, text } from '../../embedded/object.ts';
-import { machineDrill } from '../../embedded/testing/machine-drill.ts';
+import { machineHarness } from '../../embedded/testing/machine-harness.ts';
 import { hostsOf, startAgents } from './hosts.ts';
 
 const notices = 'nodenotices.drydock.dev';
 
 /** Three machines, with an agent on each of their nodes and the operator at work. */
 const furnished = async () => {
-  const drill = await machineDrill({ flavour: 'openshift', replicas: 3 });
+  const drill = await machineHarness({ flavour: 'openshift', replicas: 3 });
   const endAgents = startAgents(drill);
   const stop = drill.start();
   await drill.clock.advance(1000);

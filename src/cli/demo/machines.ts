@@ -3,8 +3,8 @@ import type { SimulatedCloud } from '../../embedded/machines/cloud.ts';
 import { machineDefinitions, machineGroups } from '../../embedded/machines/definitions.ts';
 import type { Stored } from '../../embedded/object.ts';
 import type { Resource } from '../../embedded/store/store.ts';
+import { worker, workerLabels, zones } from './demo-objects.ts';
 import { oldKernel } from './plans.ts';
-import { worker, workerLabels, zones } from './town.ts';
 
 /** The machines of the town: rented from a simulated cloud, in a set for each zone, as a cluster of OpenShift has them. */
 

@@ -43,7 +43,7 @@ const resourceOf = ({ kind }: JsonObject): Resource => {
 };
 
 /** Makes KubeVirt and its VMs. */
-export const furnishVms = (make: Make): void => {
+export const createDemoVms = (make: Make): void => {
   for (const definition of kubeVirtDefinitions) make('customresourcedefinitions.apiextensions.k8s.io', definition);
   for (const object of kubeVirtObjects()) make(resourceOf(object), object);
   make('namespaces', { metadata: { name: namespace } });

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Manifest } from '../install/install-files.ts';
 import { manifests } from '../install/install-manifests.ts';
-import { usualNamespace, usualParts } from '../install/install-parts.ts';
+import { defaultNamespace, defaultParts } from '../install/install-parts.ts';
 import { checkAll } from './check.ts';
 import { covers, missingRights } from './covers.ts';
 import type { FlowSchema, InstallationFacts, InstalledWorkload } from './facts.ts';
 
-const wanted = manifests({ parts: new Set([...usualParts, 'machine-api']), groups: [], namespace: usualNamespace });
+const wanted = manifests({ parts: new Set([...defaultParts, 'machine-api']), groups: [], namespace: defaultNamespace });
 
 /** As the API server and the operator have completed it. */
 const stored = (manifest: Manifest): Manifest => {
@@ -33,7 +33,7 @@ const schema = (name: string, matchingPrecedence: number, level: string, subject
 const forAllPods = schema('service-accounts', 9000, 'workload-low', { kind: 'Group', group: { name: 'system:serviceaccounts' } });
 const ours = schema('drydock', 1000, 'workload-high', {
   kind: 'ServiceAccount',
-  serviceAccount: { namespace: usualNamespace, name: 'drydock' },
+  serviceAccount: { namespace: defaultNamespace, name: 'drydock' },
 });
 
 /** An installation without a fault. */
@@ -41,7 +41,7 @@ const well: InstallationFacts = {
   version: '0.1.0',
   release: { version: 'v1.37.2', minor: 37 },
   serverAhead: 0.4,
-  namespace: usualNamespace,
+  namespace: defaultNamespace,
   wanted,
   found: new Map(wanted.map(manifest => [manifest, stored(manifest)])),
   workloads: [operator],
@@ -220,7 +220,7 @@ describe('what is wrong is found, by itself', () => {
       'a role is bound to somebody else',
       foundBut(
         'drydock-operator',
-        here => ({ ...here, subjects: [{ kind: 'ServiceAccount', name: 'other', namespace: usualNamespace }] }),
+        here => ({ ...here, subjects: [{ kind: 'ServiceAccount', name: 'other', namespace: defaultNamespace }] }),
         'ClusterRoleBinding',
       ),
       'rights Error: ClusterRoleBinding drydock-operator is missing, or binds somebody else',

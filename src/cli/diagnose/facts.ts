@@ -1,5 +1,5 @@
 import type { KubernetesRelease } from '../../core/kubernetes-release.ts';
-import { saidBy } from '../../core/status.ts';
+import { statusMessage } from '../../core/status.ts';
 import { readTime } from '../../core/time.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
@@ -7,10 +7,10 @@ import type { Clock } from '../../support/clock.ts';
 import { errorText } from '../../support/error-text.ts';
 import { isMadeByOlm, type OlmVersion } from '../install/install-by-olm.ts';
 import type { Manifest } from '../install/install-files.ts';
-import { fitted } from '../install/install-fit.ts';
+import { adaptToServerVersion } from '../install/install-fit.ts';
 import { Locator, servedOf } from '../install/install-locate.ts';
 import { manifests } from '../install/install-manifests.ts';
-import { type Part, partsByKinds, usualNamespace, usualParts } from '../install/install-parts.ts';
+import { defaultNamespace, defaultParts, type Part, partsByKinds } from '../install/install-parts.ts';
 import type { RolledDeployment } from '../install/rollout.ts';
 import { leaderLease } from '../shared/kinds.ts';
 import { releaseOf } from '../shared/server-release.ts';
@@ -103,7 +103,7 @@ class Reader {
 
   async list<T>(path: string): Promise<readonly T[]> {
     try {
-      return (await listAll(this.#api, path, {}, 'none if missing')) as readonly T[];
+      return (await listAll(this.#api, path, {}, 'empty')) as readonly T[];
     } catch (error) {
       this.unread.push(errorText(error));
       return [];
@@ -113,13 +113,13 @@ class Reader {
   async get<T>(path: string): Promise<T | undefined> {
     const response = await this.#api.call({ method: 'GET', path });
     if (response.status === 200) return response.body as T;
-    if (response.status !== 404) this.unread.push(`cannot read ${path}: ${saidBy(response)}`);
+    if (response.status !== 404) this.unread.push(`cannot read ${path}: ${statusMessage(response)}`);
     return undefined;
   }
 }
 
 const partsHere = async (api: Api): Promise<ReadonlySet<Part>> => {
-  const parts = new Set<Part>(usualParts);
+  const parts = new Set<Part>(defaultParts);
   for (const { part, serves } of partsByKinds) if ((await servedOf(api, serves)).length > 0) parts.add(part);
   return parts;
 };
@@ -177,8 +177,8 @@ const installedOf = async (
   release: KubernetesRelease,
   operator: InstalledWorkload | undefined,
 ): Promise<Installed> => {
-  const namespace = operator?.metadata.namespace ?? usualNamespace;
-  const all = fitted(manifests({ parts: await partsHere(api), groups: [], namespace }), release).all;
+  const namespace = operator?.metadata.namespace ?? defaultNamespace;
+  const all = adaptToServerVersion(manifests({ parts: await partsHere(api), groups: [], namespace }), release).all;
   const olm = olmOf(operator);
   if (olm === undefined) return { namespace, wanted: all, found: await findAll(api, reader, all), webhookService: 'drydock-webhook' };
   const isWebhook = ({ kind }: Manifest): boolean => kind === 'ValidatingWebhookConfiguration';

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { create } from 'tar';
 import type { JsonObject } from '../../core/json.ts';
-import { saidBy } from '../../core/status.ts';
-import { shortened } from '../../core/text.ts';
+import { statusMessage } from '../../core/status.ts';
+import { truncate } from '../../core/text.ts';
 import { listAll } from '../../operator/list.ts';
 import { machineKindsHere } from '../../operator/machines/machine-kinds.ts';
 import type { Api } from '../../operator/ports.ts';
 import { type CopiedKind, pathOfKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
 import { writeCopy } from '../../rehearse/snapshot/files.ts';
 import { takeCopy } from '../../rehearse/snapshot/take.ts';
-import { trimmed, trimmedBy } from '../../rehearse/snapshot/trim.ts';
+import { redacted, trimmedBy } from '../../rehearse/snapshot/trim.ts';
 import { systemClock } from '../../support/clock.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
@@ -52,7 +52,7 @@ class Bundle {
   /** Writes a file. Throws for a name that leads out of the folder, whoever has made it up. */
   write(name: string, content: unknown): void {
     if (!/^[A-Za-z0-9][-A-Za-z0-9_]*([./][A-Za-z0-9][-A-Za-z0-9_]*)*$/.test(name))
-      throw new Error(`${shortened(name)} is no name of a file`);
+      throw new Error(`${truncate(name)} is no name of a file`);
     const file = join(this.#folder, name);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, typeof content === 'string' ? content : `${JSON.stringify(content, undefined, 2)}\n`);
@@ -69,7 +69,7 @@ class Bundle {
 }
 
 const objects = async (api: Api, bundle: Bundle, kind: CopiedKind): Promise<void> => {
-  const found = (await listAll(api, pathOfKind(kind), {}, 'none if missing')) as readonly JsonObject[];
+  const found = (await listAll(api, pathOfKind(kind), {}, 'empty')) as readonly JsonObject[];
   if (found.length === 0) return;
   const items = found.map(one => trimmedBy(bundleFields[kind.kind] ?? {}, { ...one, apiVersion: kind.apiVersion, kind: kind.kind }));
   bundle.write(`objects/${kind.plural}.${kind.apiVersion.split('/')[0] ?? ''}.json`, { apiVersion: 'v1', kind: 'List', items });
@@ -86,7 +86,7 @@ const isName = (name: unknown): name is string => typeof name === 'string' && na
 const named = (bundle: Bundle, what: string, all: readonly Pod[]): readonly Pod[] => {
   const odd = all.filter(({ metadata, spec }) => ![metadata.name, ...spec.containers.map(({ name }) => name)].every(isName));
   for (const { metadata } of odd)
-    bundle.leftOut.push(`${what} of pod ${shortened(metadata.name, 300)}: it, or a container of it, has no name of Kubernetes`);
+    bundle.leftOut.push(`${what} of pod ${truncate(metadata.name, 300)}: it, or a container of it, has no name of Kubernetes`);
   return all.filter(pod => !odd.includes(pod));
 };
 
@@ -101,7 +101,7 @@ const logsOf = async (api: Api, bundle: Bundle, namespace: string): Promise<void
         const name = `logs/${metadata.name}.${container.name}${previous ? '.previous' : ''}.log`;
         if (response.status === 200) bundle.write(name, typeof response.body === 'string' ? response.body : JSON.stringify(response.body));
         // Most containers have not been restarted.
-        else if (!previous) bundle.leftOut.push(`${name}: ${saidBy(response)}`);
+        else if (!previous) bundle.leftOut.push(`${name}: ${statusMessage(response)}`);
       }
 };
 
@@ -147,7 +147,7 @@ const metricsOf = async (api: Api, bundle: Bundle, { workloads, namespace }: Ins
   for (const pod of pods) {
     const path = `/api/v1/namespaces/${namespace}/pods/${pod}:${port}/proxy/metrics`;
     const response = await api.call({ method: 'GET', path, accept: '*/*' });
-    if (response.status !== 200) throw new Error(saidBy(response));
+    if (response.status !== 200) throw new Error(statusMessage(response));
     bundle.write(`metrics/${pod}.txt`, String(response.body));
   }
 };
@@ -165,7 +165,7 @@ export const collect = async (api: Api, folder: string): Promise<readonly string
   bundle.write('check.json', { checks: checkAll(facts), unread: facts.unread });
   bundle.write(
     'workloads.json',
-    facts.workloads.filter(({ metadata }) => metadata.namespace === facts.namespace).map(one => trimmed(one as unknown as JsonObject)),
+    facts.workloads.filter(({ metadata }) => metadata.namespace === facts.namespace).map(one => redacted(one as unknown as JsonObject)),
   );
   await bundle.part('snapshot', async () => {
     const copy = await takeCopy({ api, now: () => systemClock.now() });
@@ -176,7 +176,7 @@ export const collect = async (api: Api, folder: string): Promise<readonly string
   await bundle.part('machines', () => machinesOf(api, bundle));
   await bundle.part('logs', () => logsOf(api, bundle, facts.namespace));
   await bundle.part('metrics', () => metricsOf(api, bundle, facts));
-  bundle.write('left-out.txt', bundle.leftOut.map(line => `${shortened(line)}\n`).join(''));
+  bundle.write('left-out.txt', bundle.leftOut.map(line => `${truncate(line)}\n`).join(''));
   return bundle.leftOut;
 };
 

@@ -1,4 +1,4 @@
-import { saidBy } from '../../core/status.ts';
+import { statusMessage } from '../../core/status.ts';
 import type { Api } from '../../operator/ports.ts';
 
 /** What the API server makes of an object that the webhook has to refuse; nothing is stored. */
@@ -28,7 +28,7 @@ export const tryWebhook = async (api: Api): Promise<WebhookTrial> => {
   const path = '/apis/nodemaintenance.medik8s.io/v1beta1/nodemaintenances';
   const answer = await api.call({ method: 'POST', path, query: { dryRun: 'All' }, body: object });
   if (answer.status === 201) return { kind: 'passed' };
-  const why = saidBy(answer);
+  const why = statusMessage(answer);
   if (!ofOurs.test(why)) return { kind: 'untried', why };
   return why.includes('denied the request') ? { kind: 'refused' } : { kind: 'failed', why };
 };

@@ -1,6 +1,6 @@
 import { holdersIn } from '../../core/hold/hold-record.ts';
-import type { Node } from '../../core/hold/node.ts';
-import { saidBy } from '../../core/status.ts';
+import type { Node } from '../../core/node/node.ts';
+import { statusMessage } from '../../core/status.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Env } from '../../support/env.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
@@ -43,7 +43,7 @@ export const setCordon = async (api: Api, node: Node, wanted: boolean, dryRun: D
       ...(dryRun === 'server' && { query: { dryRun: 'All' } }),
     });
     if (answer.status !== 200) {
-      output.note(`error: unable to ${word} node "${node.name}": ${saidBy(answer)}`);
+      output.note(`error: unable to ${word} node "${node.name}": ${statusMessage(answer)}`);
       return false;
     }
   }

@@ -1,4 +1,4 @@
-import type { Node } from '../../core/hold/node.ts';
+import type { Node } from '../../core/node/node.ts';
 import type { Connection } from '../../kube/connect.ts';
 import type { Env } from '../../support/env.ts';
 import type { Log } from '../../support/log.ts';
@@ -17,7 +17,7 @@ import { ProgressPrinter } from './progress-printer.ts';
 const interrupted = 130;
 
 /** Of a terminal that does not say how wide it is. */
-const usualColumns = 80;
+const defaultColumns = 80;
 
 /** How often the picture on a terminal is drawn anew, in milliseconds. */
 const frameMs = 200;
@@ -72,7 +72,7 @@ const sayInterrupted = (engine: DrainEngine): void => {
 /** Draws bars below the lines while the drains go on, where somebody looks. */
 const withBars = async (engine: DrainEngine, lend: (output: Output) => void, run: () => Promise<void>): Promise<void> => {
   if (!terminal.isWatched()) return run();
-  const screen = { columns: terminal.columns() || usualColumns, write: terminal.write };
+  const screen = { columns: terminal.columns() || defaultColumns, write: terminal.write };
   const bars = new ProgressBars(screen, () => engine.drains.filter(({ hasEnded }) => !hasEnded).map(drain => drain.progress()));
   lend(bars.output(plainOutput));
   const timer = setInterval(() => bars.draw(), frameMs);

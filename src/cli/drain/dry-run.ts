@@ -1,12 +1,12 @@
 import { drainBehaviorOf } from '../../core/drain/filters.ts';
 import { classify, type EvictionOutcome } from '../../core/drain/outcome/eviction-outcome.ts';
-import type { Node } from '../../core/hold/node.ts';
-import { evacuate } from '../../core/maintenance/decide.ts';
+import { decideDrainOnly } from '../../core/maintenance/decide.ts';
 import { snapshotOf } from '../../core/maintenance/drain-inputs.ts';
 import { filterContextOf } from '../../core/maintenance/filter-context.ts';
+import type { Node } from '../../core/node/node.ts';
 import { byKey, type Pod } from '../../core/pod/pod.ts';
 import { drainRequest } from '../../core/request/ad-hoc.ts';
-import { fewOf } from '../../core/text.ts';
+import { joinLimited } from '../../core/text.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { podCall } from '../../operator/evict/pod-calls.ts';
 import type { Api } from '../../operator/ports.ts';
@@ -18,15 +18,15 @@ import { outlookOf } from './vms.ts';
 import { aggregate, evictionError, refusals, warning } from './words.ts';
 
 /** What keeps pods from going as things stand; the order of the real drain may change it. */
-const foresee = (nodeName: string, drainOptions: DrainOptions, { now, ...drainInputs }: DrainInputsNow, output: Output): void => {
-  const [report] = evacuate(snapshotOf(drainRequest(nodeName, drainOptions.policy, now), drainInputs), now).reports;
+const forecast = (nodeName: string, drainOptions: DrainOptions, { now, ...drainInputs }: DrainInputsNow, output: Output): void => {
+  const [report] = decideDrainOnly(snapshotOf(drainRequest(nodeName, drainOptions.policy, now), drainInputs), now).reports;
   const texts = new Map<string, string[]>();
   for (const { pod, message, remedy } of report?.blockers ?? []) {
     if (pod === undefined) continue;
     const text = remedy === undefined ? message : `${message}; help: ${remedy}`;
     texts.set(text, [...(texts.get(text) ?? []), `${pod.namespace}/${pod.name}`]);
   }
-  for (const [text, keys] of texts) output.note(`node/${nodeName} would wait: ${fewOf(keys, 5)}: ${text}`);
+  for (const [text, keys] of texts) output.note(`node/${nodeName} would wait: ${joinLimited(keys, 5)}: ${text}`);
 };
 
 /** KubeVirt refuses the evictions of pods whose VMs it then moves. */
@@ -62,7 +62,7 @@ const rehearseNode = async (api: Connection, node: Node, drainOptions: DrainOpti
   if (text !== undefined) output.note(text);
   const pods = judged.filter(({ behavior }) => behavior.behavior === 'evict').map(({ pod }) => pod);
   for (const vm of outlookOf(judged, filterContext, drainOptions.policy)) output.note(`node/${node.name}: VM ${vm.name} ${vm.text}`);
-  foresee(node.name, drainOptions, drainInputs, output);
+  forecast(node.name, drainOptions, drainInputs, output);
   if (drainOptions.dryRun === 'server') return askServer(api, pods, drainOptions, output);
   for (const { key } of pods) output.line(`evicting pod ${key} (dry run)`);
   return [];

@@ -1,12 +1,12 @@
-import { type Node, readNode } from '../../core/hold/node.ts';
+import { type Node, readNode } from '../../core/node/node.ts';
 import { drainRequest } from '../../core/request/ad-hoc.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { NodeReconciler } from '../../operator/node/node-reconciler.ts';
 import { noMeter } from '../../operator/ports.ts';
 import { vitalGet } from '../../operator/vital-get.ts';
 import type { Clock } from '../../support/clock.ts';
-import { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { nodePath } from '../shared/nodes.ts';
 import type { DrainOptions } from './drain-options.ts';
 import { type DrainUpdate, NodeDrain } from './node-drain.ts';
@@ -44,7 +44,7 @@ export class DrainEngine {
       fence: { mayAct: () => true },
       clock,
       log,
-      defects: new Defects({ log }),
+      defects: new PanicHandler({ log }),
       adapters: [],
       terms: { durationSeconds: 0, renewEverySeconds: 0 },
       scope: 'drain',
@@ -77,7 +77,7 @@ export class DrainEngine {
       const request = drainRequest(node.name, drainOptions.policy, clock.now());
       const { timeoutSeconds } = drainOptions;
       this.#drains.set(node.name, new NodeDrain({ request, node, timeoutSeconds, tell: (name, update) => this.#told(name, update) }));
-      this.#operator.ask(request);
+      this.#operator.addRequest(request);
     }
     this.#allAsked = true;
     this.#endWhenDone();
@@ -96,7 +96,7 @@ export class DrainEngine {
         );
         if (found?.status !== 200) continue;
         drain.node = readNode(found.body);
-        this.#operator.touch(nodeName);
+        this.#operator.enqueue(nodeName);
       }
     }
   }
@@ -106,7 +106,7 @@ export class DrainEngine {
     if (update.kind !== 'ended') return;
     const drain = this.#drains.get(nodeName);
     // What is still queued for it is called back at its next turn, which this brings about.
-    if (drain !== undefined) this.#operator.withdraw(drain.request);
+    if (drain !== undefined) this.#operator.removeRequest(drain.request);
     this.#endWhenDone();
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NodeSnapshot } from '../../core/maintenance/snapshot.ts';
-import { noNotes } from '../../core/maintenance/snapshot.ts';
+import { emptyMemo } from '../../core/maintenance/snapshot.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import { drainRequest } from '../../core/request/ad-hoc.ts';
 import { type DrainPolicy, seedPolicy } from '../../core/request/policy.ts';
@@ -19,9 +19,9 @@ const bench = (policy: DrainPolicy = seedPolicy, timeoutSeconds?: number) => {
   };
   const request = drainRequest('n1', policy, at(0));
   const drain = new NodeDrain({ request, timeoutSeconds, tell: (_node, update) => tales.push(text(update)) });
-  let notes = noNotes;
+  let notes = emptyMemo;
   const look = (pods: readonly Pod[] | undefined, seconds = 1, over: Partial<NodeSnapshot> = {}) => {
-    const { pods: _none, node: _node, ...snapshot } = makeSnapshot({ requests: [request], notes, leases: new Map(), ...over });
+    const { pods: _none, node: _node, ...snapshot } = makeSnapshot({ requests: [request], memo: notes, leases: new Map(), ...over });
     const decision = drain.decide({ ...snapshot, ...(pods && { pods }) }, at(seconds));
     notes = decision.notes;
     return decision;
@@ -118,7 +118,7 @@ test('a failing server is given time to come round', () => {
     ['uid-shop-a', { method: 'evict' as const, outcome: { kind: 'failed' as const, message: 'no route' }, at: at(1), tries: 9 }],
   ]);
   const first = look([makePod('a')], 2, { attempts });
-  assert.ok(first.again !== undefined);
+  assert.ok(first.requeueAt !== undefined);
   look([makePod('a')], 20, { attempts });
   assert.equal(drain.hasEnded, false);
   look([makePod('a')], 33, { attempts });
@@ -130,7 +130,7 @@ test('when the time is up, each pod says what it was waiting for', () => {
   const leaving = makePod('leaving', { deletionTimestamp: at(50) });
   const spent = makeBudget('web', { disruptionsAllowed: 0, currentHealthy: 3 });
   const decision = look([makePod('a'), leaving], 10, { budgets: [spent] });
-  assert.equal(decision.again?.epochMilliseconds, at(55).epochMilliseconds);
+  assert.equal(decision.requeueAt?.epochMilliseconds, at(55).epochMilliseconds);
   look([makePod('a'), leaving], 55, { budgets: [spent] });
   assert.equal(
     tales.at(-1),

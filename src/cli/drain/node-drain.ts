@@ -1,14 +1,14 @@
 import { type Blocker, blockerId } from '../../core/drain/blockers/blocker.ts';
 import { type DrainBehavior, drainBehaviorOf } from '../../core/drain/filters.ts';
 import type { PodCall } from '../../core/drain/plan.ts';
-import type { Node } from '../../core/hold/node.ts';
-import { evacuate } from '../../core/maintenance/decide.ts';
+import { decideDrainOnly } from '../../core/maintenance/decide.ts';
 import type { Decision } from '../../core/maintenance/decision.ts';
 import { filterContextOf } from '../../core/maintenance/filter-context.ts';
 import type { NodeSnapshot } from '../../core/maintenance/snapshot.ts';
+import type { Node } from '../../core/node/node.ts';
 import { byKey, isTerminating, type Pod } from '../../core/pod/pod.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
-import { fewOf } from '../../core/text.ts';
+import { joinLimited } from '../../core/text.ts';
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../../core/time.ts';
 import { goDuration } from '../shared/go-values.ts';
 import { outlookOf } from './vms.ts';
@@ -65,7 +65,7 @@ const newsText = (blockers: readonly Blocker[]): string => {
   const [first] = blockers;
   if (first === undefined) return '';
   const help = first.remedy === undefined ? '' : `; help: ${first.remedy}`;
-  return `${fewOf(blockers.map(podKey), 5)}: ${first.message}${help}`;
+  return `${joinLimited(blockers.map(podKey), 5)}: ${first.message}${help}`;
 };
 
 type Options = {
@@ -120,9 +120,9 @@ export class NodeDrain {
   /** What to do now; nothing before it is certain which pods are there, and nothing after the end. */
   decide(observed: NodeSnapshot, now: Temporal.Instant): Decision {
     const snapshot = this.node === undefined ? observed : { ...observed, node: this.node };
-    if (this.#ended) return evacuate({ ...snapshot, requests: [] }, now).decision;
+    if (this.#ended) return decideDrainOnly({ ...snapshot, requests: [] }, now).decision;
     const { pods, ...withoutPods } = snapshot;
-    if (pods === undefined || !snapshot.podsConfirmed) return evacuate({ ...withoutPods, podsConfirmed: false }, now).decision;
+    if (pods === undefined || !snapshot.podsConfirmed) return decideDrainOnly({ ...withoutPods, podsConfirmed: false }, now).decision;
     const judged = this.#judge(pods, snapshot, now);
     if (this.#business === undefined && !this.#begin(judged, snapshot, now)) return this.decide(snapshot, now);
     return this.#goOn(
@@ -174,7 +174,7 @@ export class NodeDrain {
     judged: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[],
     now: Temporal.Instant,
   ): Decision {
-    const { decision, reports } = evacuate(snapshot, now);
+    const { decision, reports } = decideDrainOnly(snapshot, now);
     this.#blockers = reports[0]?.blockers ?? [];
     this.#tellOfPods(judged);
     const calls = [...decision.calls, ...this.#callsInVain()];
@@ -184,9 +184,9 @@ export class NodeDrain {
     const errors = deadline !== undefined && !isBefore(now, deadline) ? this.#timeUp() : this.#givenUp(now);
     if (this.#present.size === 0) this.#end([], []);
     else if (errors !== undefined) this.#end(errors, [...this.#present.values()]);
-    if (this.#ended) return evacuate({ ...snapshot, requests: [] }, now).decision;
-    const again = earliest([decision.again, deadline, this.#patienceEnd(now)]);
-    return { ...decision, calls, ...(again && { again }) };
+    if (this.#ended) return decideDrainOnly({ ...snapshot, requests: [] }, now).decision;
+    const requeueAt = earliest([decision.requeueAt, deadline, this.#patienceEnd(now)]);
+    return { ...decision, calls, ...(requeueAt && { requeueAt }) };
   }
 
   /** The server refuses pods in several budgets always, so the engine does not ask it. kubectl does, and its users read what the server says. */

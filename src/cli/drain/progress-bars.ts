@@ -4,7 +4,7 @@ import type { Output } from '../shared/output.ts';
 import type { Progress } from './node-drain.ts';
 
 /** Nodes shown at a time: the ones least far. */
-const mostLines = 12;
+const maxLines = 12;
 const barWidth = 24;
 
 const bar = (gone: number, all: number): string => {
@@ -20,7 +20,7 @@ const lineOf = ({ nodeName, gone, all, terminating, waits }: Progress, nameWidth
 /** The picture of all drains under way: a line each, none wider than the terminal. */
 export const barsLines = (all: readonly Progress[], columns: number): readonly string[] => {
   const open = all.filter(({ gone, all }) => all === 0 || gone < all);
-  const shown = open.toSorted((one, other) => other.all - other.gone - (one.all - one.gone)).slice(0, mostLines);
+  const shown = open.toSorted((one, other) => other.all - other.gone - (one.all - one.gone)).slice(0, maxLines);
   const nameWidth = Math.max(0, ...shown.map(({ nodeName }) => displayWidth(printable(nodeName))));
   const lines = shown.toSorted((one, other) => (one.nodeName < other.nodeName ? -1 : 1)).map(one => lineOf(one, nameWidth));
   const more = open.length > shown.length ? [`and ${open.length - shown.length} more nodes`] : [];

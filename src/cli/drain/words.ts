@@ -1,6 +1,6 @@
 import type { DrainBehavior } from '../../core/drain/filters.ts';
 import { isDaemonSetPod, isFinished, type Pod } from '../../core/pod/pod.ts';
-import { fewOf } from '../../core/text.ts';
+import { joinLimited } from '../../core/text.ts';
 import type { EvictionPreview } from '../../core/vm/eviction-preview.ts';
 
 /** kubectl drain's own words (k8s.io/kubectl pkg/drain/filters.go): scripts read them. */
@@ -63,5 +63,5 @@ export const waitError = ({ name, namespace }: Pick<Pod, 'name' | 'namespace'>):
 export const vmWarnings = (outlook: readonly EvictionPreview[]): readonly string[] => {
   const groups = new Map<string, string[]>();
   for (const { name, text, warns } of outlook) if (warns) groups.set(text, [...(groups.get(text) ?? []), name]);
-  return [...groups].map(([text, names]) => `Warning: VM ${fewOf(names, 5)} ${text}`);
+  return [...groups].map(([text, names]) => `Warning: VM ${joinLimited(names, 5)} ${text}`);
 };

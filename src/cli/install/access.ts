@@ -1,5 +1,5 @@
 import { reviewCall, reviewed } from '../../core/access-review.ts';
-import { fewOf } from '../../core/text.ts';
+import { joinLimited } from '../../core/text.ts';
 import type { Api } from '../../operator/ports.ts';
 import { type Rule, rightsOf } from '../diagnose/covers.ts';
 import { plainOutput } from '../shared/output.ts';
@@ -22,7 +22,7 @@ export type AccessQuestion = {
 const atOnce = 16;
 
 /** Names of objects in a line. */
-const mostNames = 3;
+const maxNames = 3;
 
 /** Does the work for each, some at a time, and keeps the order. */
 const mapSome = async <From, To>(all: readonly From[], work: (one: From) => Promise<To>): Promise<readonly To[]> => {
@@ -121,7 +121,7 @@ class AccessCheck {
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
       .map(([kind, { verbs, names }]) => {
         const right = `${[...verbs].toSorted().join(', ')} ${kind}`;
-        return names.size === 0 ? right : `${right}: ${fewOf([...names].toSorted(), mostNames)}`;
+        return names.size === 0 ? right : `${right}: ${joinLimited([...names].toSorted(), maxNames)}`;
       });
   }
 

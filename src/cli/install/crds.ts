@@ -3,7 +3,7 @@ import { UsageError } from '../shared/fail.ts';
 import { printRaw } from '../shared/output.ts';
 
 /** Installed unless others are asked for: Drydock's own kinds, and those of the operators that are replaced most. */
-export const usualGroups: readonly string[] = ['drydock.dev', 'nodemaintenance.medik8s.io', 'machinemaintenance.managed.openshift.io'];
+export const defaultGroups: readonly string[] = ['drydock.dev', 'nodemaintenance.medik8s.io', 'machinemaintenance.managed.openshift.io'];
 
 /** Older kinds, which are installed when asked for. */
 export const legacyGroups: readonly string[] = ['nodemaintenance.kubevirt.io', 'kubevirt.io'];
@@ -35,5 +35,5 @@ export const crdTexts = (groups: readonly string[]): readonly string[] => {
 
 /** Prints the CRDs of these API groups, or of the usual ones, as one YAML stream. */
 export const crds = (groups: readonly string[]): void => {
-  printRaw(crdTexts(groups.length === 0 ? usualGroups : groups).join('---\n'));
+  printRaw(crdTexts(groups.length === 0 ? defaultGroups : groups).join('---\n'));
 };

@@ -1,8 +1,8 @@
-import { beforeAnnotation } from '../../core/hold/node.ts';
 import { machineMaintenanceApi, machineMaintenanceFinalizer, machineMaintenancesPath } from '../../core/machine/writes.ts';
+import { beforeAnnotation } from '../../core/node/node.ts';
 import { removal } from '../../core/request/maintenance-input.ts';
 import { hasFinalizer, type KindAdapter, type MaintenanceRequest } from '../../core/request/request.ts';
-import { fewOf } from '../../core/text.ts';
+import { joinLimited } from '../../core/text.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
@@ -36,9 +36,9 @@ export const heldOf = async (api: Api, adapters: readonly KindAdapter[]): Promis
   const names = [...new Set([...recorded, ...requests.filter(hasFinalizer).map(({ nodeName }) => nodeName)])].toSorted();
   const lines = names.map(name => {
     const titles = requests.filter(({ nodeName }) => nodeName === name).map(titleOf);
-    return `node/${name} held by ${titles.length === 0 ? 'a maintenance that is gone' : fewOf(titles)}`;
+    return `node/${name} held by ${titles.length === 0 ? 'a maintenance that is gone' : joinLimited(titles)}`;
   });
-  const machines = ((await listAll(api, machineMaintenancesPath, {}, 'none if missing')) as readonly StoredMachine[]).filter(
+  const machines = ((await listAll(api, machineMaintenancesPath, {}, 'empty')) as readonly StoredMachine[]).filter(
     ({ metadata }) => metadata.finalizers?.includes(machineMaintenanceFinalizer) === true,
   );
   const ofMachines = machines.map(
@@ -72,9 +72,9 @@ export const releaseAll = async ({ api, adapters, clock, timeoutSeconds }: Waiti
     if (lines.length === 0) return plainOutput.line('every node is released');
     if (Temporal.Instant.compare(clock.now(), end) >= 0)
       throw new Error(
-        `after ${goDuration(timeoutSeconds)} there is still ${fewOf(lines, 5)}; drydock why NODE says what keeps it, and nothing else has been removed`,
+        `after ${goDuration(timeoutSeconds)} there is still ${joinLimited(lines, 5)}; drydock why NODE says what keeps it, and nothing else has been removed`,
       );
-    const text = fewOf(lines, 5);
+    const text = joinLimited(lines, 5);
     if (text !== said) plainOutput.note(`waiting: ${text}`);
     said = text;
     await clock.sleep(500);

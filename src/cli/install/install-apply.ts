@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, sameJson } from '../../core/json.ts';
-import { saidBy } from '../../core/status.ts';
+import { statusMessage } from '../../core/status.ts';
 import type { Api, ApiResponse } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import { apiWarnings } from './api-warnings.ts';
@@ -40,7 +40,7 @@ const conflictText = ({ details }: Status): string => {
 };
 
 const missingNamespace = (answer: ApiResponse): string | undefined =>
-  answer.status === 404 ? /^namespaces "([^"]+)" not found$/.exec(saidBy(answer))?.[1] : undefined;
+  answer.status === 404 ? /^namespaces "([^"]+)" not found$/.exec(statusMessage(answer))?.[1] : undefined;
 
 const refusalOf = (answer: ApiResponse): string => {
   const { status, body } = answer;

@@ -1,5 +1,5 @@
 import type { Manifest } from './install-files.ts';
-import { usualNamespace } from './install-parts.ts';
+import { defaultNamespace } from './install-parts.ts';
 
 /** What OLM makes itself, under names of its own, of the ClusterServiceVersion that `npm run release` writes. */
 
@@ -24,7 +24,7 @@ const isWebhook = ({ kind, metadata }: Manifest): boolean =>
   kind === 'ValidatingWebhookConfiguration' || (kind === 'Service' && metadata.name === 'drydock-webhook');
 
 /** Whether OLM makes this one of the manifests of the CSV. */
-export const isMadeByOlm = (all: readonly Manifest[], one: Manifest, generation: OlmVersion, namespace = usualNamespace): boolean => {
+export const isMadeByOlm = (all: readonly Manifest[], one: Manifest, generation: OlmVersion, namespace = defaultNamespace): boolean => {
   const { kind, metadata } = one;
   if (['Deployment', 'ServiceAccount', 'ClusterRoleBinding'].includes(kind)) return true;
   if (kind === 'ClusterRole') return isBoundBy(all, one, binding => binding.kind === 'ClusterRoleBinding');

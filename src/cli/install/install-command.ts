@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import type { InstallFlags } from './install.ts';
-import { extraParts, usualNamespace, usualParts } from './install-parts.ts';
+import { defaultNamespace, defaultParts, extraParts } from './install-parts.ts';
 import type { UninstallFlags } from './uninstall.ts';
 
 /** A flag that takes several of the words. */
@@ -24,7 +24,7 @@ export const installCommand = (env: Readonly<Record<string, string | undefined>>
     )
     .option('--wait', 'with --apply: wait until the operator is rolled out and its webhook answers; say why when it does not')
     .addOption(new Option('--timeout <duration>', 'with --wait: how long to wait').default('5m'))
-    .option('-n, --namespace <name>', 'namespace to run the operator in', usualNamespace)
+    .option('-n, --namespace <name>', 'namespace to run the operator in', defaultNamespace)
     .option('--image <image>', 'image of the operator, as the nodes pull it')
     .option('--replicas <n>', 'number of operator replicas (default: 2)')
     .option('--kube-version <release>', 'release of Kubernetes to print for, for example 1.30 (default: the newest)')
@@ -32,7 +32,7 @@ export const installCommand = (env: Readonly<Record<string, string | undefined>>
     .addOption(several('--with <part...>', 'parts to install in addition', extraParts))
     .addOption(
       several('--without <part...>', 'parts to leave out; --apply prunes what this installation has of them', [
-        ...usualParts,
+        ...defaultParts,
         ...extraParts,
       ]),
     )
@@ -43,7 +43,7 @@ export const uninstallCommand = (env: Readonly<Record<string, string | undefined
   new Command('uninstall')
     .description('show everything that an installation has made in the cluster, or remove it; says what stays, and why')
     .option('--apply', 'remove it instead of showing it')
-    .option('-n, --namespace <name>', 'namespace that the operator runs in', usualNamespace)
+    .option('-n, --namespace <name>', 'namespace that the operator runs in', defaultNamespace)
     .option('--release-nodes', 'delete all maintenances first, and wait until the operator has released every node')
     .option('--keep-held', 'leave nodes that are held as they are, for the operator that is installed next')
     .option('--with-kinds', 'also delete the kinds of drydock.dev, with all their objects; never those of other operators')

@@ -5,7 +5,7 @@ import { drainBehaviorOf, type FilterContext } from '../../core/drain/filters.ts
 import { type Pod, readPod } from '../../core/pod/pod.ts';
 import type { Manifest } from './install-files.ts';
 import { manifests } from './install-manifests.ts';
-import { extraParts, usualNamespace, usualParts } from './install-parts.ts';
+import { defaultNamespace, defaultParts, extraParts } from './install-parts.ts';
 
 /** Drydock's own pods stand on nodes as well: none of them may keep its node from being drained by a maintenance that says nothing of pods. */
 
@@ -29,7 +29,7 @@ const podsOf = (manifest: Manifest): readonly Pod[] => {
 };
 
 test('no shipped pod is refused by the policy of a maintenance that says nothing of pods, or has data that could be lost', () => {
-  const all = manifests({ parts: new Set([...usualParts, ...extraParts]), groups: [], namespace: usualNamespace });
+  const all = manifests({ parts: new Set([...defaultParts, ...extraParts]), groups: [], namespace: defaultNamespace });
   const pods = all.flatMap(podsOf);
   const request = maintenance('medik8s-leases').read({
     metadata: { name: 'n1', uid: '1', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' },

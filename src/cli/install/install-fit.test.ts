@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fitted } from './install-fit.ts';
+import { adaptToServerVersion } from './install-fit.ts';
 import { manifests } from './install-manifests.ts';
-import { usualNamespace } from './install-parts.ts';
+import { defaultNamespace } from './install-parts.ts';
 
-const all = manifests({ parts: new Set(['crds', 'rbac']), groups: [], namespace: usualNamespace });
+const all = manifests({ parts: new Set(['crds', 'rbac']), groups: [], namespace: defaultNamespace });
 
 test('for 1.30 the definitions lack their selectable fields, nothing else does, and it is said once', () => {
   assert.match(JSON.stringify(all), /selectableFields/);
-  const old = fitted(all, { minor: 30 });
+  const old = adaptToServerVersion(all, { minor: 30 });
   assert.doesNotMatch(JSON.stringify(old.all), /selectableFields/);
   assert.match(
     old.leftOut.join('\n'),
@@ -21,7 +21,7 @@ test('for 1.30 the definitions lack their selectable fields, nothing else does, 
 });
 
 test('for a release that lacks nothing they are what they are', () => {
-  assert.deepEqual(fitted(all, { minor: 31 }), { all, leftOut: [] });
+  assert.deepEqual(adaptToServerVersion(all, { minor: 31 }), { all, leftOut: [] });
 });
 
 const main = join(import.meta.dirname, '..', '..', 'main.mjs');

@@ -15,7 +15,7 @@ const without: Readonly<Record<Feature['name'], (manifest: Manifest) => Manifest
 };
 
 /** The objects without what a release of Kubernetes would drop without a word, and a line about each thing that is left out. */
-export const fitted = (
+export const adaptToServerVersion = (
   all: readonly Manifest[],
   release: { readonly minor: number },
 ): { readonly all: readonly Manifest[]; readonly leftOut: readonly string[] } => {

@@ -5,11 +5,11 @@ import { UsageError } from '../shared/fail.ts';
 import { version } from '../shared/version.ts';
 import type { Manifest } from './install-files.ts';
 import { type InstallOptions, manifests } from './install-manifests.ts';
-import { extraParts, usualNamespace, usualParts } from './install-parts.ts';
+import { defaultNamespace, defaultParts, extraParts } from './install-parts.ts';
 import { installationOf } from './ownership.ts';
 
-const usual: InstallOptions = { parts: new Set(usualParts), groups: [], namespace: usualNamespace };
-const everything: InstallOptions = { ...usual, parts: new Set([...usualParts, ...extraParts]) };
+const defaults: InstallOptions = { parts: new Set(defaultParts), groups: [], namespace: defaultNamespace };
+const everything: InstallOptions = { ...defaults, parts: new Set([...defaultParts, ...extraParts]) };
 
 const namesOf = (all: readonly Manifest[]): readonly string[] => all.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
 
@@ -36,7 +36,7 @@ const containerIn = (all: readonly Manifest[]): Pod['containers'][number] => {
 };
 
 test('namespaces and kinds come first, the webhook last', () => {
-  const kinds = manifests(usual).map(({ kind }) => kind);
+  const kinds = manifests(defaults).map(({ kind }) => kind);
   const lastOf = (kind: string): number => kinds.lastIndexOf(kind);
   assert.equal(kinds.indexOf('Namespace'), 0);
   assert.ok(lastOf('Namespace') < kinds.indexOf('CustomResourceDefinition'));
@@ -54,7 +54,7 @@ test('two objects never have the same name, whatever is installed', () => {
 });
 
 test("a namespace that is there for its leases can be the operator's own, with all that its own needs", () => {
-  const spaces = manifests({ ...usual, namespace: 'node-maintenance' }).filter(({ kind }) => kind === 'Namespace');
+  const spaces = manifests({ ...defaults, namespace: 'node-maintenance' }).filter(({ kind }) => kind === 'Namespace');
   const own = spaces.filter(({ metadata }) => metadata.name === 'node-maintenance');
   assert.equal(own.length, 1);
   assert.match(JSON.stringify(own), /pod-security\.kubernetes\.io\/enforce":"restricted/);
@@ -77,7 +77,7 @@ test('another namespace is another one everywhere', () => {
 
 test('each object says whose it is, of which version and part; what others use as well is left without labels', () => {
   const shared = ['Namespace medik8s-leases', 'Namespace node-maintenance'];
-  for (const part of [...usualParts, ...extraParts]) {
+  for (const part of [...defaultParts, ...extraParts]) {
     const parts = new Set(part === 'cert-manager' ? (['operator', 'webhook', part] as const) : [part]);
     const all = manifests({ parts, groups: ['kubevirt.io'], namespace: 'elsewhere' });
     for (const manifest of part === 'cert-manager' ? all.filter(({ apiVersion }) => apiVersion.startsWith(part)) : all) {
@@ -103,16 +103,16 @@ test('each object says whose it is, of which version and part; what others use a
 });
 
 test('image and replicas are as wished, and of this version when nothing is said', () => {
-  const tailored = manifests({ ...usual, image: 'example.test/drydock:7', replicas: 3 });
+  const tailored = manifests({ ...defaults, image: 'example.test/drydock:7', replicas: 3 });
   assert.equal(deploymentIn(tailored).replicas, 3);
   assert.equal(containerIn(tailored).image, 'example.test/drydock:7');
-  assert.equal(deploymentIn(manifests(usual)).replicas, 2);
-  assert.equal(containerIn(manifests(usual)).image, `drydock:${version()}`);
+  assert.equal(deploymentIn(manifests(defaults)).replicas, 2);
+  assert.equal(containerIn(manifests(defaults)).image, `drydock:${version()}`);
 });
 
 test('no pod asks for a uid: the image names one, and where namespaces have uids of their own another is refused', () => {
-  const parts = new Set([...usualParts, ...extraParts]);
-  const workloads = manifests({ parts, groups: [], namespace: usualNamespace }).filter(({ kind }) =>
+  const parts = new Set([...defaultParts, ...extraParts]);
+  const workloads = manifests({ parts, groups: [], namespace: defaultNamespace }).filter(({ kind }) =>
     ['Deployment', 'DaemonSet'].includes(kind),
   );
   assert.equal(workloads.length, 2);
@@ -123,14 +123,14 @@ test('no pod asks for a uid: the image names one, and where namespaces have uids
 });
 
 test('without the webhook nothing sends the API server to it, and the operator does not serve it', () => {
-  const all = manifests({ ...usual, parts: new Set(['crds', 'rbac', 'operator']) });
+  const all = manifests({ ...defaults, parts: new Set(['crds', 'rbac', 'operator']) });
   assert.doesNotMatch(namesOf(all).join('\n'), /Webhook|drydock-webhook/);
   assert.deepEqual(
     containerIn(all).args.filter(arg => arg.startsWith('--webhook')),
     ['--webhook-port=0'],
   );
   assert.deepEqual(
-    containerIn(manifests(usual)).args.filter(arg => arg.startsWith('--webhook')),
+    containerIn(manifests(defaults)).args.filter(arg => arg.startsWith('--webhook')),
     ['--webhook-port=9443'],
   );
 });
@@ -149,13 +149,13 @@ test('with cert-manager its certificate is mounted where the operator is told to
   );
   const webhook = all.find(({ kind }) => kind === 'ValidatingWebhookConfiguration');
   assert.deepEqual((webhook?.metadata as { readonly annotations?: object } | undefined)?.annotations, {
-    'cert-manager.io/inject-ca-from': `${usualNamespace}/${certificate.metadata.name}`,
+    'cert-manager.io/inject-ca-from': `${defaultNamespace}/${certificate.metadata.name}`,
   });
-  assert.throws(() => manifests({ ...usual, parts: new Set(['operator', 'cert-manager']) }), UsageError);
+  assert.throws(() => manifests({ ...defaults, parts: new Set(['operator', 'cert-manager']) }), UsageError);
 });
 
 test('sources of metrics and alerts are read from where their Secret is mounted, which need not exist', () => {
-  for (const options of [usual, everything]) {
+  for (const options of [defaults, everything]) {
     const all = manifests(options);
     const { args, volumeMounts } = containerIn(all);
     const mount = volumeMounts.find(({ name }) => name === 'monitoring');
@@ -169,7 +169,7 @@ test('sources of metrics and alerts are read from where their Secret is mounted,
 
 test('older kinds are installed by their group, and a group that is none is named', () => {
   const crds = (groups: readonly string[]): readonly string[] =>
-    manifests({ ...usual, parts: new Set(['crds']), groups }).map(({ metadata }) => metadata.name);
+    manifests({ ...defaults, parts: new Set(['crds']), groups }).map(({ metadata }) => metadata.name);
   assert.deepEqual(crds([]), [
     'machineeventsources.drydock.dev',
     'machinemaintenances.machinemaintenance.managed.openshift.io',
@@ -294,7 +294,7 @@ test('what the part for plans adds is exactly this: pods in a namespace of their
   ]);
   const [role] = manifests(everything).filter(({ kind, metadata }) => kind === 'Role' && metadata.name === 'drydock-plans');
   assert.equal(role?.metadata.namespace, 'drydock-plans');
-  assert.doesNotMatch(namesOf(manifests(usual)).join('\n'), /drydock-plans/, 'it is installed when asked for');
+  assert.doesNotMatch(namesOf(manifests(defaults)).join('\n'), /drydock-plans/, 'it is installed when asked for');
 });
 
 test('whoever rehearses plans reads what a rehearsal is made of, and no more', () => {
@@ -332,20 +332,20 @@ test('secrets and leases are out of reach but in the namespaces that are for the
 });
 
 test('rights to machines and VMs are parts of their own, the operator may be kept to the control plane, and a policy says who may reach it', () => {
-  const names = namesOf(manifests(usual)).join('\n');
+  const names = namesOf(manifests(defaults)).join('\n');
   assert.doesNotMatch(names, /drydock-machines|drydock-virtual-machines/);
   assert.match(names, /NetworkPolicy drydock/);
   const affinity = (all: readonly Manifest[]): string =>
     JSON.stringify((deploymentIn(all).template.spec as unknown as { affinity: unknown }).affinity);
-  assert.doesNotMatch(affinity(manifests(usual)), /required.*control-plane/);
+  assert.doesNotMatch(affinity(manifests(defaults)), /required.*control-plane/);
   assert.match(
-    affinity(manifests({ ...usual, parts: new Set([...usualParts, 'control-plane']) })),
+    affinity(manifests({ ...defaults, parts: new Set([...defaultParts, 'control-plane']) })),
     /"preferredDuring.*"nodeAffinity"|"requiredDuringSchedulingIgnoredDuringExecution":\{"nodeSelectorTerms":\[\{"matchExpressions":\[\{"key":"node-role.kubernetes.io\/control-plane"/,
   );
 });
 
 test('metrics are served over HTTPS, to whoever may get them', () => {
-  assert.ok(containerIn(manifests(usual)).args.includes('--metrics-secure'));
+  assert.ok(containerIn(manifests(defaults)).args.includes('--metrics-secure'));
   assert.match(
     JSON.stringify(manifests(everything).find(({ kind }) => kind === 'ServiceMonitor')),
     /"scheme":"https".*"serverName":"drydock-metrics/,

@@ -1,8 +1,8 @@
 import { isObject } from '../../core/json.ts';
 import { UsageError } from '../shared/fail.ts';
-import { crdTexts, usualGroups } from './crds.ts';
+import { crdTexts, defaultGroups } from './crds.ts';
 import { type Addition, keyOf, type Manifest, manifestsIn, manifestsOf, type Patch, patchesOf } from './install-files.ts';
-import { type Part, usualNamespace } from './install-parts.ts';
+import { defaultNamespace, type Part } from './install-parts.ts';
 
 /** What is to be installed, and how. */
 export type InstallOptions = {
@@ -32,8 +32,8 @@ const mapStrings = (value: unknown, change: (text: string) => string): unknown =
 
 /** Subjects, services, host names in certificates and annotations name the namespace as well. */
 const moved = (manifest: Manifest, namespace: string): Manifest => {
-  if (namespace === usualNamespace || manifest.kind === 'CustomResourceDefinition') return manifest;
-  return mapStrings(manifest, text => text.replaceAll(new RegExp(`\\b${usualNamespace}\\b`, 'g'), namespace)) as Manifest;
+  if (namespace === defaultNamespace || manifest.kind === 'CustomResourceDefinition') return manifest;
+  return mapStrings(manifest, text => text.replaceAll(new RegExp(`\\b${defaultNamespace}\\b`, 'g'), namespace)) as Manifest;
 };
 
 /** A copy with one value more: a field, or the last element of a list (`-`). */
@@ -86,7 +86,7 @@ const tailored = (manifest: Manifest, { image, replicas, parts }: InstallOptions
 };
 
 const filesOf = (part: Part, groups: readonly string[]): readonly Manifest[] =>
-  part === 'crds' ? crdTexts([...usualGroups, ...groups]).flatMap(manifestsIn) : manifestsOf(part);
+  part === 'crds' ? crdTexts([...defaultGroups, ...groups]).flatMap(manifestsIn) : manifestsOf(part);
 
 /** Each object once: the operator may be put into a namespace that is there for its leases, and that comes with it then. */
 const once = (all: readonly Manifest[]): readonly Manifest[] => {

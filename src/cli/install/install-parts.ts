@@ -1,5 +1,5 @@
 /** Installed unless left out. */
-export const usualParts = ['crds', 'rbac', 'shared-namespaces', 'operator', 'webhook', 'admission-policies'] as const;
+export const defaultParts = ['crds', 'rbac', 'shared-namespaces', 'operator', 'webhook', 'admission-policies'] as const;
 
 /** Installed when asked for. */
 export const extraParts = [
@@ -14,9 +14,9 @@ export const extraParts = [
 ] as const;
 
 /** A folder of deploy/. */
-export type Part = (typeof usualParts)[number] | (typeof extraParts)[number];
+export type Part = (typeof defaultParts)[number] | (typeof extraParts)[number];
 
-const all: readonly Part[] = [...usualParts, ...extraParts];
+const all: readonly Part[] = [...defaultParts, ...extraParts];
 
 export const isPart = (text: string | undefined): text is Part => (all as readonly (string | undefined)[]).includes(text);
 
@@ -36,4 +36,4 @@ export const partsByKinds: readonly {
 ];
 
 /** The namespace in the files. */
-export const usualNamespace = 'drydock-system';
+export const defaultNamespace = 'drydock-system';

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { fewOf } from '../../core/text.ts';
+import { joinLimited } from '../../core/text.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { systemClock } from '../../support/clock.ts';
 import { errorText } from '../../support/error-text.ts';
@@ -12,11 +12,11 @@ import { withCluster } from '../shared/with-cluster.ts';
 import { type AccessQuestion, accessToInventory, requireAccess } from './access.ts';
 import { type Applied, Applier } from './install-apply.ts';
 import type { Manifest } from './install-files.ts';
-import { fitted } from './install-fit.ts';
+import { adaptToServerVersion } from './install-fit.ts';
 import { lineOf } from './install-lines.ts';
 import { servedOf } from './install-locate.ts';
 import { type InstallOptions, manifests } from './install-manifests.ts';
-import { extraParts, type Part, partsByKinds, usualParts } from './install-parts.ts';
+import { defaultParts, extraParts, type Part, partsByKinds } from './install-parts.ts';
 import { leftOver, Pruning } from './install-prune.ts';
 import { inventoryOf, namespacesOf, operatorsIn, type StoredObject } from './inventory.ts';
 import { changeBy, managerOf } from './managers.ts';
@@ -55,7 +55,7 @@ const installOptionsOf = (flags: InstallFlags): InstallOptions => {
     throw new UsageError(`--namespace is "${namespace}"; names of namespaces have lower-case letters, digits and dashes, 63 at most`);
   const both = flags.with.find(part => flags.without.includes(part));
   if (both !== undefined) throw new UsageError(`${both} cannot be installed --with and --without`);
-  const parts = new Set<Part>(usualParts.filter(part => !flags.without.includes(part)));
+  const parts = new Set<Part>(defaultParts.filter(part => !flags.without.includes(part)));
   for (const part of flags.with) parts.add(part);
   return {
     parts,
@@ -82,9 +82,9 @@ const words: Readonly<Record<Applied['result'], string>> = {
   failed: 'FAILED',
 };
 
-type Told = (manifest: Manifest, applied: Applied) => void;
+type OnApplied = (manifest: Manifest, applied: Applied) => void;
 
-const applyEach = async (applier: Applier, all: readonly Manifest[], tell: Told): Promise<void> => {
+const applyEach = async (applier: Applier, all: readonly Manifest[], tell: OnApplied): Promise<void> => {
   const crds: Manifest[] = [];
   for (const manifest of all) {
     // What comes after the kinds may need them.
@@ -115,10 +115,10 @@ const refuseHalf = async (applier: Applier, all: readonly Manifest[]): Promise<v
     if (applied.result === 'failed') failed.push(lineOf(manifest, words.failed, applied));
   });
   if (failed.length > 0)
-    throw new Error(`Helm keeps it, and nothing has been changed, because a part of it would be refused: ${fewOf(failed)}`);
+    throw new Error(`Helm keeps it, and nothing has been changed, because a part of it would be refused: ${joinLimited(failed)}`);
 };
 
-const serving = async (applier: Applier, crds: readonly Manifest[], tell: Told): Promise<void> => {
+const serving = async (applier: Applier, crds: readonly Manifest[], tell: OnApplied): Promise<void> => {
   for (const crd of crds) {
     const served = await applier.established(crd);
     if (served.result === 'failed') tell(crd, served);
@@ -194,13 +194,13 @@ const applyTo = async (connection: Connection, flags: InstallFlags): Promise<voi
   const dryRun = flags.dryRun === 'server';
   const [asked, server] = [installOptionsOf(flags), await releaseOf(connection)];
   const { namespace } = asked;
-  await requireAccess(connection, { applied: fitted(manifests(asked), server).all, kinds: accessToInventory() }, installer);
+  await requireAccess(connection, { applied: adaptToServerVersion(manifests(asked), server).all, kinds: accessToInventory() }, installer);
   const operators = await known(operatorsIn(connection));
   refuseSecond(operators, namespace);
   const here = await known(inventoryOf(connection, namespace));
   const release = releaseToTake([...here, ...operators], flags);
   const installOptions = await fitting(connection, keptUp(asked, here, without), without);
-  const { all, leftOut } = fitted(manifests(installOptions), server);
+  const { all, leftOut } = adaptToServerVersion(manifests(installOptions), server);
   for (const line of leftOut) plainOutput.line(line);
   const over = leftOver(here, all);
   await requireAccess(connection, { applied: all, deleted: over, besides: besides(namespace, release, wait) }, installer);
@@ -240,7 +240,7 @@ export const install = async (flags: InstallFlags, env: Readonly<Record<string, 
     throw new UsageError('--dry-run is for --apply; without it nothing is changed anyway');
   if (flags.wait === true) refuseWait(flags);
   if (flags.apply !== true) {
-    printAll(fitted(manifests(installOptions), release).all, installOptions.namespace);
+    printAll(adaptToServerVersion(manifests(installOptions), release).all, installOptions.namespace);
     return;
   }
   await withCluster(flags, env, connection => applyTo(connection, flags));

@@ -4,7 +4,7 @@ import type { Manifest } from './install-files.ts';
 import { manifestsOf } from './install-files.ts';
 import { Locator } from './install-locate.ts';
 import { manifests } from './install-manifests.ts';
-import { extraParts, usualNamespace, usualParts } from './install-parts.ts';
+import { defaultNamespace, defaultParts, extraParts } from './install-parts.ts';
 import { belongingTo, installationLabel } from './ownership.ts';
 
 /** An object in the cluster, as far as it matters here. */
@@ -23,7 +23,7 @@ type Kind = Pick<Manifest, 'apiVersion' | 'kind'>;
 
 /** Every kind that some part brings, in the order of installation. The kinds themselves belong to the cluster. */
 export const inventoryKinds = (): readonly Kind[] => {
-  const all = manifests({ parts: new Set([...usualParts, ...extraParts]), groups: [], namespace: usualNamespace });
+  const all = manifests({ parts: new Set([...defaultParts, ...extraParts]), groups: [], namespace: defaultNamespace });
   const kinds = new Map(all.map(({ apiVersion, kind }) => [`${apiVersion} ${kind}`, { apiVersion, kind }]));
   return [...kinds.values()].filter(({ kind }) => kind !== 'CustomResourceDefinition');
 };
@@ -35,7 +35,7 @@ export const inventoryOf = async (api: Api, namespace: string): Promise<readonly
   for (const { apiVersion, kind } of inventoryKinds()) {
     const path = await locator.collectionOf({ apiVersion, kind });
     if (path === undefined) continue;
-    const items = await listAll(api, path, { labelSelector: `${installationLabel}=${namespace}` }, 'none if missing');
+    const items = await listAll(api, path, { labelSelector: `${installationLabel}=${namespace}` }, 'empty');
     found.push(...(items as readonly StoredObject[]).map(item => ({ ...item, apiVersion, kind })));
   }
   return found.filter(belongingTo(namespace, found));
@@ -43,7 +43,7 @@ export const inventoryOf = async (api: Api, namespace: string): Promise<readonly
 
 /** The Deployments of all operators in the cluster, in whatever way they were installed: those of releases without the labels, too. */
 export const operatorsIn = async (api: Api): Promise<readonly StoredObject[]> => {
-  const items = await listAll(api, '/apis/apps/v1/deployments', { labelSelector: 'app.kubernetes.io/name=drydock' }, 'none if missing');
+  const items = await listAll(api, '/apis/apps/v1/deployments', { labelSelector: 'app.kubernetes.io/name=drydock' }, 'empty');
   return (items as readonly StoredObject[]).map(item => ({ ...item, apiVersion: 'apps/v1', kind: 'Deployment' }));
 };
 

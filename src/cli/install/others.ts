@@ -46,7 +46,7 @@ const collections = async (api: Api, namespace: string): Promise<readonly { read
 export const othersIn = async (api: Api, namespace: string, installation: string): Promise<readonly string[]> => {
   const lists = await Promise.all(
     (await collections(api, namespace)).map(async ({ kind, path }) =>
-      (await listAll(api, path, {}, 'none if missing')).filter(isObject).map(item => ({ ...(item as unknown as StoredObject), kind })),
+      (await listAll(api, path, {}, 'empty')).filter(isObject).map(item => ({ ...(item as unknown as StoredObject), kind })),
     ),
   );
   const all = lists.flat();

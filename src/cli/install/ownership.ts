@@ -1,6 +1,6 @@
 import { keyOf, type Manifest, manifestsOf } from './install-files.ts';
 import { manifests } from './install-manifests.ts';
-import { extraParts, usualParts } from './install-parts.ts';
+import { defaultParts, extraParts } from './install-parts.ts';
 
 /** Whose object it is: the namespace of the operator. Objects that others use as well, and the kinds, have no such label. */
 export const installationLabel = 'drydock.dev/installation';
@@ -13,7 +13,7 @@ export const installationOf = ({ metadata }: Manifest): string | undefined => me
 
 /** Every object that an installation in this namespace can have made, whatever parts it has: the part of each, by its key. What only kustomize installs is among them. */
 const partsByKey = (namespace: string): ReadonlyMap<string, string | undefined> => {
-  const all = [...manifests({ parts: new Set([...usualParts, ...extraParts]), groups: [], namespace }), ...manifestsOf('policy')];
+  const all = [...manifests({ parts: new Set([...defaultParts, ...extraParts]), groups: [], namespace }), ...manifestsOf('policy')];
   return new Map(all.filter(one => installationOf(one) !== undefined).map(one => [keyOf(one), one.metadata.labels?.[partLabel]]));
 };
 

@@ -1,5 +1,5 @@
-import { saidBy } from '../../core/status.ts';
-import { fewOf } from '../../core/text.ts';
+import { statusMessage } from '../../core/status.ts';
+import { joinLimited } from '../../core/text.ts';
 import type { Api } from '../../operator/ports.ts';
 import { errorText } from '../../support/error-text.ts';
 import { plainOutput } from '../shared/output.ts';
@@ -60,7 +60,7 @@ export class Remover {
         preconditions: { uid: object.metadata.uid },
       },
     });
-    return [200, 202, 404].includes(answer.status) ? { result: 'removed' } : { result: 'failed', why: saidBy(answer) };
+    return [200, 202, 404].includes(answer.status) ? { result: 'removed' } : { result: 'failed', why: statusMessage(answer) };
   }
 
   async #keeps(object: StoredObject): Promise<string | undefined> {
@@ -69,7 +69,7 @@ export class Remover {
     const help = `kubectl delete namespace ${namespace} removes it with all that is in it`;
     try {
       const others = await othersIn(this.#api, namespace, installationOf(object) ?? '');
-      return others.length === 0 ? undefined : `it also has ${fewOf(others, 5)}; ${help}`;
+      return others.length === 0 ? undefined : `it also has ${joinLimited(others, 5)}; ${help}`;
     } catch (error) {
       return `nobody knows what else is in it (${errorText(error)}); ${help}`;
     }

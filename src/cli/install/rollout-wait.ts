@@ -1,4 +1,4 @@
-import { fewOf } from '../../core/text.ts';
+import { joinLimited } from '../../core/text.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { identify } from '../../kube/watch/raw-object.ts';
 import type { CachedObject, Change, Collection } from '../../operator/ports.ts';
@@ -15,7 +15,7 @@ import { hasGivenUp, type RolledDeployment, type RolledPod, rolloutLacks, rollou
 
 /** `drydock install --apply --wait`: waits by events until the operator serves, or says why it does not. */
 
-type Wait = { readonly namespace: string; readonly hasWebhook: boolean; readonly timeoutSeconds: number };
+type RolloutOptions = { readonly namespace: string; readonly hasWebhook: boolean; readonly timeoutSeconds: number };
 
 /** Milliseconds until the webhook is tried again where no event says that it may answer by now: an API server notes a changed configuration some time later. */
 const againMs = 1000;
@@ -52,7 +52,7 @@ export const accessToWait = (namespace: string): readonly AccessQuestion[] =>
 
 class RolloutWait {
   readonly #connection: Connection;
-  readonly #wait: Wait;
+  readonly #wait: RolloutOptions;
   readonly #stop = new AbortController();
   readonly #pods = new Map<string, RolledPod>();
   #deployment: RolledDeployment | undefined;
@@ -62,7 +62,7 @@ class RolloutWait {
   #failure: Error | undefined;
   #said = '';
 
-  constructor(connection: Connection, wait: Wait) {
+  constructor(connection: Connection, wait: RolloutOptions) {
     this.#connection = connection;
     this.#wait = wait;
   }
@@ -174,17 +174,17 @@ class RolloutWait {
 }
 
 /** Waits until the operator is rolled out, leads, and its webhook answers; then says in a line what `drydock check` says. Throws when it does not come up, or something is wrong. */
-export const waitForRollout = async (connection: Connection, wait: Wait): Promise<void> => {
+export const waitForRollout = async (connection: Connection, wait: RolloutOptions): Promise<void> => {
   await new RolloutWait(connection, wait).run();
   plainOutput.line(`deployment "${deployment}" successfully rolled out`);
   const findings = checkAll(await gatherFacts(connection, systemClock, version())).flatMap(({ findings: found }) => found);
   const errors = findings.filter(({ severity }) => severity === 'Error').map(({ message }) => message);
-  if (errors.length > 0) throw new Error(`it runs, but something is wrong: ${fewOf(errors)}; drydock check says what to do`);
+  if (errors.length > 0) throw new Error(`it runs, but something is wrong: ${joinLimited(errors)}; drydock check says what to do`);
   const warnings = findings.map(({ message }) => message);
   plainOutput.line(
     warnings.length === 0
       ? `check: nothing is wrong${wait.hasWebhook ? ', and the webhook answers' : ''}`
-      : `check: ${fewOf(warnings)}; drydock check says what to do`,
+      : `check: ${joinLimited(warnings)}; drydock check says what to do`,
   );
   plainOutput.line('next: drydock maintain NODE --reason WHY --wait');
 };

@@ -1,4 +1,4 @@
-import { fewOf } from '../../core/text.ts';
+import { joinLimited } from '../../core/text.ts';
 
 /** How far a rollout of the operator is, as pure functions of the objects that say so. */
 
@@ -36,13 +36,13 @@ export type RolledPod = {
 export type RolloutState = { readonly deployment?: RolledDeployment | undefined; readonly pods: readonly RolledPod[] };
 
 /** Nothing is the matter with a container that waits for these. */
-const usual = new Set(['ContainerCreating', 'PodInitializing']);
+const defaults = new Set(['ContainerCreating', 'PodInitializing']);
 
 const joined = (...parts: readonly (string | undefined)[]): string => parts.filter(part => part !== undefined && part !== '').join(': ');
 
 const containerTrouble = ({ state, lastState }: ContainerStatus): string | undefined => {
   const { reason, message } = state?.waiting ?? {};
-  if (reason === undefined || usual.has(reason)) return undefined;
+  if (reason === undefined || defaults.has(reason)) return undefined;
   const ended = lastState?.terminated;
   const code = ended?.exitCode === undefined ? undefined : `it ended with ${ended.exitCode}`;
   return joined(reason, message, code, ended?.message ?? ended?.reason);
@@ -90,5 +90,5 @@ export const hasGivenUp = (state: RolloutState): boolean => conditionOf(state, '
 /** One line about what is waited for, and why it takes so long. */
 export const rolloutText = (state: RolloutState, lacks: string): string => {
   const troubles = rolloutTroubles(state);
-  return troubles.length === 0 ? lacks : `${lacks}; ${fewOf(troubles)}`;
+  return troubles.length === 0 ? lacks : `${lacks}; ${joinLimited(troubles)}`;
 };

@@ -1,4 +1,4 @@
-import { saidBy } from '../../core/status.ts';
+import { statusMessage } from '../../core/status.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
 import { plainOutput } from '../shared/output.ts';
@@ -30,7 +30,7 @@ const recordsOf = async (api: Api, { release, namespace }: Release): Promise<rea
   const lists = await Promise.all(
     records.map(async ({ kind, plural }) => {
       const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${plural}`;
-      const items = await listAll(api, path, { labelSelector: `owner=helm,name=${release}` }, 'none if missing');
+      const items = await listAll(api, path, { labelSelector: `owner=helm,name=${release}` }, 'empty');
       return (items as readonly StoredObject[]).map(item => ({ ...item, apiVersion: 'v1', kind }));
     }),
   );
@@ -56,7 +56,7 @@ const unmark = async (api: Api, object: Manifest, path: string, { release, names
     },
   });
   if (answer.status === 200 || answer.status === 404) return false;
-  plainOutput.line(lineOf(object, 'FAILED', { why: saidBy(answer) }));
+  plainOutput.line(lineOf(object, 'FAILED', { why: statusMessage(answer) }));
   return true;
 };
 

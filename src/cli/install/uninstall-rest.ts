@@ -1,4 +1,4 @@
-import { saidBy } from '../../core/status.ts';
+import { statusMessage } from '../../core/status.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
 import { leaderLease } from '../shared/kinds.ts';
@@ -8,7 +8,7 @@ import { legacyGroups } from './crds.ts';
 import type { Manifest } from './install-files.ts';
 import { lineOf } from './install-lines.ts';
 import { manifests } from './install-manifests.ts';
-import { usualNamespace } from './install-parts.ts';
+import { defaultNamespace } from './install-parts.ts';
 import { type StoredObject, sharedNamespaces } from './inventory.ts';
 
 /** What an uninstallation leaves: kinds with their objects, and what others use as well. */
@@ -33,12 +33,12 @@ const crdsPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const getOne = async <T>(api: Api, path: string): Promise<T | undefined> => {
   const answer = await api.call({ method: 'GET', path });
   if (answer.status === 404) return undefined;
-  if (answer.status !== 200) throw new Error(`cannot read ${path}: ${saidBy(answer)}`);
+  if (answer.status !== 200) throw new Error(`cannot read ${path}: ${statusMessage(answer)}`);
   return answer.body as T;
 };
 
 const crdManifests = (groups: readonly string[] = []): readonly Manifest[] =>
-  manifests({ parts: new Set(['crds']), groups, namespace: usualNamespace });
+  manifests({ parts: new Set(['crds']), groups, namespace: defaultNamespace });
 
 /** The kinds that can hold a node or a machine, whether others serve them or not. */
 const holding = ['Maintenance', 'NodeMaintenance', 'MachineMaintenance'];
@@ -81,7 +81,7 @@ export const kindsHere = async (api: Api): Promise<{ readonly own: readonly Kind
     if (crd === undefined) continue;
     const { group, names, versions } = crd.spec;
     const version = versions.find(({ storage }) => storage)?.name ?? '';
-    const objects = (await listAll(api, `/apis/${group}/${version}/${names.plural}`, {}, 'none if missing')) as readonly CustomObject[];
+    const objects = (await listAll(api, `/apis/${group}/${version}/${names.plural}`, {}, 'empty')) as readonly CustomObject[];
     here.push({ crd: { ...crd, apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' }, kind: names.kind, objects });
   }
   const isOwn = ({ crd }: KindHere): boolean => crd.spec.group === 'drydock.dev';
@@ -96,7 +96,7 @@ export const deleteKinds = async (api: Api, dryRun: boolean): Promise<number> =>
     const answer = await api.call({ method: 'DELETE', path: `${crdsPath}/${crd.metadata.name}`, body });
     const isGone = [200, 202, 404].includes(answer.status);
     if (!isGone) failed += 1;
-    plainOutput.line(lineOf(crd, isGone ? 'deleted' : 'FAILED', isGone ? { dryRun } : { why: saidBy(answer) }));
+    plainOutput.line(lineOf(crd, isGone ? 'deleted' : 'FAILED', isGone ? { dryRun } : { why: statusMessage(answer) }));
   }
   return failed;
 };

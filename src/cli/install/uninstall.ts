@@ -1,4 +1,4 @@
-import { fewOf } from '../../core/text.ts';
+import { joinLimited } from '../../core/text.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { listAll } from '../../operator/list.ts';
 import { systemClock } from '../../support/clock.ts';
@@ -113,10 +113,10 @@ class Uninstallation {
     if (held.lines.length === 0 && releaseNodes !== true) return held;
     if (releaseNodes !== true)
       throw new Error(
-        `without an operator nobody gives these back: ${fewOf(held.lines)}; --release-nodes ends the maintenances first, --keep-held leaves all as it is for the operator that is installed next`,
+        `without an operator nobody gives these back: ${joinLimited(held.lines)}; --release-nodes ends the maintenances first, --keep-held leaves all as it is for the operator that is installed next`,
       );
     const takers = await takersOf(this.#connection);
-    if (takers.length > 0) throw new Error(`these would take nodes again: ${fewOf(takers)}`);
+    if (takers.length > 0) throw new Error(`these would take nodes again: ${joinLimited(takers)}`);
     if (this.#dryRun) {
       for (const line of held.lines) plainOutput.line(`${line}: would be released first (dry run)`);
       return { ...held, lines: [] };
@@ -131,7 +131,9 @@ class Uninstallation {
       objects.filter(({ metadata }) => (metadata.finalizers ?? []).length > 0).map(({ metadata }) => `${kind} ${metadata.name}`),
     );
     if (kept.length > 0)
-      throw new Error(`the operator has to let these go before the kinds can be deleted: ${fewOf(kept)}; delete them, then do this again`);
+      throw new Error(
+        `the operator has to let these go before the kinds can be deleted: ${joinLimited(kept)}; delete them, then do this again`,
+      );
   }
 
   /** An operator that still runs gives its lease up with its rights. */
@@ -157,7 +159,7 @@ const nameIn = ({ metadata }: Named): string => metadata.name;
 /** What makes maintenances by itself, each with what stops it. */
 const takersOf = async (connection: Connection): Promise<readonly string[]> => {
   const all = async (plural: string): Promise<readonly Named[]> =>
-    (await listAll(connection, `/apis/drydock.dev/v1alpha1/${plural}`, {}, 'none if missing')) as readonly Named[];
+    (await listAll(connection, `/apis/drydock.dev/v1alpha1/${plural}`, {}, 'empty')) as readonly Named[];
   const plans = (await all('maintenanceplans')).filter(({ status }) => ['Pending', 'Running'].includes(status?.phase ?? ''));
   return [
     ...plans.map(nameIn).map(name => `MaintenancePlan ${name} (drydock plan pause ${name})`),

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { creation, maintenanceObject, notServed } from '../../core/request/maintenance-input.ts';
 import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
 import type { MaintenanceStage } from '../../core/request/words.ts';
-import { fewOf, joinRows } from '../../core/text.ts';
+import { joinLimited, joinRows } from '../../core/text.ts';
 import type { Connection } from '../../kube/connect.ts';
 import type { Env } from '../../support/env.ts';
 import { ApiError, refusedError } from '../shared/api-error.ts';
@@ -80,7 +80,7 @@ const news = ({ status }: MaintenanceRequest): readonly string[] => {
     const text = remedy === undefined ? message : `${message}; help: ${remedy}`;
     texts.set(text, [...(texts.get(text) ?? []), pod ? `${pod.namespace}/${pod.name}` : volume]);
   }
-  return [message, ...[...texts].map(([text, whats]) => `  ${fewOf(whats, 5)}: ${text}`)].filter(text => text !== '');
+  return [message, ...[...texts].map(([text, whats]) => `  ${joinLimited(whats, 5)}: ${text}`)].filter(text => text !== '');
 };
 
 /** Prints what changes until the node is as wanted. Answers how it ended. */
@@ -91,14 +91,14 @@ const watchOver = async (connection: Connection, request: MaintenanceRequest, ou
     connection,
     request,
     now => {
-      if (now === undefined) return 'enough';
+      if (now === undefined) return 'done';
       const rows = news(now);
       const text = joinRows(rows);
       if (text !== said) for (const row of rows) output.line(row);
       said = text;
-      if (!isSettled(now)) return 'go on';
+      if (!isSettled(now)) return 'continue';
       ending = now.history.state === 'Failed' ? 'failed' : 'done';
-      return 'enough';
+      return 'done';
     },
     new AbortController().signal,
   );

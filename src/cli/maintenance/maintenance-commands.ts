@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import type { Env } from '../../support/env.ts';
-import { usualNamespace } from '../install/install-parts.ts';
+import { defaultNamespace } from '../install/install-parts.ts';
 import { connectionFlags } from '../shared/connection-flags.ts';
 import { policyFlags } from '../shared/policy-flags.ts';
 import type { MaintainFlags } from './maintain.ts';
@@ -37,7 +37,7 @@ const statusCommand = (env: Env): Command =>
     .argument('[node]', 'only this node')
     .option(
       '-n, --namespace <name>',
-      `namespace of the MachineMaintenances to show (default: ${usualNamespace}, where the operator works on them)`,
+      `namespace of the MachineMaintenances to show (default: ${defaultNamespace}, where the operator works on them)`,
     )
     .option('-A, --all-namespaces', 'show the MachineMaintenances of every namespace, whoever made them')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'wide', 'json', 'yaml']).default('table'))

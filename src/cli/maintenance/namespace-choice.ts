@@ -1,4 +1,4 @@
-import { usualNamespace } from '../install/install-parts.ts';
+import { defaultNamespace } from '../install/install-parts.ts';
 import { UsageError } from '../shared/fail.ts';
 
 /** The flags of a command that shows objects of namespaces, named as kubectl's. */
@@ -16,7 +16,7 @@ export type ChosenObjects<T> = { readonly chosen: readonly T[]; readonly elsewhe
  */
 export const namespaceChoice = ({ namespace, allNamespaces }: NamespaceFlags): NamespaceChoice => {
   if (namespace !== undefined && allNamespaces === true) throw new UsageError('--namespace and --all-namespaces cannot be combined');
-  return allNamespaces === true ? { kind: 'all' } : { kind: 'one', namespace: namespace ?? usualNamespace };
+  return allNamespaces === true ? { kind: 'all' } : { kind: 'one', namespace: namespace ?? defaultNamespace };
 };
 
 /** Picks the objects that are shown. An object without a namespace is the whole cluster's. */

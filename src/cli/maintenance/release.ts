@@ -44,12 +44,12 @@ const untilGone = (connection: Connection, request: MaintenanceRequest, output: 
     connection,
     request,
     now => {
-      if (now === undefined) return 'enough';
+      if (now === undefined) return 'done';
       const others = now.finalizers.filter(finalizer => finalizer !== now.adapter.finalizer);
       const text = others.length === 0 ? '' : `${titleOf(now)} is kept by the finalizers of others: ${others.join(', ')}`;
       if (text !== said && text !== '') output.note(text);
       said = text;
-      return 'go on';
+      return 'continue';
     },
     new AbortController().signal,
   );

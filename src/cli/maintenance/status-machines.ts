@@ -35,7 +35,7 @@ const shown = ({ machineName, nodeName, history, events, status }: MachineReques
 
 /** Machines that something is announced about and that are not over, of one node or of all; the earliest deadline first. */
 export const machinesOf = async (api: Api, node: string | undefined, choice: NamespaceChoice): Promise<ChosenObjects<ShownMachine>> => {
-  const objects = await listAll(api, machineMaintenancesPath, {}, 'none if missing');
+  const objects = await listAll(api, machineMaintenancesPath, {}, 'empty');
   const open = objects
     .map(readMachineMaintenance)
     .filter(request => typeof request !== 'string')

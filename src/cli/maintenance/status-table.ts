@@ -22,7 +22,7 @@ export type Shown = {
   readonly virtualMachines?: VmsNow;
 };
 
-const mostBlockers = 10;
+const maxBlockers = 10;
 
 /** Rows of cells, columns three blanks apart, like kubectl's. */
 export const table = (rows: readonly (readonly string[])[]): readonly string[] => columns(rows, 3);
@@ -35,28 +35,28 @@ const blockerLines = ({ cause, what, message, remedy, since }: BlockerSummary): 
 /** Those that are on their way: what keeps the others is among the blockers. */
 const vmLines = ({ summary, open }: VmsNow): readonly string[] => {
   const moving = open.filter(({ state }) => state === 'Migrating');
-  const lines = moving.slice(0, mostBlockers).map(({ name, message = '', target, progress }) => {
+  const lines = moving.slice(0, maxBlockers).map(({ name, message = '', target, progress }) => {
     const percent = progress === undefined ? '' : ` ${progress} %`;
     return `    ${name}${target === undefined ? '' : ` → ${target}`}${percent}${message === '' ? '' : `: ${message}`}`;
   });
-  return [`  ${summary}`, ...lines, ...(moving.length > mostBlockers ? [`    and ${moving.length - mostBlockers} more`] : [])];
+  return [`  ${summary}`, ...lines, ...(moving.length > maxBlockers ? [`    and ${moving.length - maxBlockers} more`] : [])];
 };
 
 const details = ({ node, kind, name, message, blockers, virtualMachines }: Shown): readonly string[] => {
   if (blockers.length === 0 && message === '' && virtualMachines === undefined) return [];
-  const more = blockers.length > mostBlockers ? [`  and ${blockers.length - mostBlockers} more`] : [];
+  const more = blockers.length > maxBlockers ? [`  and ${blockers.length - maxBlockers} more`] : [];
   const head = `${node}, ${kind} ${name}${message === '' ? '' : `: ${message}`}`;
   const vms = virtualMachines === undefined ? [] : vmLines(virtualMachines);
-  return ['', head, ...vms, ...blockers.slice(0, mostBlockers).flatMap(blockerLines), ...more];
+  return ['', head, ...vms, ...blockers.slice(0, maxBlockers).flatMap(blockerLines), ...more];
 };
 
 /** What is shown: of one node or of all, in few columns or in all of them. */
 type Choice = { readonly node: string | undefined; readonly wide: boolean };
 
-const usual = ['NODE', 'KIND', 'NAME', 'PHASE', 'GONE', 'SINCE', 'REASON'];
+const defaults = ['NODE', 'KIND', 'NAME', 'PHASE', 'GONE', 'SINCE', 'REASON'];
 const more = ['STAGE', 'REQUESTER', 'EXPECTED END', 'BLOCKERS'];
 
-const usualCells = (one: Shown): readonly string[] => [one.node, one.kind, one.name, one.phase, one.progress, one.since, one.reason];
+const defaultCells = (one: Shown): readonly string[] => [one.node, one.kind, one.name, one.phase, one.progress, one.since, one.reason];
 const moreCells = ({ stage, requester, ends, blockers }: Shown): readonly string[] => [
   stage,
   requester || '-',
@@ -69,8 +69,8 @@ export const statusTable = (all: readonly Shown[], others: readonly string[], { 
   if (all.length === 0 && others.length === 0) {
     return node === undefined ? 'No node is in maintenance.' : `No maintenance holds node ${node}.`;
   }
-  const head = wide ? [...usual, ...more] : usual;
-  const rows = all.map(one => (wide ? [...usualCells(one), ...moreCells(one)] : usualCells(one)));
+  const head = wide ? [...defaults, ...more] : defaults;
+  const rows = all.map(one => (wide ? [...defaultCells(one), ...moreCells(one)] : defaultCells(one)));
   const nobody = Array.from({ length: head.length - 4 }, () => '-');
   const cordoned = others.map(name => [name, '-', '-', 'Cordoned by somebody else', ...nobody]);
   return joinRows([...table([head, ...rows, ...cordoned]), ...all.flatMap(details)]);

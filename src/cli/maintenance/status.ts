@@ -1,7 +1,7 @@
 import type { BlockerSummary } from '../../core/drain/blockers/blocker-groups.ts';
-import { readNode } from '../../core/hold/node.ts';
 import { blockersNow } from '../../core/maintenance/blockers-now.ts';
 import { type VmsNow, vmsNow } from '../../core/maintenance/vms-now.ts';
+import { readNode } from '../../core/node/node.ts';
 import { endsOf, isDraining, messageOf, phaseOf } from '../../core/request/display.ts';
 import { notServed } from '../../core/request/maintenance-input.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';

@@ -7,7 +7,7 @@ import { vmsNow } from '../../core/maintenance/vms-now.ts';
 import { isTerminating, type Pod } from '../../core/pod/pod.ts';
 import { isDraining } from '../../core/request/display.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
-import { fewOf } from '../../core/text.ts';
+import { joinLimited } from '../../core/text.ts';
 import { evictionPreview } from '../../core/vm/eviction-preview.ts';
 import { titleOf } from '../shared/requests.ts';
 
@@ -28,7 +28,7 @@ export type WhyInputs = {
 const sentences = (blockers: readonly BlockerSummary[]): readonly string[] =>
   groupBlockers(blockers).map(({ whats, message, remedy }) => {
     const help = remedy === undefined ? '' : ` What helps: ${remedy}.`;
-    return `${fewOf(whats, 5)}: ${message}.${help}`;
+    return `${joinLimited(whats, 5)}: ${message}.${help}`;
   });
 
 const reasonOf = ({ reason }: MaintenanceRequest): string => (reason === undefined || reason === '' ? '' : ` (${reason})`);
@@ -65,7 +65,7 @@ const vmsOutlook = ({ nodeName, imagined, drainInputs, now }: WhyInputs): string
   const vms = evictionPreview(vmPods.values(), imagined.policy.virtualMachines);
   const texts = new Map<string, string[]>();
   for (const { name, text } of vms) texts.set(text, [...(texts.get(text) ?? []), name]);
-  return [...texts].map(([text, names]) => ` VM ${fewOf(names, 5)} ${text}.`).join('');
+  return [...texts].map(([text, names]) => ` VM ${joinLimited(names, 5)} ${text}.`).join('');
 };
 
 const withoutMaintenance = (known: WhyInputs): string => {

@@ -1,5 +1,5 @@
-import { readNode } from '../../core/hold/node.ts';
 import { operatorPods, operatorSelector, readOperatorPod, stayingOn } from '../../core/maintenance/successor.ts';
+import { readNode } from '../../core/node/node.ts';
 import { type Pod, readPod } from '../../core/pod/pod.ts';
 import { matches } from '../../core/pod/selector.ts';
 import { drainRequest } from '../../core/request/ad-hoc.ts';
@@ -51,9 +51,9 @@ const refuseMissingNamespace = async (connection: Connection, namespace: string)
   if (answer.status === 404) throw new ApiError(`${refusedError(answer).message}; kubectl get namespaces lists the namespaces`);
 };
 
-type Found = { readonly nodeName: string; readonly pod?: Pod };
+type WhySubject = { readonly nodeName: string; readonly pod?: Pod };
 
-const find = async (connection: Connection, target: Target, kinds: readonly KindAdapter[]): Promise<Found> => {
+const find = async (connection: Connection, target: Target, kinds: readonly KindAdapter[]): Promise<WhySubject> => {
   if (target.kind !== 'pod') {
     const { name } = target;
     const node = await get(connection, nodePath(name));

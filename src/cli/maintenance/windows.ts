@@ -1,6 +1,6 @@
 import { readMaintenanceWindow } from '../../apis/maintenance-window.ts';
-import { readNode } from '../../core/hold/node.ts';
-import { eventKinds } from '../../core/machine/event.ts';
+import { eventKinds } from '../../core/event-kind.ts';
+import { readNode } from '../../core/node/node.ts';
 import { notServed } from '../../core/request/maintenance-input.ts';
 import { joinRows } from '../../core/text.ts';
 import { calendarOf, freezeAt, nextSpans, openNow } from '../../core/window/calendar.ts';
@@ -89,7 +89,7 @@ const nodeAt = async (api: Api, name: string) => {
 };
 
 const collect = async (api: Connection, node: string | undefined, kind: WindowedKind, count: number): Promise<readonly Shown[]> => {
-  const windows = (await listAll(api, windowsPath, {}, 'none if missing')).map(readMaintenanceWindow);
+  const windows = (await listAll(api, windowsPath, {}, 'empty')).map(readMaintenanceWindow);
   const now = api.clock.now();
   if (node === undefined) return windows.map(window => shown(window.name, [window], count, now));
   const { labels } = await nodeAt(api, node);

@@ -1,11 +1,11 @@
 import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
 import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
 import type { MachineEvent } from '../../core/machine/event.ts';
+import type { NovaMeter } from '../../nova/execute-calls.ts';
 import { HypervisorReconciler } from '../../nova/hypervisor-reconciler.ts';
-import type { NovaMeter } from '../../nova/perform.ts';
 import type { ClusterCache } from '../../operator/cache/cluster-cache.ts';
 import { namespacesOf } from '../../operator/cache/namespaces.ts';
-import { MachineManager, type MachineManagerOptions, type Reception } from '../../operator/machines/machine-manager.ts';
+import { type IngestResult, MachineManager, type MachineManagerOptions } from '../../operator/machines/machine-manager.ts';
 import { NodeReconciler, type NodeReconcilerOptions } from '../../operator/node/node-reconciler.ts';
 import { NodeSilencer } from '../../operator/node/node-silencer.ts';
 import { countedByState } from '../../operator/node/overview.ts';
@@ -47,7 +47,7 @@ export type ControllerManager = {
   run(signal: AbortSignal): Promise<void>;
   overview(): Overview;
   /** Takes in what somebody has sent about machines. */
-  receive(events: readonly MachineEvent[]): Promise<Reception>;
+  receive(events: readonly MachineEvent[]): Promise<IngestResult>;
 };
 
 /** Nodes that are out of service, or are to be; undefined as long as that is not known. */
@@ -59,7 +59,7 @@ const heldNodes = ({ unsynced, nodes, requests }: ClusterCache): ReadonlySet<str
 };
 
 /** Who empties the hypervisors that nodes are. It looks at the cache of the operator, which is there by the time that it runs. */
-const injectorOf = (
+const createHypervisorReconciler = (
   { nova, limits }: OpenStackTerms,
   { clock, log, defects, fence, novaMeter }: ControllerManagerOptions,
   operator: () => NodeReconciler,
@@ -72,7 +72,7 @@ const injectorOf = (
     defects,
     fence,
     ...(novaMeter && { meter: novaMeter }),
-    touched: nodeName => operator().touch(nodeName),
+    touched: nodeName => operator().enqueue(nodeName),
     held: () => heldNodes(operator().cache),
     nodes: () => [...operator().cache.nodes.values()],
   });
@@ -96,7 +96,7 @@ const overviewOf = (operator: NodeReconciler, manager: MachineManager, plans: Pl
 /** Puts it together. */
 export const controllerManager = (all: ControllerManagerOptions): ControllerManager => {
   const { machines, openStack, novaMeter: _meter, haltLease, ...options } = all;
-  const injector = openStack && injectorOf(openStack, all, () => operator);
+  const injector = openStack && createHypervisorReconciler(openStack, all, () => operator);
   const namespaces = namespacesOf(machines.namespace, machines.watchNamespaces ?? []);
   const operator: NodeReconciler = new NodeReconciler({
     ...options,
@@ -114,11 +114,11 @@ export const controllerManager = (all: ControllerManagerOptions): ControllerMana
     cache: operator.cache,
     adapter: machineAdapter,
     signals,
-    changed: () => plans.everything(),
+    changed: () => plans.enqueueAll(),
   });
   const plans: PlanReconciler = new PlanReconciler({
     ...options,
-    touched: nodeName => operator.touch(nodeName),
+    touched: nodeName => operator.enqueue(nodeName),
     cache: operator.cache,
     machines: manager.forPlans,
     adapter: planAdapter,
@@ -161,7 +161,7 @@ export class ActiveManager {
     return this.#controllerManager?.overview() ?? nothingYet;
   }
 
-  async receive(events: readonly MachineEvent[]): Promise<Reception> {
+  async receive(events: readonly MachineEvent[]): Promise<IngestResult> {
     return this.#controllerManager?.receive(events) ?? { later: 'another replica leads: send it to the Service again' };
   }
 

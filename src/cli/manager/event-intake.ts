@@ -1,9 +1,10 @@
 import { readCloudEvents } from '../../clouds/cloudevents.ts';
-import { type EventKind, eventKinds, type MachineEvent } from '../../core/machine/event.ts';
+import { type EventKind, eventKinds } from '../../core/event-kind.ts';
+import type { MachineEvent } from '../../core/machine/event.ts';
 import { systemClock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import { serveEvents } from '../../web/event-intake.ts';
 import type { Address } from '../../web/server.ts';
 import { UsageError } from '../shared/fail.ts';
@@ -50,7 +51,7 @@ export const intakeSettings = (flags: IntakeFlags, address: Address | undefined)
 export const openEventIntake = async (
   settings: IntakeSettings | undefined,
   activeManager: ActiveManager,
-  { log, defects }: { readonly log: Log; readonly defects: Defects },
+  { log, defects }: { readonly log: Log; readonly defects: PanicHandler },
 ): Promise<() => void> => {
   if (settings === undefined) return () => {};
   const { address, tokenFile, certDir, types } = settings;

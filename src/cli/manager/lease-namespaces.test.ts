@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { served } from '../../apis/served.ts';
 import type { ApiCall } from '../../operator/ports.ts';
-import { Lines } from '../../operator/testing/fakes.ts';
-import { Defects } from '../../support/defects.ts';
+import { FakeLog } from '../../operator/testing/fakes.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { prepareLeaseNamespaces } from './lease-namespaces.ts';
 
 const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
 
 const prepared = async (statuses: Readonly<Record<string, number>>) => {
   const calls: string[] = [];
-  const log = new Lines();
+  const log = new FakeLog();
   const call = async ({ method, path, query }: ApiCall) => {
     const asked = `${method} ${path}${query?.['dryRun'] === undefined ? '' : ' dry run'}`;
     calls.push(asked);
@@ -18,7 +18,7 @@ const prepared = async (statuses: Readonly<Record<string, number>>) => {
     if (status === 0) throw new Error('connection refused');
     return { status, headers: {}, body: { kind: 'Status', message: `said ${status}` } };
   };
-  await prepareLeaseNamespaces({ api: { call }, log, defects: new Defects({ log }), signal: new AbortController().signal }, adapters);
+  await prepareLeaseNamespaces({ api: { call }, log, defects: new PanicHandler({ log }), signal: new AbortController().signal }, adapters);
   return { calls, log };
 };
 

@@ -1,5 +1,5 @@
 import { type KindAdapter, leaseNames } from '../../core/request/request.ts';
-import { saidBy } from '../../core/status.ts';
+import { statusMessage } from '../../core/status.ts';
 import type { Api, ApiResponse } from '../../operator/ports.ts';
 import type { Log } from '../../support/log.ts';
 import type { Reach } from '../shared/kinds.ts';
@@ -34,7 +34,7 @@ const prepare = async (api: Api, namespace: string, log: Log, signal: AbortSigna
     return log.warn('not allowed to write node leases, so no node can be held: bind the role', {
       namespace,
       command,
-      error: saidBy(tried),
+      error: statusMessage(tried),
     });
   }
   if (tried.status !== 404) return;
@@ -45,7 +45,7 @@ const prepare = async (api: Api, namespace: string, log: Log, signal: AbortSigna
   log.warn('the namespace of the node leases is missing and may not be created, so no node can be held: create it', {
     namespace,
     command,
-    error: saidBy(made),
+    error: statusMessage(made),
   });
 };
 

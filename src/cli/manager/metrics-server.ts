@@ -2,10 +2,10 @@ import { hostname } from 'node:os';
 import { makeAuthority, makeServing } from '../../admission/certificates/make.ts';
 import type { Api } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { KeyPair } from '../../support/key-pair.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import { Guard } from '../../web/guard.ts';
 import type { Metrics } from '../../web/metrics.ts';
 import { type Address, listen, listenSecurely, type Page } from '../../web/server.ts';
@@ -52,7 +52,7 @@ type Parts = {
   readonly all: Metrics;
   readonly api: Api;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   readonly webhookCertificate: SharedCertificate | undefined;
 };
 

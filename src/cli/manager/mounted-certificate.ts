@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { mountedPair } from '../../admission/certificates/mounted.ts';
 import { systemClock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { KeyPair } from '../../support/key-pair.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import { UsageError } from '../shared/fail.ts';
 
 /** A mounted Secret is swapped by the kubelet, within a minute. */
@@ -21,7 +21,7 @@ export const showMounted = async (
   flag: string,
   folder: string,
   show: (pair: KeyPair) => void,
-  { log, defects }: { readonly log: Log; readonly defects: Defects },
+  { log, defects }: { readonly log: Log; readonly defects: PanicHandler },
 ): Promise<() => void> => {
   const first = await pairIn(folder).catch((error: unknown) => {
     throw new UsageError(`${flag}: ${errorText(error)}`, { cause: error });

@@ -2,9 +2,9 @@ import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
 import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { systemClock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import { startDashboard } from '../../web/dashboard/http/dashboard.ts';
 import { UsageError } from '../shared/fail.ts';
 import { kindsHere } from '../shared/kinds.ts';
@@ -19,7 +19,7 @@ const closed = async (): Promise<void> => {};
 export const openOperatorDashboard = async (
   settings: OperatorSettings,
   connection: Connection,
-  { log, defects }: { readonly log: Log; readonly defects: Defects },
+  { log, defects }: { readonly log: Log; readonly defects: PanicHandler },
   signal: AbortSignal,
 ): Promise<() => Promise<void>> => {
   const { dashboardAddress: address } = settings;

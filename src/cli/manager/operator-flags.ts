@@ -1,4 +1,4 @@
-import { type Amount, resolveAmount } from '../../core/plan/amount.ts';
+import { type IntOrPercent, resolveAmount } from '../../core/int-or-percent.ts';
 import { everyNamespace } from '../../operator/cache/namespaces.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Env } from '../../support/env.ts';
@@ -131,8 +131,8 @@ const countOf = (flag: string, text: string): number => {
 };
 
 /** Number or percentage. */
-const amountOf = (flag: string, text: string): Amount => {
-  const amount: Amount = text.endsWith('%') ? text : countOrNaN(text);
+const amountOf = (flag: string, text: string): IntOrPercent => {
+  const amount: IntOrPercent = text.endsWith('%') ? text : countOrNaN(text);
   if (resolveAmount(amount, 100) === undefined)
     throw new UsageError(`invalid value "${text}" for ${flag}: expected a whole number, 0 or more, or a percentage from 1% to 100%`);
   return amount;

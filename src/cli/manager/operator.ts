@@ -9,10 +9,10 @@ import { openMonitoring } from '../../monitoring/sources.ts';
 import type { NodeReconcilerOptions } from '../../operator/node/node-reconciler.ts';
 import type { AlertSilencer, Fence, Monitoring, Recorder } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
-import { Defects } from '../../support/defects.ts';
 import type { Env } from '../../support/env.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { pinoLog } from '../../support/pino-log.ts';
 import { type Metrics, metrics } from '../../web/metrics.ts';
 import { type Address, listen, type Page } from '../../web/server.ts';
@@ -20,12 +20,12 @@ import { connectionOf } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { kindsHere, leaderLease } from '../shared/kinds.ts';
 import { isOpenShift } from '../shared/openshift.ts';
-import { tellRelease } from '../shared/server-release.ts';
+import { logServerVersion } from '../shared/server-release.ts';
 import { stopSignal } from '../shared/stop-signal.ts';
 import { version } from '../shared/version.ts';
 import { ActiveManager, type ControllerManager, controllerManager } from './controller-manager.ts';
+import { installCrashHandlers } from './crash-handlers.ts';
 import { openEventIntake } from './event-intake.ts';
-import { catchTheRest } from './last-resort.ts';
 import { prepareLeaseNamespaces } from './lease-namespaces.ts';
 import { openMetrics, SharedCertificate } from './metrics-server.ts';
 import { openOperatorDashboard } from './operator-dashboard.ts';
@@ -49,7 +49,7 @@ const healthPages = (
 ): Readonly<Record<string, Page>> => ({
   '/healthz': async () => text(200, 'ok\n'),
   '/readyz': async () => {
-    if (signal.aborted) return text(503, 'it is stopping\n');
+    if (signal.aborted) return text(503, 'shutting down\n');
     if (!webhook.ready()) return text(503, 'the webhook is not served yet\n');
     if (!activeManager.acts && mayStandBy) return text(200, 'ok\n');
     const { unsynced, withheld } = activeManager.overview();
@@ -64,7 +64,7 @@ const serve = async (
   what: string,
   address: Address | undefined,
   pages: Readonly<Record<string, Page>>,
-  { log, defects }: { readonly log: Log; readonly defects: Defects },
+  { log, defects }: { readonly log: Log; readonly defects: PanicHandler },
 ): Promise<() => void> => {
   if (address === undefined) return () => {};
   try {
@@ -90,17 +90,17 @@ type Parts = {
   readonly settings: OperatorSettings;
   readonly monitoring: (Monitoring & AlertSilencer) | undefined;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   /** Of the leader's lease. */
   readonly leaderNamespace: string;
 };
 
 /** What the operator finds in the cluster when it begins to act. */
-type Found = { readonly adapters: readonly KindAdapter[]; readonly openShift: boolean };
+type ServedKinds = { readonly adapters: readonly KindAdapter[]; readonly openShift: boolean };
 
 const controllerManagerOf = (
   { connection, recorder, metrics, settings, monitoring, log, defects, leaderNamespace }: Parts,
-  found: Found,
+  found: ServedKinds,
   fence: Fence,
   self: NodeReconcilerOptions['self'],
   namespace: string,
@@ -136,9 +136,9 @@ const standBackMs = 10_000;
 /** For so long after handing over it evicts its own pod itself, where another one can do its work: nobody else was there to lead. */
 const handedOverMs = 600_000;
 
-const findOut = async ({ connection: api, settings, log, defects }: Parts, signal: AbortSignal): Promise<Found | undefined> => {
+const findOut = async ({ connection: api, settings, log, defects }: Parts, signal: AbortSignal): Promise<ServedKinds | undefined> => {
   const asking = { api, clock: systemClock, log, defects, signal };
-  await tellRelease(asking);
+  await logServerVersion(asking);
   const adapters = await kindsHere(asking, settings);
   const openShift = await isOpenShift(asking);
   if (adapters === undefined) return undefined;
@@ -196,7 +196,7 @@ const work = async (parts: Parts, activeManager: ActiveManager, leaderNamespace:
     await activeManager.serve(controllerManagerOf(parts, found, everyoneActs, self, machineNamespace(parts)), signal);
 };
 
-const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics, defects: Defects): Promise<Connection> =>
+const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics, defects: PanicHandler): Promise<Connection> =>
   connect({
     ...connectionOf(flags),
     env,
@@ -210,7 +210,7 @@ const openNotifier = (
   { notificationConfig: file }: OperatorSettings,
   { notificationMeter: meter }: Metrics,
   log: Log,
-  defects: Defects,
+  defects: PanicHandler,
 ): Notifier | undefined => (file === undefined ? undefined : new Notifier(file, { clock: systemClock, log, defects, meter }));
 
 /** `drydock operator`: serves until SIGINT or SIGTERM. Throws a UsageError for wrong flags, a KubeconfigError without a cluster. */
@@ -222,8 +222,8 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
     () => activeManager.overview(),
     () => activeManager.acts,
   );
-  const defects = new Defects({ log, meter: all.meter });
-  catchTheRest(defects);
+  const defects = new PanicHandler({ log, meter: all.meter });
+  installCrashHandlers(defects);
   const { monitoringConfig: file } = settings;
   const monitoring = file === undefined ? undefined : openMonitoring(file, { clock: systemClock, log, meter: all.monitoringMeter });
   const connection = await connectFor(flags, env, log, all, defects);

@@ -5,21 +5,21 @@ import { scanEc2 } from '../../clouds/aws/scan.ts';
 import { awsRegion } from '../../clouds/metadata/aws.ts';
 import { signalPresets } from '../../clouds/presets.ts';
 import { eventsOfNode } from '../../clouds/signals.ts';
-import type { Trouble } from '../../clouds/trouble.ts';
+import type { SourceError } from '../../clouds/source-error.ts';
 import type { SourceObservation } from '../../core/machine/event.ts';
 import type { EventSource } from '../../core/machine/source.ts';
-import { saidBy } from '../../core/status.ts';
+import { statusMessage } from '../../core/status.ts';
 import type { EventScanner, SignalReader } from '../../operator/machines/event-source-reconciler.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 
 /** Sources of announcements as they are configured, and what they need of the cluster: region and credentials as its users have them. */
 
 type Reach = {
   readonly api: Api;
   readonly clock: Clock;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   /** Where the operator is. */
   readonly namespace: string;
   /** What the environment says. */
@@ -31,14 +31,14 @@ type Reach = {
 type Place = { readonly namespace: string; readonly name: string };
 
 /** Where credentials are looked for when the source does not say it: beside the operator. */
-const usualSecret = ({ namespace }: Reach): Place => ({ namespace, name: 'drydock-cloud-credentials' });
+const defaultSecret = ({ namespace }: Reach): Place => ({ namespace, name: 'drydock-cloud-credentials' });
 
 /** Reads one object; undefined when it does not exist. Throws an error that says what was read and what the server answered. */
 const objectAt = async (api: Api, path: string, spare: readonly number[], signal: AbortSignal): Promise<unknown> => {
   const answer = await api.call({ method: 'GET', path }, signal);
   if (answer.status === 200) return answer.body;
   if (spare.includes(answer.status)) return undefined;
-  throw new Error(`cannot read ${path}: ${saidBy(answer)}`);
+  throw new Error(`cannot read ${path}: ${statusMessage(answer)}`);
 };
 
 const decoded = (secret: unknown, key: string): string | undefined => {
@@ -56,7 +56,7 @@ const read = async (
   spare: readonly number[],
   { api }: Reach,
   signal: AbortSignal,
-): Promise<Credentials | 'none' | Trouble> => {
+): Promise<Credentials | 'none' | SourceError> => {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(name)}`;
   const secret = await objectAt(api, path, spare, signal);
   if (secret === undefined) return 'none';
@@ -70,7 +70,7 @@ const read = async (
 };
 
 /** Those of a Secret with the keys of the replaced operator; none: what the SDK finds by itself. */
-const credentialsFor = async ({ aws }: EventSource, reach: Reach, signal: AbortSignal): Promise<Credentials | 'none' | Trouble> => {
+const credentialsFor = async ({ aws }: EventSource, reach: Reach, signal: AbortSignal): Promise<Credentials | 'none' | SourceError> => {
   const asked = aws?.credentialsSecret;
   if (asked !== undefined) {
     const found = await read(asked, [404], reach, signal);
@@ -78,20 +78,20 @@ const credentialsFor = async ({ aws }: EventSource, reach: Reach, signal: AbortS
     return found === 'none' ? { reason: 'CredentialsMissing', message } : found;
   }
   // The usual place may be empty, or not for us to read: then there are no credentials there.
-  return read(usualSecret(reach), [403, 404], reach, signal);
+  return read(defaultSecret(reach), [403, 404], reach, signal);
 };
 
 const infrastructure = '/apis/config.openshift.io/v1/infrastructures/cluster';
 const installConfig = '/api/v1/namespaces/kube-system/configmaps/cluster-config-v1';
 
 /** The region of machines whose providerIDs do not tell it. */
-const usualRegion = async ({ api, clock, region }: Reach, signal: AbortSignal): Promise<string | undefined> =>
+const defaultRegion = async ({ api, clock, region }: Reach, signal: AbortSignal): Promise<string | undefined> =>
   regionOfInfrastructure(await objectAt(api, infrastructure, [403, 404], signal)) ??
   regionOfInstallConfig(await objectAt(api, installConfig, [403, 404], signal)) ??
   region ??
   (await awsRegion({ clock, source: 'operator' }, signal)).told;
 
-const unknownRegion: Trouble = {
+const unknownRegion: SourceError = {
   reason: 'RegionUnknown',
   message:
     'The region cannot be told from providerIDs, Infrastructure, install-config or the metadata service: set spec.aws.region of the MachineEventSource.',
@@ -110,7 +110,7 @@ const byRegion = async (
   for (const [instance, providerId] of machines) {
     let region = aws?.region ?? regionOfProviderId(providerId);
     if (region === undefined) {
-      if (!isAsked) usual = await usualRegion(reach, signal);
+      if (!isAsked) usual = await defaultRegion(reach, signal);
       isAsked = true;
       region = usual;
     }
@@ -119,7 +119,7 @@ const byRegion = async (
   return groups;
 };
 
-const nothing = (source: string, trouble?: Trouble): SourceObservation => ({
+const nothing = (source: string, trouble?: SourceError): SourceObservation => ({
   source,
   looked: new Set(),
   events: [],
@@ -138,7 +138,7 @@ const joined = (source: string, all: readonly SourceObservation[]): SourceObserv
   };
 };
 
-const strangeEndpoint = (endpoint: string): Trouble => ({
+const strangeEndpoint = (endpoint: string): SourceError => ({
   reason: 'EndpointNotAllowed',
   message: `spec.aws.endpoint is ${endpoint.slice(0, 300)}, which is neither Amazon's over https nor named to the operator: it is not asked. Start the operator with --allowed-aws-endpoint for it`,
 });

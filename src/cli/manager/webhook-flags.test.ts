@@ -7,14 +7,14 @@ const settings = (flags: WebhookFlags = {}, env: Readonly<Record<string, string>
   webhookSettings(flags, env);
 
 const pod = { KUBERNETES_SERVICE_HOST: '10.0.0.1' };
-const usual = { service: 'drydock-webhook', configuration: 'drydock', extraNames: [], shutdownDelayMs: 0 };
-const inPod = { ...usual, shutdownDelayMs: 5000 };
+const defaults = { service: 'drydock-webhook', configuration: 'drydock', extraNames: [], shutdownDelayMs: 0 };
+const inPod = { ...defaults, shutdownDelayMs: 5000 };
 
 test('the webhook is off outside a pod, unless a port is given', () => {
   assert.equal(settings(), undefined);
   assert.equal(settings({}, { POD_NAMESPACE: 'here' }), undefined);
   assert.equal(settings({}, pod), undefined);
-  assert.deepEqual(settings({ webhookPort: '9443' }), { port: 9443, ...usual });
+  assert.deepEqual(settings({ webhookPort: '9443' }), { port: 9443, ...defaults });
 });
 
 test('it is on in a pod that knows its namespace, at the port that the Services of the replaced operators lead to', () => {
@@ -44,7 +44,7 @@ test('everything else can be named', () => {
   });
   assert.deepEqual(settings({ webhookPort: '1', webhookCertDir: '', webhookServiceName: '', webhookConfigurationName: '' }), {
     port: 1,
-    ...usual,
+    ...defaults,
   });
 });
 

@@ -29,17 +29,17 @@ export type WebhookSettings = {
 };
 
 /** The port of controller-runtime's webhook servers: the Services of the replaced operators lead there. */
-const usualPort = '9443';
+const defaultPort = '9443';
 
 /** kube-proxies have heard by then that a pod is going; it leaves most of a grace period of 30 s. */
-const usualDelay = '5s';
+const defaultDelay = '5s';
 
 /** The flags of the webhook, for `drydock operator`. */
 export const webhookFlags = (command: Command): Command =>
   command
     .option(
       '--webhook-port <n>',
-      `port to serve the validating webhook on, over TLS (0: off). Default: in a pod that knows its namespace ${usualPort}, elsewhere 0`,
+      `port to serve the validating webhook on, over TLS (0: off). Default: in a pod that knows its namespace ${defaultPort}, elsewhere 0`,
     )
     .option(
       '--webhook-cert-dir <folder>',
@@ -50,7 +50,7 @@ export const webhookFlags = (command: Command): Command =>
     .option('--webhook-configuration-name <name>', 'ValidatingWebhookConfiguration to inject the caBundle into', 'drydock')
     .option(
       '--shutdown-delay-duration <duration>',
-      `time to keep serving the webhook after SIGTERM, until API servers use other replicas (default: ${usualDelay} in a pod, else 0s)`,
+      `time to keep serving the webhook after SIGTERM, until API servers use other replicas (default: ${defaultDelay} in a pod, else 0s)`,
     )
     .option('--webhook-extra-name <name...>', 'further host names or IP addresses for the self-managed certificate');
 
@@ -77,8 +77,8 @@ const delayOf = (text: string): number => {
 export const webhookSettings = (flags: WebhookFlags, env: Env): WebhookSettings | undefined => {
   const namespace = filled(env['POD_NAMESPACE']) ?? filled(env['OPERATOR_NAMESPACE']);
   const isPod = filled(env['KUBERNETES_SERVICE_HOST']) !== undefined && namespace !== undefined;
-  const port = portOf(flags.webhookPort ?? (isPod ? usualPort : '0'));
-  const shutdownDelayMs = delayOf(flags.shutdownDelayDuration ?? (isPod ? usualDelay : '0s'));
+  const port = portOf(flags.webhookPort ?? (isPod ? defaultPort : '0'));
+  const shutdownDelayMs = delayOf(flags.shutdownDelayDuration ?? (isPod ? defaultDelay : '0s'));
   if (port === 0) return undefined;
   const certDir = filled(flags.webhookCertDir);
   const clientCaFile = filled(flags.webhookClientCaFile);

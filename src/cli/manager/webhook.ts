@@ -5,9 +5,9 @@ import { isObject, type JsonObject } from '../../core/json.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { planProblems } from '../../operator/plans/expressions.ts';
 import { systemClock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import { UsageError } from '../shared/fail.ts';
 import { isOpenShift } from '../shared/openshift.ts';
 import { metricsNames, type SharedCertificate } from './metrics-server.ts';
@@ -60,7 +60,7 @@ export const problemsOfPlan = (plan: JsonObject): readonly string[] => {
 export const openWebhook = async (
   settings: WebhookSettings | undefined,
   connection: Connection,
-  { log, defects }: { readonly log: Log; readonly defects: Defects },
+  { log, defects }: { readonly log: Log; readonly defects: PanicHandler },
   certificate: SharedCertificate | undefined,
 ): Promise<OpenWebhook> => {
   if (settings === undefined) return none;

@@ -51,7 +51,7 @@ export const nova = async (flags: NovaFlags, env: Env): Promise<void> => {
   if (flags.daemon === true) return runDaemon(flags, env, log);
   const openStack = novaOf(flags, env, systemClock);
   const { line, note } = plainOutput;
-  const surroundings = { nova: openStack, clock: systemClock, log, line, document: printText, note, signal: stopSignal(log) };
-  const isDone = await (flags.release === true ? release : runOnce)(flags, surroundings);
+  const context = { nova: openStack, clock: systemClock, log, line, document: printText, note, signal: stopSignal(log) };
+  const isDone = await (flags.release === true ? release : runOnce)(flags, context);
   if (!isDone) process.exitCode = 1;
 };

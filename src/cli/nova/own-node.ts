@@ -1,6 +1,6 @@
 import { hostname, networkInterfaces } from 'node:os';
-import { beforeAnnotation } from '../../core/hold/node.ts';
 import type { NodeIdentity } from '../../core/hypervisor/match.ts';
+import { beforeAnnotation } from '../../core/node/node.ts';
 import type { CachedObject, Collection, Watcher } from '../../operator/ports.ts';
 
 /** A node as the daemon of its hypervisor sees it. */

@@ -15,7 +15,7 @@ const project = (raw: unknown): Followed => {
 export const followPlan = async (
   watcher: Watcher,
   name: string,
-  look: (plan: PlanObject) => 'enough' | 'go on',
+  look: (plan: PlanObject) => 'done' | 'continue',
 ): Promise<PlanObject | undefined> => {
   const done = new AbortController();
   let last: PlanObject | undefined;
@@ -26,7 +26,7 @@ export const followPlan = async (
       changed: ({ type, object: { plan } }) => {
         if (done.signal.aborted) return;
         last = type === 'removed' ? undefined : plan;
-        if (last === undefined || look(plan) === 'enough') done.abort();
+        if (last === undefined || look(plan) === 'done') done.abort();
       },
       // It was gone before anybody looked.
       synced: () => (last === undefined ? done.abort() : undefined),

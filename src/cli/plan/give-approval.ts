@@ -76,11 +76,11 @@ export const giveApproval = async (api: Cluster, plan: PlanObject, run: Run, giv
 };
 
 const pauseMs = 200;
-const mostPauses = 50;
+const maxPauses = 50;
 
 /** Waits until the operator has seen the approval, so that whoever follows the plan next does not find it waiting; tells when that takes long. */
 export const untilSeen = async (api: Api, name: string, isWaiting: (plan: PlanObject) => boolean): Promise<void> => {
-  for (let pauses = 0; pauses < mostPauses; pauses += 1) {
+  for (let pauses = 0; pauses < maxPauses; pauses += 1) {
     if (!isWaiting(await planNamed(api, name))) return;
     await systemClock.sleep(pauseMs);
   }

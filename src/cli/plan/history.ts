@@ -1,6 +1,6 @@
 import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-plan.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { type VerdictWord, verdictWords } from '../../core/plan/in-flight.ts';
+import { type Verdict, verdictTypes } from '../../core/plan/in-flight.ts';
 import type { RecordSlice } from '../../core/plan/snapshot.ts';
 import { isSetAside } from '../../core/plan/view.ts';
 import { joinRows } from '../../core/text.ts';
@@ -21,14 +21,14 @@ type ShownRun = {
   readonly revision: string;
   /** Of the run that is under way, or was the last: the phase of the plan. */
   readonly phase?: string;
-  readonly verdicts: Readonly<Record<VerdictWord, number>>;
+  readonly verdicts: Readonly<Record<Verdict, number>>;
   readonly started: string;
   readonly completed?: string;
 };
 
 const shownRun = (slices: readonly RecordSlice[], phase: string | undefined): ShownRun => {
   const all = slices.flatMap(({ verdicts }) => verdicts);
-  const many = (word: VerdictWord): number => all.filter(({ verdict }) => verdict === word).length;
+  const many = (word: Verdict): number => all.filter(({ verdict }) => verdict === word).length;
   const sorted = (times: readonly Temporal.Instant[]): readonly Temporal.Instant[] =>
     times.toSorted((one, other) => Temporal.Instant.compare(one, other));
   const [started] = sorted(all.map(({ startedAt }) => startedAt));
@@ -36,7 +36,7 @@ const shownRun = (slices: readonly RecordSlice[], phase: string | undefined): Sh
   return {
     run: slices[0]?.run ?? '',
     revision: slices[0]?.revision ?? '',
-    verdicts: Object.fromEntries(verdictWords.map(word => [word, many(word)])) as Record<VerdictWord, number>,
+    verdicts: Object.fromEntries(verdictTypes.map(word => [word, many(word)])) as Record<Verdict, number>,
     started: started === undefined ? '' : timeText(started),
     ...(phase !== undefined && { phase }),
     ...(completed && { completed: timeText(completed) }),
@@ -60,12 +60,12 @@ export const runsOf = ({ status }: Pick<PlanObject, 'status'>, slices: readonly 
 };
 
 export const historyTable = (runs: readonly ShownRun[]): string => {
-  const head = ['RUN', 'REVISION', 'PHASE', ...verdictWords.map(word => word.toUpperCase()), 'STARTED', 'LAST COMPLETED'];
+  const head = ['RUN', 'REVISION', 'PHASE', ...verdictTypes.map(word => word.toUpperCase()), 'STARTED', 'LAST COMPLETED'];
   const rows = runs.map(({ run, revision, phase, verdicts, started, completed }) => [
     run,
     revision,
     phase ?? '-',
-    ...verdictWords.map(word => String(verdicts[word])),
+    ...verdictTypes.map(word => String(verdicts[word])),
     started,
     completed ?? '-',
   ]);

@@ -1,6 +1,6 @@
 import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-plan.ts';
-import { readNode } from '../../core/hold/node.ts';
-import { mostFirst } from '../../core/plan/plan.ts';
+import { readNode } from '../../core/node/node.ts';
+import { maxFirst } from '../../core/plan/plan.ts';
 import { matches } from '../../core/pod/selector.ts';
 import type { Api } from '../../operator/ports.ts';
 import { refusedError } from '../shared/api-error.ts';
@@ -13,7 +13,7 @@ import { changePlan, ofThisRun, type PlanObject, planNamed, recordsOf, titleOfPl
 
 /** `order.first` with this node at its front. The last ones leave a list that is full. */
 export const movedToFront = (stored: readonly string[], node: string): readonly string[] =>
-  [node, ...stored.filter(one => one !== node)].slice(0, mostFirst);
+  [node, ...stored.filter(one => one !== node)].slice(0, maxFirst);
 
 /** Why the node does not come next, whatever is written; undefined when it may. */
 export const noTurnOf = ({ metadata, spec, status }: PlanObject, node: string): string | undefined => {

@@ -26,7 +26,7 @@ export const mergedRetries = (stored: readonly Retry[], names: readonly string[]
 };
 
 /** What a retry sets aside: a node that has failed, one whose preparation has, a hook or the rehearsal that has, a forecast that keeps the plan, or a gate that has stopped it. */
-type Trouble = {
+type NodeSelectionProblem = {
   readonly at: Temporal.Instant;
   readonly node?: string;
   readonly gate?: string;
@@ -34,7 +34,7 @@ type Trouble = {
   readonly rehearsal?: true;
 };
 
-const ofRehearsal = ({ status }: PlanObject, { rehearsal, forecast }: Plan): readonly Trouble[] => {
+const ofRehearsal = ({ status }: PlanObject, { rehearsal, forecast }: Plan): readonly NodeSelectionProblem[] => {
   const isRefused = status?.waiting?.some(({ word }) => word === 'Forecast') === true;
   return [
     ...(rehearsal?.state === 'Failed' ? [{ rehearsal: true as const, at: rehearsal.since }] : []),
@@ -42,7 +42,7 @@ const ofRehearsal = ({ status }: PlanObject, { rehearsal, forecast }: Plan): rea
   ];
 };
 
-const troublesOf = (plan: PlanObject, verdicts: readonly NodeVerdict[]): readonly Trouble[] => {
+const troublesOf = (plan: PlanObject, verdicts: readonly NodeVerdict[]): readonly NodeSelectionProblem[] => {
   const read = readMaintenancePlan(plan);
   const failed = verdicts.filter(one => one.verdict === 'Failed' && !isSetAside(one, read));
   const unprepared = read.preparing.filter(isRefused);
@@ -56,7 +56,7 @@ const troublesOf = (plan: PlanObject, verdicts: readonly NodeVerdict[]): readonl
 };
 
 /** The time of the last of them, by the operator's clock: the clock here may be ahead of it, and would set aside what comes later. */
-const timeOfLast = ([first, ...more]: readonly [Trouble, ...Trouble[]]): string =>
+const timeOfLast = ([first, ...more]: readonly [NodeSelectionProblem, ...NodeSelectionProblem[]]): string =>
   timeText(more.reduce((latest, { at }) => (isBefore(latest, at) ? at : latest), first.at));
 
 /** `drydock plan retry NAME NODE…|--failed`: sets failures aside. Throws a UsageError for a node that has none. */

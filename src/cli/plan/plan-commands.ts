@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import type { Env } from '../../support/env.ts';
-import { usualNamespace } from '../install/install-parts.ts';
+import { defaultNamespace } from '../install/install-parts.ts';
 import { copyFlags } from '../rehearsal/copy-options.ts';
 import type { RehearsePlanFlags } from '../rehearsal/rehearse-plan.ts';
 import { type ConnectionFlags, connectionFlags } from '../shared/connection-flags.ts';
@@ -156,7 +156,7 @@ const haltCommand = (env: Env): Command =>
     .description('stop all plans of the cluster at once, or let them continue; work that has begun is finished')
     .option('--reason <text>', 'stop all plans, with this reason')
     .option('--release', 'let all plans continue')
-    .option('-n, --namespace <name>', 'namespace of the operator', usualNamespace)
+    .option('-n, --namespace <name>', 'namespace of the operator', defaultNamespace)
     .addHelpText('after', "\nRights: the Role drydock-plan-halt in the operator's namespace.")
     .action(async (flags: HaltFlags) => (await import('./halt.ts')).halt(flags, env));
 

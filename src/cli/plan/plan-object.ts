@@ -31,7 +31,7 @@ const refuseMissingKind = async (api: Api): Promise<void> => {
 
 /** All plans, by name. Throws an error that says what could not be read. */
 export const plansOf = async (api: Api): Promise<readonly PlanObject[]> => {
-  const found = (await listAll(api, plansPath, {}, 'none if missing')) as readonly PlanObject[];
+  const found = (await listAll(api, plansPath, {}, 'empty')) as readonly PlanObject[];
   if (found.length === 0) await refuseMissingKind(api);
   return found.toSorted((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1));
 };
@@ -49,7 +49,7 @@ export const planNamed = async (api: Api, name: string): Promise<PlanObject> => 
 
 /** What is recorded of all runs of a plan. */
 export const recordsOf = async (api: Api, { metadata }: Pick<PlanObject, 'metadata'>): Promise<readonly RecordSlice[]> => {
-  const all = await listAll(api, recordsPath, { labelSelector: `${planAnnotation}=${labelOf(metadata.name)}` }, 'none if missing');
+  const all = await listAll(api, recordsPath, { labelSelector: `${planAnnotation}=${labelOf(metadata.name)}` }, 'empty');
   return all.map(readPlanRecord).filter(({ planUid }) => planUid === metadata.uid);
 };
 
@@ -66,7 +66,7 @@ export const goesOn = ({ status }: PlanObject): string | undefined => {
 /** Whether the status is about the spec as it is now. */
 export const isUpToDate = ({ metadata, status }: PlanObject): boolean => status?.observedGeneration === metadata.generation;
 
-const mostTries = 6;
+const maxTries = 6;
 
 /** An object as it was read, and what is sent for it; undefined: nothing is to be changed. */
 type Attempt<T> = { readonly read: T; readonly call?: ApiCall };
@@ -77,7 +77,7 @@ type Attempt<T> = { readonly read: T; readonly call?: ApiCall };
  */
 export const changed = async <T>(what: string, api: Api, attempt: () => Promise<Attempt<T>>): Promise<T> => {
   let last: ApiResponse | undefined;
-  for (let tries = 0; tries < mostTries; tries += 1) {
+  for (let tries = 0; tries < maxTries; tries += 1) {
     if (tries > 0) await systemClock.sleep(50 * 2 ** tries);
     const { read, call } = await attempt();
     if (call === undefined) return read;

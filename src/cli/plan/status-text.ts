@@ -29,12 +29,12 @@ export const verdictJson = ({ uid, startedAt, completedAt, ...rest }: ShownVerdi
 
 const table = (rows: readonly (readonly string[])[]): readonly string[] => columns(rows, 3);
 
-const usual = ['PLAN', 'PHASE', 'STAGE', 'DONE', 'FAILED', 'IN FLIGHT', 'WAITS FOR', 'MESSAGE'];
+const defaults = ['PLAN', 'PHASE', 'STAGE', 'DONE', 'FAILED', 'IN FLIGHT', 'WAITS FOR', 'MESSAGE'];
 const more = ['RUN', 'STARTED', 'ETA', 'SELECTED', 'DUE', 'SKIPPED', 'BLOCKED', 'OUT OF SERVICE'];
 
 const unseen = 'no operator has reconciled it yet';
 
-const usualCells = ({ metadata, status = {} }: PlanObject): readonly string[] => {
+const defaultCells = ({ metadata, status = {} }: PlanObject): readonly string[] => {
   const { phase, run, nodes, waitingFor, message } = status;
   return [
     metadata.name,
@@ -64,7 +64,7 @@ export const plansTable = (plans: readonly PlanObject[], wide: boolean): string 
   if (plans.length === 0) return 'There is no MaintenancePlan.';
   const withMore = (cells: readonly string[], others: readonly string[]): readonly string[] =>
     wide ? [...cells.slice(0, -1), ...others, cells.at(-1) ?? ''] : cells;
-  return joinRows(table([withMore(usual, more), ...plans.map(plan => withMore(usualCells(plan), moreCells(plan)))]));
+  return joinRows(table([withMore(defaults, more), ...plans.map(plan => withMore(defaultCells(plan), moreCells(plan)))]));
 };
 
 /** A part of the status: nothing where it has no rows. */

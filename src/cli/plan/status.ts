@@ -56,7 +56,7 @@ const watchOver = async (api: Parameters<typeof followPlan>[0] & Api, name: stri
       else printText(`${flags.output === 'yaml' ? '---\n' : ''}${text}`);
     }
     last = text;
-    return isOver ? 'enough' : 'go on';
+    return isOver ? 'done' : 'continue';
   });
   if (end === undefined) throw new ApiError(`error: MaintenancePlan ${name} has been deleted`);
   if (isText) plainOutput.line('');

@@ -134,8 +134,8 @@ test('a plan that is followed ends when its status is about the spec as it is', 
   assert.equal(endOf(planOf({ phase: 'Complete', nodes: { ...nodes, failed: 0 } })), 0);
 });
 
-const usual: CreateFlags = { selector: 'pool=blue', dryRun: 'client' };
-const specOf = (words: readonly string[], flags: Partial<CreateFlags>): unknown => planFor('p', words, { ...usual, ...flags })['spec'];
+const defaults: CreateFlags = { selector: 'pool=blue', dryRun: 'client' };
+const specOf = (words: readonly string[], flags: Partial<CreateFlags>): unknown => planFor('p', words, { ...defaults, ...flags })['spec'];
 
 test('create makes the work that the flags ask for', () => {
   assert.deepEqual(specOf([], { selector: 'pool in (a,b),!gpu,zone=z' }), {

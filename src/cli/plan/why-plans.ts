@@ -1,8 +1,8 @@
 import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-plan.ts';
 import type { MaintenancePlanStatus } from '../../apis/schema/maintenance-plan-status.ts';
-import type { Node } from '../../core/hold/node.ts';
+import type { Node } from '../../core/node/node.ts';
 import type { NodeVerdict } from '../../core/plan/in-flight.ts';
-import { mostUpNext, plansPath } from '../../core/plan/plan.ts';
+import { maxUpNext, plansPath } from '../../core/plan/plan.ts';
 import { isSetAside } from '../../core/plan/view.ts';
 import { matches } from '../../core/pod/selector.ts';
 import { isControlPlane } from '../../core/quorum/quorum.ts';
@@ -14,28 +14,28 @@ import { ofThisRun, type PlanObject, recordsOf } from './plan-object.ts';
 
 /** What plans have to do with a node, for `drydock why`. */
 
-type Wait = NonNullable<MaintenancePlanStatus['waiting']>[number];
+type PlanWait = NonNullable<MaintenancePlanStatus['waiting']>[number];
 
 /** Who can do something about a wait; words that name a step of a node in flight end by themselves. */
 const remedies: Readonly<Record<string, string>> = {
-  MaxInFlight: 'nodes in flight come back, or whoever runs the plan raises that limit',
-  Ramp: 'each success lets more nodes go, or whoever runs the plan changes concurrency.ramp',
-  MaxUnavailable: 'those nodes come back, or whoever runs the plan raises concurrency.maxUnavailable',
-  OtherPlanLimit: 'those nodes come back, or whoever runs that plan raises its limit',
-  Topology: 'those nodes come back, or whoever runs the plan changes concurrency.perTopology',
-  LastHealthy: 'another node comes back',
-  Quorum: 'another node of the control plane comes back',
-  HeldBy: 'whoever holds the node releases it: drydock release, kubectl uncordon',
-  NotReady: 'the node becomes Ready',
-  Window: 'the window opens: drydock windows; whoever writes plans sets windows to Ignore',
-  Frozen: 'the freeze ends: drydock windows',
-  WindowsUnknown: 'the API server answers, and the operator may list maintenance windows',
-  Rate: 'the next opening: drydock windows; or whoever runs the plan raises concurrency.startsPerWindow',
-  Pace: 'its time comes, or whoever runs the plan sets pace.mode to AsSoonAsPossible',
-  Starved: 'what that node waits for ends, or whoever runs the plan skips it or changes order.starvedAfterSeconds',
-  WouldNotFit: 'whoever maintains the windows makes one long enough, or whoever writes plans sets expectedSeconds',
-  StageSoak: 'the soak time ends, or whoever may approve ends it: drydock plan promote',
-  Blocked: 'whoever writes the plan fixes the expression',
+  MaxInFlight: 'wait until a node in flight is done, or raise concurrency.maxInFlight',
+  Ramp: 'wait for the next success, which admits more nodes, or change concurrency.ramp',
+  MaxUnavailable: 'bring the unavailable nodes back, or raise concurrency.maxUnavailable',
+  OtherPlanLimit: 'bring the unavailable nodes back, or raise the limit of that other plan',
+  Topology: 'bring the unavailable nodes back, or change concurrency.perTopology',
+  LastHealthy: 'bring another node back',
+  Quorum: 'bring another control-plane node back',
+  HeldBy: 'release the node: drydock release, or kubectl uncordon',
+  NotReady: 'make the node Ready: kubectl describe node names its conditions',
+  Window: 'wait until the window opens (drydock windows), or set windows to Ignore',
+  Frozen: 'wait until the freeze ends: drydock windows',
+  WindowsUnknown: 'let the operator list MaintenanceWindows: drydock check',
+  Rate: 'wait for the next opening (drydock windows), or raise concurrency.startsPerWindow',
+  Pace: 'wait for the start that pace.deadline foresees, or set pace.mode to AsSoonAsPossible',
+  Starved: 'end what that node waits for, skip it (drydock plan skip), or change order.starvedAfterSeconds',
+  WouldNotFit: 'make a window long enough, or set expectedSeconds',
+  StageSoak: 'wait until the soak time ends, or end it: drydock plan promote',
+  Blocked: 'correct the expression in the plan',
 };
 
 const atPhase = (phase: string | undefined, message: string, name: string): string | undefined => {
@@ -46,24 +46,24 @@ const atPhase = (phase: string | undefined, message: string, name: string): stri
   return phase === 'Aborted' ? `drydock plan rerun ${name} begins again` : undefined;
 };
 
-const waitText = ({ word, who, ends }: Wait): string => {
+const waitText = ({ word, who, ends }: PlanWait): string => {
   const end = ends === undefined ? '' : ` (until ${ends})`;
   const remedy = remedies[word];
   return ` It waits for ${word}: ${who}${end}.${remedy === undefined ? '' : ` What helps: ${remedy}.`}`;
 };
 
 /** What this node waits for. */
-const ownWait = ({ status }: PlanObject, node: string): Wait | undefined => status?.waiting?.find(one => one.node === node);
+const ownWait = ({ status }: PlanObject, node: string): PlanWait | undefined => status?.waiting?.find(one => one.node === node);
 
 /** What the plan as a whole waits for; else another node, whose wait stands for all of the same word. */
-const planWait = ({ status }: PlanObject): Wait | undefined => {
+const planWait = ({ status }: PlanObject): PlanWait | undefined => {
   const all = status?.waiting ?? [];
   return all.find(({ node }) => node === undefined) ?? all[0];
 };
 
 const verdictText = (name: string, { node, verdict, completedAt, message, held }: NodeVerdict): string => {
   const at = `${timeText(completedAt)}${message === '' ? '' : `: ${message}`}`;
-  if (verdict !== 'Failed') return `MaintenancePlan ${name} is over with it in this run (${verdict}), since ${at}.`;
+  if (verdict !== 'Failed') return `MaintenancePlan ${name} has finished with it in this run (${verdict}), since ${at}.`;
   const stays = held ? ' The node stays held.' : '';
   return `MaintenancePlan ${name} has failed on it at ${at}.${stays} What helps: drydock plan retry ${name} ${node}.`;
 };
@@ -103,7 +103,7 @@ const placeOf = ({ upNext = [], run }: MaintenancePlanStatus, node: string): str
   const place = upNext.indexOf(node);
   const stage = run?.stage === undefined ? '' : ` of stage ${run.stage}`;
   if (place >= 0) return `: it is number ${place + 1}${stage}`;
-  return upNext.length < mostUpNext ? '' : `: ${mostUpNext} others${stage} come first, or its stage comes later`;
+  return upNext.length < maxUpNext ? '' : `: ${maxUpNext} others${stage} come first, or its stage comes later`;
 };
 
 const isAbout = (plan: PlanObject, node: Node): boolean => {

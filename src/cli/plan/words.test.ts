@@ -165,9 +165,9 @@ test('why says what a plan has to do with the node, and what helps', () => {
   );
   assert.match(
     on('n5'),
-    /^MaintenancePlan kernel \(Running\) selects it and has not begun with it\. It waits for MaxInFlight: .* What helps: nodes in flight come back/,
+    /^MaintenancePlan kernel \(Running\) selects it and has not begun with it\. It waits for MaxInFlight: .* What helps: wait until a node in flight is done/,
   );
-  assert.equal(on('n3', plan, { verdict }), `MaintenancePlan kernel is over with it in this run (Done), since ${since}.`);
+  assert.equal(on('n3', plan, { verdict }), `MaintenancePlan kernel has finished with it in this run (Done), since ${since}.`);
   const contested = {
     type: 'Contested',
     status: 'True',
@@ -177,7 +177,7 @@ test('why says what a plan has to do with the node, and what helps', () => {
   } as const;
   assert.equal(
     on('n3', { ...plan, status: { ...plan.status, conditions: [contested] } }, { verdict }),
-    `MaintenancePlan kernel is over with it in this run (Done), since ${since}. Of its nodes, 2 are due again.`,
+    `MaintenancePlan kernel has finished with it in this run (Done), since ${since}. Of its nodes, 2 are due again.`,
   );
   const failed = { ...verdict, verdict: 'Failed', message: 'exit code 1', held: true } as const;
   assert.match(

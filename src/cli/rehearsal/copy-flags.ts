@@ -102,11 +102,11 @@ export const horizonMsOf = ({ horizon }: CopyFlags): number => secondsOf('--hori
 export const seedsOf = ({ seeds }: CopyFlags): number | undefined => (seeds === undefined ? undefined : atLeastOne('--seeds', seeds));
 
 /** Five runs say how much times differ; of very many pods one run says it, and takes minutes. */
-const mostSeeds = 5;
+const maxSeeds = 5;
 const podsInAll = 200_000;
 
 /** How often it is played where nobody says it, by the pods of the nodes that may be drained. */
-export const usualSeeds = ({ objects }: ClusterSnapshot, targets: ReadonlySet<string>): number => {
+export const defaultSeeds = ({ objects }: ClusterSnapshot, targets: ReadonlySet<string>): number => {
   const pods = ofKind(objects, 'Pod').filter(pod => targets.has(text(pod, 'spec', 'nodeName'))).length;
-  return Math.min(mostSeeds, Math.max(1, Math.floor(podsInAll / Math.max(1, pods))));
+  return Math.min(maxSeeds, Math.max(1, Math.floor(podsInAll / Math.max(1, pods))));
 };

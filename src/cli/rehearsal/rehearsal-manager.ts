@@ -5,9 +5,9 @@ import type { KindAdapter } from '../../core/request/request.ts';
 import { everyNamespace } from '../../operator/cache/namespaces.ts';
 import { noMeter } from '../../operator/ports.ts';
 import type { SandboxOptions } from '../../rehearse/simulate/sandbox.ts';
-import { Defects } from '../../support/defects.ts';
 import { type Log, silentLog } from '../../support/log.ts';
-import { crdTexts, usualGroups } from '../install/crds.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
+import { crdTexts, defaultGroups } from '../install/crds.ts';
 import { controllerManager } from '../manager/controller-manager.ts';
 import { leaseNamespaces } from '../shared/kinds.ts';
 
@@ -28,7 +28,7 @@ const operate =
       // All that happens at one moment is seen before anything is done about it: a look for each pod of a node would cost most of the time.
       soon: begin => void clock.after(0, begin),
       log,
-      defects: new Defects({ log }),
+      defects: new PanicHandler({ log }),
       adapters,
       terms,
       nonce: () => String((names += 1)),
@@ -53,7 +53,7 @@ export const rehearsalManager = (
   defect: (message: string) => void,
 ): Pick<SandboxOptions, 'operate' | 'definitions' | 'adapters'> => {
   const adapters = served(leaseNamespaces(env));
-  const groups = new Set([...usualGroups, ...adapters.map(({ apiVersion }) => apiVersion.split('/')[0] ?? '')]);
+  const groups = new Set([...defaultGroups, ...adapters.map(({ apiVersion }) => apiVersion.split('/')[0] ?? '')]);
   const error: Log['error'] = (message, about) => defect(`${message} ${JSON.stringify(about?.['node'] ?? '')}`);
   return {
     adapters,

@@ -22,13 +22,13 @@ import {
   asUsage,
   type CopyFlags,
   copyOf,
+  defaultSeeds,
   endProgress,
   horizonMsOf,
   progressLine,
   secondsOf,
   seedsOf,
   timingOf,
-  usualSeeds,
 } from './copy-flags.ts';
 import { rehearsalManager } from './rehearsal-manager.ts';
 
@@ -114,7 +114,7 @@ export const rehearsePlanCommand = async (
   const manager = rehearsalManager(env, message => void defects.add(message));
   const copy = await copyOf(flags, env);
   const plan = fromFile ?? planNamed(copy, what);
-  const seeds = asked ?? usualSeeds(copy, nodesOfPlan(plan, copy));
+  const seeds = asked ?? defaultSeeds(copy, nodesOfPlan(plan, copy));
   const times = { ...learnWork(copy.objects, text(plan, 'metadata', 'name'), given), besideMs };
   const tell = (setting: PlanSetting, run: number, progress: PlanRunProgress): void => progressLine(progressOf(setting, run, progress));
   const all = await asUsage(() => rehearsePlan({ ...manager, ...timing, copy, plan, settings, times, seeds, horizonMs, tell }));

@@ -19,12 +19,12 @@ import {
   atLeastOne,
   type CopyFlags,
   copyOf,
+  defaultSeeds,
   endProgress,
   horizonMsOf,
   progressLine,
   seedsOf,
   timingOf,
-  usualSeeds,
 } from './copy-flags.ts';
 import { rehearsalManager } from './rehearsal-manager.ts';
 
@@ -124,7 +124,7 @@ export const rehearseCommand = async (names: readonly string[], flags: RehearseF
   const copy = await copyOf(flags, env);
   const plannedMaintenances = fromFile ?? nodesIn(copy, names, flags).map(node => plannedMaintenanceFor(node, flags));
   const order = orderOf(checked(copy, plannedMaintenances), flags);
-  const seeds = asked ?? usualSeeds(copy, new Set(plannedMaintenances.map(({ node }) => node)));
+  const seeds = asked ?? defaultSeeds(copy, new Set(plannedMaintenances.map(({ node }) => node)));
   const tell = (run: number, progress: RunProgress): void => progressLine(progressOf(seeds, run, progress));
   const forecast = await asUsage(() => rehearse({ ...controllerManager, copy, order, seeds, ...timing, tell }));
   endProgress();

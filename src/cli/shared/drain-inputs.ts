@@ -1,9 +1,8 @@
 import { type Budget, readBudget } from '../../core/drain/budgets/budget.ts';
-import { type Node, readNode } from '../../core/hold/node.ts';
 import type { DrainInputs } from '../../core/maintenance/drain-inputs.ts';
+import { type Node, readNode } from '../../core/node/node.ts';
 import { findsNoNode, onNoNode, type Pod, readPod } from '../../core/pod/pod.ts';
 import { isMissing } from '../../core/status.ts';
-import { type ClusterVms, knownFor, ownersOf, trafficOf } from '../../core/vm/known.ts';
 import {
   defaultSettings,
   migrationsPath,
@@ -15,7 +14,8 @@ import {
   unplacedTargets,
   vmisPath,
 } from '../../core/vm/kubevirt.ts';
-import type { VmsKnown } from '../../core/vm/vm-pod.ts';
+import { type KubeVirtState, migrationLoadOf, nodeVmsFor, ownersOf } from '../../core/vm/kubevirt-state.ts';
+import type { NodeVms } from '../../core/vm/vm-pod.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
@@ -31,18 +31,23 @@ const nameOf = (raw: unknown): string => {
 };
 
 /** The VMs of the node, where it has any. Whoever may not read them is told of their pods only. */
-const vmsOf = async (api: Api, nodeName: string, pods: readonly Pod[]): Promise<VmsKnown | undefined> => {
+const vmsOf = async (api: Api, nodeName: string, pods: readonly Pod[]): Promise<NodeVms | undefined> => {
   if (!pods.some(({ owner }) => owner?.kind === 'VirtualMachineInstance')) return undefined;
   const { status } = await api.call({ method: 'GET', path: vmisPath, query: { limit: 1 } });
   if (status === 403 || status === 404) return undefined;
   const [vmis, migrations, settings] = await Promise.all([vmisPath, migrationsPath, settingsPath].map(path => listAll(api, path)));
   const [set = defaultSettings] = (settings ?? []).map(readSettings);
   const unplaced = (await listAll(api, '/api/v1/pods', unplacedTargets)).map(readTarget);
-  const all: ClusterVms = { settings: set, vmis: (vmis ?? []).map(readVmi), migrations: (migrations ?? []).map(readMigration), unplaced };
+  const all: KubeVirtState = {
+    settings: set,
+    vmis: (vmis ?? []).map(readVmi),
+    migrations: (migrations ?? []).map(readMigration),
+    unplaced,
+  };
   const owners = ownersOf(pods);
   const here = all.vmis.filter(vmi => vmi.nodeName === nodeName || vmi.evacuatedFrom === nodeName || owners.has(vmi.uid));
   const keys = new Set(here.map(({ key }) => key));
-  return knownFor({ ...all, vmis: here, migrations: all.migrations.filter(({ vmi }) => keys.has(vmi)) }, trafficOf(all));
+  return nodeVmsFor({ ...all, vmis: here, migrations: all.migrations.filter(({ vmi }) => keys.has(vmi)) }, migrationLoadOf(all));
 };
 
 /** Of the namespaces whose budgets have nothing to give: which pods they may miss. */

@@ -7,8 +7,8 @@ export class UsageError extends Error {
 const kubectls: readonly (string | undefined)[] = ['drain', 'cordon', 'uncordon'];
 
 /** The exit code of a command that has been called wrongly. */
-export const wrongCall = (command?: string): 1 | 2 => (kubectls.includes(command) ? 1 : 2);
+export const usageExitCode = (command?: string): 1 | 2 => (kubectls.includes(command) ? 1 : 2);
 
 /** 2: the call is wrong, where the command is not one of kubectl's. 1: it could not be done. */
 export const exitCodeOf = (error: unknown, command?: string): 1 | 2 =>
-  error instanceof Error && (error.name === 'UsageError' || error.name === 'KubeconfigError') ? wrongCall(command) : 1;
+  error instanceof Error && (error.name === 'UsageError' || error.name === 'KubeconfigError') ? usageExitCode(command) : 1;

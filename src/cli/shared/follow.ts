@@ -2,7 +2,7 @@ import type { KindAdapter, MaintenanceRequest } from '../../core/request/request
 import type { CachedObject, Watcher } from '../../operator/ports.ts';
 
 /** The object as it is now, or that it is gone. Answers whether enough has been seen. */
-type FollowedState = (request: MaintenanceRequest | undefined) => 'enough' | 'go on';
+type FollowedState = (request: MaintenanceRequest | undefined) => 'done' | 'continue';
 
 type Followed = CachedObject & { readonly request: MaintenanceRequest };
 
@@ -27,7 +27,7 @@ export const follow = async (
 ): Promise<void> => {
   const done = new AbortController();
   const tell = (request: MaintenanceRequest | undefined): void => {
-    if (!done.signal.aborted && look(request) === 'enough') done.abort();
+    if (!done.signal.aborted && look(request) === 'done') done.abort();
   };
   let seen = false;
   await watcher.watch(

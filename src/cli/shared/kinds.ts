@@ -3,9 +3,9 @@ import { served } from '../../apis/served.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import type { Env } from '../../support/env.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 
 /** Seconds between tries. */
 const pause = 2;
@@ -55,7 +55,7 @@ export type Reach = {
   readonly api: Api;
   readonly clock: Clock;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   readonly signal: AbortSignal;
 };
 

@@ -1,4 +1,4 @@
-import { type Node, readNode } from '../../core/hold/node.ts';
+import { type Node, readNode } from '../../core/node/node.ts';
 import { parseSelector } from '../../core/pod/parse-selector.ts';
 import type { Api, ApiResponse } from '../../operator/ports.ts';
 import { refusedError } from './api-error.ts';

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Api } from '../../operator/ports.ts';
-import { Lines, response, ScriptedApi } from '../../operator/testing/fakes.ts';
-import { Defects } from '../../support/defects.ts';
+import { FakeLog, response, ScriptedApi } from '../../operator/testing/fakes.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Reach } from './kinds.ts';
 import { isOpenShift } from './openshift.ts';
 
 const asking = (api: Api, given: Partial<Reach> = {}): Reach => {
-  const log = given.log ?? new Lines();
-  return { api, clock: new VirtualClock(), signal: new AbortController().signal, log, defects: new Defects({ log }), ...given };
+  const log = given.log ?? new FakeLog();
+  return { api, clock: new VirtualClock(), signal: new AbortController().signal, log, defects: new PanicHandler({ log }), ...given };
 };
 
 for (const [status, is] of [
@@ -25,7 +25,7 @@ for (const [status, is] of [
 
 test('it is asked until there is a yes or a no', async () => {
   const clock = new VirtualClock();
-  const log = new Lines();
+  const log = new FakeLog();
   const responses = [() => Promise.reject(new Error('connection refused')), () => response(503), () => response(200)];
   const api = new ScriptedApi(() => (responses.shift() ?? (() => response(500)))());
   const asked = isOpenShift(asking(api, { clock, log }));

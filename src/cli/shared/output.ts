@@ -1,6 +1,6 @@
 import { Document, Scalar, visit } from 'yaml';
 import { isPrintable, printableJson, printableLines } from '../../core/printable.ts';
-import { longestRow, shortened } from '../../core/text.ts';
+import { maxRowLength, truncate } from '../../core/text.ts';
 
 /**
  * Where a command's lines go, and the only place that writes to the streams of the process: text of others is in nearly every line, and is shown, never obeyed. A command that draws progress
@@ -15,8 +15,8 @@ export type Output = {
 
 /** Straight to the streams of the process. */
 export const plainOutput: Output = {
-  line: text => void process.stdout.write(`${shortened(text, longestRow)}\n`),
-  note: text => void process.stderr.write(`${shortened(text, longestRow)}\n`),
+  line: text => void process.stdout.write(`${truncate(text, maxRowLength)}\n`),
+  note: text => void process.stderr.write(`${truncate(text, maxRowLength)}\n`),
 };
 
 /** Prints a result of several rows, whose own line breaks stay (`joinRows` makes such a text): stdout. */
@@ -68,7 +68,7 @@ export const terminal = {
 const brokenPipe = 141;
 
 /** Who reads no more (`… | head -3`) wants no more: the process ends, without a word. Output that is lost otherwise, on a full disk for example, is told. */
-export const endWithReaders = (): void => {
+export const exitOnEpipe = (): void => {
   const lost = (error: NodeJS.ErrnoException): never => {
     if (error.code === 'EPIPE') process.exit(brokenPipe);
     plainOutput.note(`drydock: the output cannot be written: ${error.message}`);

@@ -6,7 +6,7 @@ import type { Api } from '../../operator/ports.ts';
 export const requestsOf = async (api: Api, adapters: readonly KindAdapter[], node?: string): Promise<readonly MaintenanceRequest[]> => {
   const lists = await Promise.all(
     adapters.map(async adapter => {
-      const objects = await listAll(api, adapter.path, {}, 'none if missing');
+      const objects = await listAll(api, adapter.path, {}, 'empty');
       return objects.map(adapter.read).filter(request => typeof request !== 'string');
     }),
   );

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Lines, response, ScriptedApi } from '../../operator/testing/fakes.ts';
-import { Defects } from '../../support/defects.ts';
+import { FakeLog, response, ScriptedApi } from '../../operator/testing/fakes.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { tellRelease } from './server-release.ts';
+import { logServerVersion } from './server-release.ts';
 
-const asking = (log: Lines, clock = new VirtualClock()) => ({
+const asking = (log: FakeLog, clock = new VirtualClock()) => ({
   clock,
   log,
-  defects: new Defects({ log }),
+  defects: new PanicHandler({ log }),
   signal: new AbortController().signal,
 });
-const said = async (body: unknown, status = 200): Promise<Lines> => {
-  const log = new Lines();
-  await tellRelease({ ...asking(log), api: new ScriptedApi(() => response(status, body)) });
+const said = async (body: unknown, status = 200): Promise<FakeLog> => {
+  const log = new FakeLog();
+  await logServerVersion({ ...asking(log), api: new ScriptedApi(() => response(status, body)) });
   return log;
 };
 
@@ -43,14 +43,14 @@ test('a server that does not say its version is warned of once', async () => {
 
 test('a server that cannot be reached is asked again', async () => {
   const clock = new VirtualClock();
-  const log = new Lines();
+  const log = new FakeLog();
   const responses = [
     () => Promise.reject(new Error('connection refused')),
     () => response(503),
     () => response(200, { major: '1', minor: '37' }),
   ];
   const api = new ScriptedApi(() => (responses.shift() ?? (() => response(500)))());
-  const told = tellRelease({ ...asking(log, clock), api });
+  const told = logServerVersion({ ...asking(log, clock), api });
   await clock.advance(5000);
   await told;
   assert.equal(log.of('warn').length, 2);

@@ -1,5 +1,5 @@
 import { type KubernetesRelease, lacking, oldestTested, readRelease } from '../../core/kubernetes-release.ts';
-import { saidBy } from '../../core/status.ts';
+import { statusMessage } from '../../core/status.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Log } from '../../support/log.ts';
 import { ApiError } from './api-error.ts';
@@ -11,9 +11,9 @@ const pause = 2;
 /** The release of the API server. Throws an ApiError when the server refuses to say it, another Error when the server fails. */
 export const releaseOf = async (api: Api, signal?: AbortSignal): Promise<KubernetesRelease> => {
   const response = await api.call({ method: 'GET', path: '/version' }, signal);
-  if (response.status >= 500) throw new Error(saidBy(response));
+  if (response.status >= 500) throw new Error(statusMessage(response));
   const release = response.status === 200 ? readRelease(response.body) : undefined;
-  if (release === undefined) throw new ApiError(`failed to read the version of the API server: ${saidBy(response)}`);
+  if (release === undefined) throw new ApiError(`failed to read the version of the API server: ${statusMessage(response)}`);
   return release;
 };
 
@@ -27,7 +27,7 @@ const tell = (log: Log, release: KubernetesRelease): void => {
 };
 
 /** Logs in one line what the API server is and lacks. Retries until the server responds or the signal is aborted. Never rejects. */
-export const tellRelease = async ({ api, clock, log, defects, signal }: Reach): Promise<void> => {
+export const logServerVersion = async ({ api, clock, log, defects, signal }: Reach): Promise<void> => {
   while (!signal.aborted) {
     try {
       return tell(log, await releaseOf(api, signal));

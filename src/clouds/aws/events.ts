@@ -1,4 +1,5 @@
-import type { EventKind, EventState, MachineEvent } from '../../core/machine/event.ts';
+import type { EventKind } from '../../core/event-kind.ts';
+import type { EventState, MachineEvent } from '../../core/machine/event.ts';
 import { isBefore } from '../../core/time.ts';
 import type { Ec2Event } from './ec2.ts';
 

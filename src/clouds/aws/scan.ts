@@ -1,10 +1,10 @@
 import type { MachineEvent, SourceObservation } from '../../core/machine/event.ts';
 import { Backoff } from '../../support/backoff.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Trouble } from '../trouble.ts';
+import type { SourceError } from '../source-error.ts';
 import { type Ec2, type Ec2Answer, type Ec2Status, idsPerCall } from './ec2.ts';
 import { fromEc2, machineEvents } from './events.ts';
-import { troubleOf } from './trouble.ts';
+import { toSourceError } from './source-error.ts';
 
 export type Ec2Scan = {
   /** Instance ids in any order; what occurs twice is asked for once. */
@@ -25,17 +25,17 @@ const instanceId = /^i-([0-9a-f]{8}|[0-9a-f]{17})$/;
 const throttledCalls = 5;
 
 /** These concern every batch: asking on would only repeat them. */
-const isFinal = ({ reason }: Trouble): boolean => reason !== 'Failed';
+const isFinal = ({ reason }: SourceError): boolean => reason !== 'Failed';
 
 type Work = Pick<Ec2Scan, 'client' | 'clock' | 'signal'> & { readonly random: () => number };
-type Seen = { readonly looked: Set<string>; readonly unknown: Set<string>; readonly statuses: Ec2Status[]; trouble?: Trouble };
+type Seen = { readonly looked: Set<string>; readonly unknown: Set<string>; readonly statuses: Ec2Status[]; trouble?: SourceError };
 
 const ask = async ({ client, clock, signal, random }: Work, ids: readonly string[]): Promise<Ec2Answer> => {
   const backoff = new Backoff({ firstMs: 2000, longestMs: 20_000, random });
   for (let call = 1; ; call += 1) {
     signal.throwIfAborted();
     const answer = await client.describe(ids, signal);
-    if (answer.failure === undefined || troubleOf(answer.failure).reason !== 'Throttled' || call === throttledCalls) return answer;
+    if (answer.failure === undefined || toSourceError(answer.failure).reason !== 'Throttled' || call === throttledCalls) return answer;
     await clock.sleep(backoff.next(), signal);
   }
 };
@@ -66,7 +66,7 @@ const scanBatches = async (work: Work, batches: readonly (readonly string[])[], 
       for (const id of bad) seen.unknown.add(id);
       queue.unshift(...withoutBlamed(ids, bad));
     } else {
-      const trouble = troubleOf(failure);
+      const trouble = toSourceError(failure);
       // What ends the scan is worth more than what cost a batch, and of the latter the first is told.
       if (seen.trouble === undefined || isFinal(trouble)) seen.trouble = trouble;
       if (isFinal(trouble)) return;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Fetched } from '../source-error.ts';
 import { plain } from '../testing/plain.ts';
 import { quickClock } from '../testing/quick-clock.ts';
 import { type Answer, serving } from '../testing/serving.ts';
-import type { Fetched } from '../trouble.ts';
 import { awsMetadata } from './aws.ts';
 
 const { signal } = new AbortController();

@@ -1,9 +1,10 @@
+import type { EventKind } from '../../core/event-kind.ts';
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
-import type { EventKind, MachineEvent } from '../../core/machine/event.ts';
+import type { MachineEvent } from '../../core/machine/event.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import { type AwsEvent, machineEvents } from '../aws/events.ts';
+import type { Fetched } from '../source-error.ts';
 import { readCloudTime } from '../times.ts';
-import type { Fetched } from '../trouble.ts';
 import { askMetadata, type MetadataAccess, type MetadataReader, type MetadataResponse, parsed, unexpected } from './http.ts';
 
 const tokenSeconds = 21_600;

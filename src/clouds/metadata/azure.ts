@@ -1,7 +1,8 @@
+import type { EventKind } from '../../core/event-kind.ts';
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
-import type { EventKind, MachineEvent } from '../../core/machine/event.ts';
+import type { MachineEvent } from '../../core/machine/event.ts';
+import type { Fetched, SourceError } from '../source-error.ts';
 import { readCloudTime } from '../times.ts';
-import type { Fetched, Trouble } from '../trouble.ts';
 import { askMetadata, type MetadataAccess, type MetadataReader, type MetadataRequest, parsed, unexpected } from './http.ts';
 
 const eventsPath = '/metadata/scheduledevents?api-version=2020-07-01';
@@ -85,7 +86,7 @@ const documentOf = async (ask: Ask, timeoutMs: number, signal: AbortSignal): Pro
 /** Azure lets an event begin early once one of its machines has said so: for every machine that it names. */
 export interface AzureMetadata extends MetadataReader {
   /** Says that Azure need not wait any longer, for none of the machines of the event. Undefined when Azure has heard it. Never called by the reader itself. */
-  acknowledge(eventId: string, signal: AbortSignal): Promise<Trouble | undefined>;
+  acknowledge(eventId: string, signal: AbortSignal): Promise<SourceError | undefined>;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { isObject } from '../../core/json.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Fetched } from '../trouble.ts';
+import type { Fetched } from '../source-error.ts';
 import { askMetadata, type MetadataRequest, type MetadataResponse, parsed } from './http.ts';
 
 export type MetadataProvider = 'aws' | 'azure' | 'gcp';

@@ -1,8 +1,9 @@
+import type { EventKind } from '../../core/event-kind.ts';
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
-import type { EventKind, EventState, MachineEvent } from '../../core/machine/event.ts';
+import type { EventState, MachineEvent } from '../../core/machine/event.ts';
 import { secondsAfter } from '../../core/time.ts';
+import type { Fetched } from '../source-error.ts';
 import { readCloudTime } from '../times.ts';
-import type { Fetched } from '../trouble.ts';
 import { askMetadata, type MetadataAccess, type MetadataReader, type MetadataResponse, parsed, unexpected } from './http.ts';
 
 const root = '/computeMetadata/v1/instance/';

@@ -1,11 +1,11 @@
 import type { MachineEvent } from '../../core/machine/event.ts';
 import type { Clock } from '../../support/clock.ts';
 import { Deadline } from '../../support/deadline.ts';
-import { isDefect } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
-import { AnswerTooLarge, exchangeOver, type HttpResponse } from '../../support/http-exchange.ts';
+import { AnswerTooLarge, createTransport, type HttpResponse } from '../../support/http-exchange.ts';
+import { isDefect } from '../../support/panic-handler.ts';
 import { direct } from '../../support/proxy.ts';
-import type { Fetched, Trouble } from '../trouble.ts';
+import type { Fetched, SourceError } from '../source-error.ts';
 
 /** Where every cloud answers a machine about itself. */
 const metadataBase = 'http://169.254.169.254';
@@ -37,10 +37,10 @@ export interface MetadataReader {
   scheduled(signal: AbortSignal): Promise<Fetched<readonly MachineEvent[]>>;
 }
 
-const longestReply = 1 << 20;
+const maxReplyLength = 1 << 20;
 
 /** Without a connection that is kept: questions are seconds apart. Not fetch, which costs every node another 10 MiB for a client of its own. */
-const exchange = exchangeOver({ mostBytes: longestReply, keepAlive: false, proxyFor: direct });
+const exchange = createTransport({ mostBytes: maxReplyLength, keepAlive: false, proxyFor: direct });
 
 /**
  * Asks the metadata service once. An answer of any status is told; none within the time limit (5 s when left out) is the trouble Unreachable.
@@ -63,7 +63,7 @@ export const askMetadata = async (
     if (isDefect(error)) throw error;
     if (error instanceof AnswerTooLarge) {
       return {
-        trouble: { reason: 'Failed', message: `${method} ${url}: its answer is longer than ${longestReply} bytes; it is asked again.` },
+        trouble: { reason: 'Failed', message: `${method} ${url}: its answer is longer than ${maxReplyLength} bytes; it is asked again.` },
       };
     }
     const why = deadline.expired ? `no answer within ${timeoutMs / 1000} s` : errorText(error);
@@ -73,7 +73,7 @@ export const askMetadata = async (
 };
 
 /** The service has answered, but not with what was asked for. */
-export const unexpected = (path: string, { status, text }: MetadataResponse, help = 'It is asked again.'): Trouble => {
+export const unexpected = (path: string, { status, text }: MetadataResponse, help = 'It is asked again.'): SourceError => {
   const said = text.trim().replace(/\s+/g, ' ').slice(0, 100);
   return {
     reason: 'Failed',

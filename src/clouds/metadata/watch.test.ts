@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Defects } from '../../support/defects.ts';
 import { type Log, type LogFields, silentLog } from '../../support/log.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { quickClock } from '../testing/quick-clock.ts';
 import { type Answer, type ServedRequest, serving } from '../testing/serving.ts';
-import { type MetadataWatch, type OwnSighting, watchMetadata } from './watch.ts';
+import { type MetadataWatch, type OwnMachineObservation, watchMetadata } from './watch.ts';
 
 const instance = 'i-0123456789abcdef0';
 
@@ -24,10 +24,10 @@ const watched = async (
   base: string,
   step: (look: number) => boolean | void,
   more: Partial<MetadataWatch> = {},
-): Promise<{ readonly seen: readonly OwnSighting[]; readonly slept: readonly number[]; readonly lines: readonly string[] }> => {
+): Promise<{ readonly seen: readonly OwnMachineObservation[]; readonly slept: readonly number[]; readonly lines: readonly string[] }> => {
   const stop = new AbortController();
   const clock = quickClock();
-  const seen: OwnSighting[] = [];
+  const seen: OwnMachineObservation[] = [];
   const lines: string[] = [];
   const line = (message: string, { reason }: LogFields = {}): void =>
     void lines.push(typeof reason === 'string' ? `${message} ${reason}` : message);
@@ -45,7 +45,7 @@ const watched = async (
     clock: looking,
     signal: stop.signal,
     log,
-    defects: new Defects({ log }),
+    defects: new PanicHandler({ log }),
     random: () => 1,
     seen: sighting => void seen.push(sighting),
     ...more,
@@ -54,7 +54,7 @@ const watched = async (
 };
 
 const spot = (time: string): Answer => ({ text: JSON.stringify({ action: 'terminate', time }) });
-const words = ({ instance, looked, events, trouble }: OwnSighting): string =>
+const words = ({ instance, looked, events, trouble }: OwnMachineObservation): string =>
   [instance, `looked ${looked.size}`, ...events.map(({ id, state }) => `${id} ${state}`), trouble?.reason ?? ''].join(', ');
 
 test('the first look is told, and then only what differs', async () => {
@@ -129,7 +129,7 @@ test('before the service has said which machine this is, there is no name', asyn
 test('what could not be passed on is passed on again', async () => {
   await using server = await imds({});
   let calls = 0;
-  const passed: OwnSighting[] = [];
+  const passed: OwnMachineObservation[] = [];
   const { lines, slept } = await watched(server.base, look => look === 5, {
     seen: async sighting => {
       calls += 1;
@@ -154,7 +154,7 @@ test('it ends with the signal in the middle of a question', async () => {
     clock: quickClock(),
     signal: stop.signal,
     log: silentLog,
-    defects: new Defects({ log: silentLog }),
+    defects: new PanicHandler({ log: silentLog }),
     seen: () => assert.fail('nothing was seen'),
   });
   assert.equal(server.asked.length, 1);

@@ -1,9 +1,9 @@
 import type { MachineEvent, SourceObservation } from '../../core/machine/event.ts';
 import { Backoff } from '../../support/backoff.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
-import type { Fetched, Trouble } from '../trouble.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
+import type { Fetched, SourceError } from '../source-error.ts';
 import { awsMetadata } from './aws.ts';
 import { azureMetadata } from './azure.ts';
 import type { MetadataProvider } from './detect.ts';
@@ -11,7 +11,7 @@ import { type GcpAccess, gcpMetadata } from './gcp.ts';
 import type { MetadataReader } from './http.ts';
 
 /** What one machine was told about itself. `instance` is empty as long as the metadata service has not said which machine this is. */
-export type OwnSighting = SourceObservation & { readonly instance: string };
+export type OwnMachineObservation = SourceObservation & { readonly instance: string };
 
 export type MetadataWatch = {
   readonly provider: MetadataProvider;
@@ -22,7 +22,7 @@ export type MetadataWatch = {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   /** Uniform in [0, 1): jitter of the back-off. */
   readonly random?: () => number;
   /** Told in sightings and events; `agent` when left out. */
@@ -32,11 +32,11 @@ export type MetadataWatch = {
   /** See GcpAccess. */
   readonly terminationNoticeSeconds?: number;
   /** Called with the first look and with every one that differs. The next look waits for it. One that fails is called again. */
-  readonly seen: (sighting: OwnSighting) => void | Promise<void>;
+  readonly seen: (sighting: OwnMachineObservation) => void | Promise<void>;
 };
 
 /** A machine may have 30 s in all: more than half of them are not slept through. */
-const longestWaitMs = 15_000;
+const maxWaitMs = 15_000;
 
 const openReader = (provider: MetadataProvider, access: GcpAccess): MetadataReader => {
   if (provider === 'aws') return awsMetadata(access);
@@ -46,17 +46,17 @@ const openReader = (provider: MetadataProvider, access: GcpAccess): MetadataRead
 type Events = Fetched<readonly MachineEvent[]>;
 
 /** What both looks have shown. Only when both were answered are the machine's events completely known. */
-const sightingOf = (source: string, instance: string, urgent: Events, scheduled: Events): OwnSighting => {
+const sightingOf = (source: string, instance: string, urgent: Events, scheduled: Events): OwnMachineObservation => {
   const trouble = urgent.trouble ?? scheduled.trouble;
   const events = [...(urgent.told ?? []), ...(scheduled.told ?? [])];
   const looked = new Set(trouble === undefined ? [instance] : []);
   return { source, instance, looked, events, unknown: [], ...(trouble !== undefined && { trouble }) };
 };
 
-const textOf = ({ looked, ...rest }: OwnSighting): string => JSON.stringify({ ...rest, looked: [...looked] });
+const textOf = ({ looked, ...rest }: OwnMachineObservation): string => JSON.stringify({ ...rest, looked: [...looked] });
 
 /** Says what is wrong once, not at every look, and when it is over. */
-const complaining = (log: Log, provider: string): ((trouble: Trouble | undefined) => void) => {
+const complaining = (log: Log, provider: string): ((trouble: SourceError | undefined) => void) => {
   let said: string | undefined;
   return trouble => {
     if (trouble?.reason === said) return;
@@ -67,7 +67,7 @@ const complaining = (log: Log, provider: string): ((trouble: Trouble | undefined
 };
 
 /** Tells what differs from what was told last; false when that could not be done, and is still to be done. */
-const telling = ({ seen, log, defects, provider }: MetadataWatch): ((sighting: OwnSighting) => Promise<boolean>) => {
+const telling = ({ seen, log, defects, provider }: MetadataWatch): ((sighting: OwnMachineObservation) => Promise<boolean>) => {
   let told: string | undefined;
   return async sighting => {
     const text = textOf(sighting);
@@ -100,7 +100,7 @@ const looking = (reader: MetadataReader, { provider, clock, defects }: MetadataW
     }
     return urgent;
   };
-  return async (signal: AbortSignal): Promise<{ readonly sighting: OwnSighting; readonly answered: boolean }> => {
+  return async (signal: AbortSignal): Promise<{ readonly sighting: OwnMachineObservation; readonly answered: boolean }> => {
     const urgent = await read(signal).catch((error: unknown): Events => {
       signal.throwIfAborted();
       // What the service refuses comes as a value: this is ours, and the next look may go well.
@@ -118,7 +118,7 @@ const looking = (reader: MetadataReader, { provider, clock, defects }: MetadataW
 export const watchMetadata = async (options: MetadataWatch): Promise<void> => {
   const { provider, every = 2000, scheduledEvery = 30_000, clock, signal, log, random = Math.random, source = 'agent' } = options;
   const look = looking(openReader(provider, { ...options, source }), options, source, scheduledEvery);
-  const backoff = new Backoff({ firstMs: Math.max(every, 1000), longestMs: longestWaitMs, random });
+  const backoff = new Backoff({ firstMs: Math.max(every, 1000), longestMs: maxWaitMs, random });
   const complain = complaining(log, provider);
   const tell = telling(options);
   try {

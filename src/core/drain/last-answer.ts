@@ -1,7 +1,7 @@
 import { isFinished, type Pod } from '../pod/pod.ts';
 import { earliest, isBefore, secondsAfter } from '../time.ts';
 import { type BlockerInfo, ignoredBlockerInfo, outcomeBlockerInfo } from './blockers/blocker.ts';
-import { type Budget, costsNothing } from './budgets/budget.ts';
+import { type Budget, isFreeEviction } from './budgets/budget.ts';
 import { type Attempt, retryAt } from './outcome/retry.ts';
 import type { PodDecision } from './pod-decision.ts';
 
@@ -17,7 +17,7 @@ export const isOutdated = (pod: Pod, { outcome, budgetSeen, ended }: Attempt, bu
   const [budget] = budgets;
   if (isFinished(pod) && ended === undefined) return true;
   if (outcome.kind !== 'budget' && outcome.kind !== 'budgetBehind') return false;
-  if (budgetSeen === undefined) return budget !== undefined && !costsNothing(pod, budget);
+  if (budgetSeen === undefined) return budget !== undefined && !isFreeEviction(pod, budget);
   return budgetSeen !== (budget && seenText(budget));
 };
 
@@ -25,7 +25,7 @@ export const isOutdated = (pod: Pod, { outcome, budgetSeen, ended }: Attempt, bu
 const onceOneIsLeft = 1;
 
 /** When it is asked for again, if nothing has made the answer outdated. */
-export const againAt = (pod: Pod, attempt: Attempt, budgets: readonly Budget[]): Temporal.Instant =>
+export const retryTimeFor = (pod: Pod, attempt: Attempt, budgets: readonly Budget[]): Temporal.Instant =>
   attempt.outcome.kind === 'multipleBudgets' && budgets.length < 2
     ? secondsAfter(attempt.at, onceOneIsLeft * attempt.tries)
     : retryAt(attempt, pod.uid);
@@ -34,7 +34,7 @@ export const againAt = (pod: Pod, attempt: Attempt, budgets: readonly Budget[]):
 const seenWithin = 30;
 
 /** What an attempt has taught about the pod: it counts until a newer answer, also while the pod is asked for once more. */
-export const taught = (pod: Pod, { outcome, at, tries }: Attempt, now: Temporal.Instant): BlockerInfo | undefined => {
+export const lastingBlocker = (pod: Pod, { outcome, at, tries }: Attempt, now: Temporal.Instant): BlockerInfo | undefined => {
   if (outcome.kind === 'gone') return undefined;
   if (outcome.kind !== 'accepted') return outcomeBlockerInfo(pod, outcome.kind, outcome.message);
   // Asked once more because nothing has come of it, or about to be.
@@ -43,17 +43,17 @@ export const taught = (pod: Pod, { outcome, at, tries }: Attempt, now: Temporal.
 
 export const waitAfterAttempt = (pod: Pod, attempt: Attempt, budgets: readonly Budget[], now: Temporal.Instant): PodDecision => {
   const { outcome } = attempt;
-  const again = againAt(pod, attempt, budgets);
-  const blockerInfo = taught(pod, attempt, now);
+  const requeueAt = retryTimeFor(pod, attempt, budgets);
+  const blockerInfo = lastingBlocker(pod, attempt, now);
   if (outcome.kind === 'accepted' || outcome.kind === 'gone') {
     const seenBy = secondsAfter(attempt.at, seenWithin);
-    const next = isBefore(now, seenBy) ? earliest([seenBy, again]) : again;
-    return { verdict: 'wait', ...(blockerInfo && { blockerInfo }), ...(next && { again: next }) };
+    const next = isBefore(now, seenBy) ? earliest([seenBy, requeueAt]) : requeueAt;
+    return { verdict: 'wait', ...(blockerInfo && { blockerInfo }), ...(next && { requeueAt: next }) };
   }
   const [budget] = budgets;
   return {
     verdict: 'wait',
-    again,
+    requeueAt,
     ...(blockerInfo && { blockerInfo }),
     ...(budget && (outcome.kind === 'budget' || outcome.kind === 'budgetBehind') && { waitsFor: budget.key }),
   };

@@ -302,12 +302,12 @@ test('a pod that has ended since it was refused is asked for at once, and once',
 describe('after an answer, with one budget that has not changed', () => {
   const after = (outcome: EvictionOutcome, budgets = [makeBudget('b')], over: Partial<Attempt> = {}) => {
     const attempts = new Map([['uid-shop-a', refused({ outcome, ...over })]]);
-    const { calls, blockerInfos, waitsFor, again } = plan([candidate('a')], around({ budgets, attempts, now: at(1) }));
+    const { calls, blockerInfos, waitsFor, requeueAt } = plan([candidate('a')], around({ budgets, attempts, now: at(1) }));
     return {
       calls: calls.length,
       says: blockerInfos.map(({ cause, message }) => `${cause} ${message}`),
       waitsFor,
-      again: again !== undefined,
+      requeueAt: requeueAt !== undefined,
     };
   };
   const message = 'no';
@@ -323,7 +323,7 @@ describe('after an answer, with one budget that has not changed', () => {
   for (const [outcome, says, waitsFor] of rows)
     test(`${outcome.kind}: ${says[0] ?? 'nothing to say'}, ${waitsFor[0] ?? 'no budget'} is waited for`, () => {
       // The server fails for a second at first: asked a few times more it is left alone for longer.
-      assert.deepEqual(after(outcome, [makeBudget('b')], { tries: 5 }), { calls: 0, says, waitsFor, again: true });
+      assert.deepEqual(after(outcome, [makeBudget('b')], { tries: 5 }), { calls: 0, says, waitsFor, requeueAt: true });
     });
 
   test('for a budget that was not known here: it is asked for again as soon as one is known that has room, and takes from it', () => {
@@ -345,8 +345,8 @@ describe('after an answer, with one budget that has not changed', () => {
   test('for a budget that is not known here: it waits, whatever is known meanwhile', () => {
     const { budgetSeen: _, ...unseen } = refused();
     const attempts = new Map([['uid-shop-a', unseen]]);
-    const { calls, again } = plan([candidate('a')], around({ budgets: [], attempts, now: at(1) }));
-    assert.deepEqual([calls.length, again !== undefined], [0, true]);
+    const { calls, requeueAt } = plan([candidate('a')], around({ budgets: [], attempts, now: at(1) }));
+    assert.deepEqual([calls.length, requeueAt !== undefined], [0, true]);
     assert.equal(plan([candidate('a')], around({ budgets: [], attempts, now: at(40) })).calls.length, 1);
   });
 
@@ -416,7 +416,7 @@ describe('what an answer has taught stays until a newer one: while it is waited 
 
   test('nobody has answered the first time: said after five seconds, and that is looked out for', () => {
     const seen = (now: number) => plan([candidate('a')], around({ now: at(now), inFlight: [{ ...own, state: 'sent' }] }));
-    assert.deepEqual([seen(104.9).blockerInfos, seen(104.9).again], [[], at(105)]);
+    assert.deepEqual([seen(104.9).blockerInfos, seen(104.9).requeueAt], [[], at(105)]);
     assert.deepEqual(
       seen(105).blockerInfos.map(({ cause }) => cause),
       ['EvictionUnanswered'],
@@ -431,8 +431,8 @@ describe('an eviction that was accepted and changes nothing', () => {
   };
   test('is told after half a minute at the latest, and that is looked out for', () => {
     assert.deepEqual(seen(1).blockerInfos, []);
-    const { again } = seen(1);
-    assert.ok(again !== undefined && Temporal.Instant.compare(again, at(30)) <= 0);
+    const { requeueAt } = seen(1);
+    assert.ok(requeueAt !== undefined && Temporal.Instant.compare(requeueAt, at(30)) <= 0);
     for (const now of [30, 37, 300])
       assert.deepEqual(
         seen(now).blockerInfos.map(({ cause }) => cause),

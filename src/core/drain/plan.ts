@@ -1,21 +1,21 @@
 import { byKey, isGuarded, isTerminating, type Pod } from '../pod/pod.ts';
 import { earliest, isBefore, secondsAfter } from '../time.ts';
-import { roomFor } from '../vm/migration-slots.ts';
-import type { VmPod, VmsKnown } from '../vm/vm-pod.ts';
+import type { NodeVms, VmPod } from '../vm/vm-pod.ts';
 import { type BlockerInfo, unansweredBlockerInfo } from './blockers/blocker.ts';
 import { budgetBlockerInfo, multipleBudgetsBlockerInfo } from './blockers/budget-blocker.ts';
-import { blamedOnNode, type DeadNode } from './blockers/dead-node.ts';
-import { keepsComing, oneMore, ownerKey, type Recreations, staysUntil } from './blockers/recreations.ts';
-import { type Budget, budgetsOf, costsNothing } from './budgets/budget.ts';
-import { freeOf, type InFlightEviction, type Overruled, reservedOf } from './budgets/in-flight-eviction.ts';
-import { againAt, isOutdated, taught, waitAfterAttempt } from './last-answer.ts';
+import { attributeToNode, type DeadNode } from './blockers/dead-node.ts';
+import { backoffUntil, incrementRecreation, ownerKey, type Recreations, recreationBlocker } from './blockers/recreations.ts';
+import { type Budget, budgetsOf, isFreeEviction } from './budgets/budget.ts';
+import { availableDisruptions, type BypassedBudget, type InFlightEviction, reservedDisruptions } from './budgets/in-flight-eviction.ts';
+import { isOutdated, lastingBlocker, retryTimeFor, waitAfterAttempt } from './last-answer.ts';
 import type { Attempt, EvictionMethod } from './outcome/retry.ts';
 import type { PodDecision, PodWait } from './pod-decision.ts';
 import { askResponders } from './responders/ask-responders.ts';
-import type { EvictionRequestsKnown, Owner } from './responders/eviction-request.ts';
+import type { EvictionRequestsKnown, RequestOwner } from './responders/eviction-request.ts';
 import { type ActiveResponder, passedOverAt, responderBlockerInfo, silentAt } from './responders/lifecycle-eviction.ts';
 import { considerTerminating } from './terminating-pod.ts';
-import { MigrationSlots, vmPodDecision } from './vm-pod-decision.ts';
+import { roomFor } from './vm/migration-slots.ts';
+import { MigrationSlots, vmPodDecision } from './vm/vm-pod-decision.ts';
 
 /** A pod that has to go, and how. */
 export type EvictionCandidate = {
@@ -38,11 +38,11 @@ export type PodCall = Omit<EvictionCandidate, 'method'> & {
   /** The budget that it takes from, with the version that allowed it. */
   readonly budget?: Budget;
   /** Of a deletion: the budgets that it does not ask. */
-  readonly overrules?: readonly Overruled[];
+  readonly overrules?: readonly BypassedBudget[];
   /** The responder that a rung of the ladder does not wait for. */
   readonly overrulesResponder?: string;
   /** Of an EvictionRequest: the node that will own it. */
-  readonly requestFor?: Owner;
+  readonly requestFor?: RequestOwner;
 };
 
 /** What is known beside the pods. */
@@ -62,7 +62,7 @@ export type PlanContext = {
   /** The node, where it is not Ready. */
   readonly deadNode?: DeadNode;
   /** Missing where there is no KubeVirt. */
-  readonly vms?: VmsKnown;
+  readonly vms?: NodeVms;
   /** Responders whose turn it is, by the uid of the pod, whoever has requested that; missing where there are none. */
   readonly responders?: ReadonlyMap<string, ActiveResponder>;
   /** Missing where nobody may request anything. */
@@ -79,7 +79,7 @@ export type EvictionPlan = {
   readonly waitsFor: readonly string[];
   /** VMs wait until KubeVirt has less to do. */
   readonly waitsForSlots: boolean;
-  readonly again?: Temporal.Instant;
+  readonly requeueAt?: Temporal.Instant;
   /** By owner, with the calls of this plan. */
   readonly recreations: ReadonlyMap<string, Recreations>;
 };
@@ -109,42 +109,47 @@ class BudgetLedger {
 
   /** Takes one disruption from the budget; false when there is none left. */
   take(budget: Budget): boolean {
-    const left = this.#left.get(budget.key) ?? freeOf(budget, this.#planContext.inFlight, this.#planContext.now);
+    const left = this.#left.get(budget.key) ?? availableDisruptions(budget, this.#planContext.inFlight, this.#planContext.now);
     this.#left.set(budget.key, Math.max(0, left - 1));
     return left > 0;
   }
 
   /** A deletion takes one away, whatever the budget allows: evictions get what is left then. */
-  overrule(budget: Budget): Overruled {
+  overrule(budget: Budget): BypassedBudget {
     const { inFlight, now } = this.#planContext;
     const earlier = this.#overruled.get(budget.key) ?? 0;
     this.#overruled.set(budget.key, earlier + 1);
     this.take(budget);
-    return { budget: budget.key, healthy: budget.currentHealthy - reservedOf(budget, inFlight, now) - earlier };
+    return { budget: budget.key, healthy: budget.currentHealthy - reservedDisruptions(budget, inFlight, now) - earlier };
   }
 }
 
-const askBudget = (pod: Pod, budgets: readonly Budget[], ledger: BudgetLedger, unscheduled: PlanContext['unscheduled']): PodDecision => {
+const reserveBudget = (
+  pod: Pod,
+  budgets: readonly Budget[],
+  ledger: BudgetLedger,
+  unscheduled: PlanContext['unscheduled'],
+): PodDecision => {
   const [budget, ...others] = budgets;
   if (budget === undefined) return { verdict: 'call' };
   if (others.length > 0) return { verdict: 'wait', blockerInfo: multipleBudgetsBlockerInfo(pod, budgets) };
-  if (costsNothing(pod, budget)) return { verdict: 'call' };
+  if (isFreeEviction(pod, budget)) return { verdict: 'call' };
   if (ledger.take(budget)) return { verdict: 'call', budget };
   return { verdict: 'wait', blockerInfo: budgetBlockerInfo(pod, budget, unscheduled), waitsFor: budget.key };
 };
 
 const overruledBy = ({ pod, method }: EvictionCandidate, { budgets }: PlanContext, ledger: BudgetLedger): Pick<PodCall, 'overrules'> => {
   if (method === 'evict' || !isGuarded(pod)) return {};
-  const overrules = budgetsOf(pod, budgets).flatMap(budget => (costsNothing(pod, budget) ? [] : [ledger.overrule(budget)]));
+  const overrules = budgetsOf(pod, budgets).flatMap(budget => (isFreeEviction(pod, budget) ? [] : [ledger.overrule(budget)]));
   return overrules.length > 0 ? { overrules } : {};
 };
 
 /** Only for pods that have not been asked for yet: what has begun goes on. */
-const comesAgain = (pod: Pod, { recreations, now, ...planContext }: PlanContext): PodDecision | undefined => {
+const recreationBackoff = (pod: Pod, { recreations, now, ...planContext }: PlanContext): PodDecision | undefined => {
   if (!isLate(pod, planContext)) return undefined;
   const before = recreations.get(ownerKey(pod));
-  const until = staysUntil(before, now);
-  return before && until && { verdict: 'wait', blockerInfo: keepsComing(pod, before), again: until };
+  const until = backoffUntil(before, now);
+  return before && until && { verdict: 'wait', blockerInfo: recreationBlocker(pod, before), requeueAt: until };
 };
 
 /** Of a VM's pod that is to be evicted; undefined for all others, and for those that go like them. */
@@ -159,12 +164,16 @@ const askKubeVirt = (
 };
 
 /** A responder of the pod's own makes it leave: no call of ours goes past it, unless a rung of the ladder says so. */
-const leftToResponder = ({ pod, escalated }: EvictionCandidate, { responders, now }: PlanContext): PodWait | undefined => {
+const deferToResponder = ({ pod, escalated }: EvictionCandidate, { responders, now }: PlanContext): PodWait | undefined => {
   const responder = responders?.get(pod.uid);
   if (responder === undefined || responder.isDefault || escalated) return undefined;
   const [silent, passedOver] = [silentAt(responder, now), passedOverAt(responder, now)];
   if (!isBefore(now, passedOver)) return undefined;
-  return { verdict: 'wait', blockerInfo: responderBlockerInfo(pod, responder, now), again: isBefore(now, silent) ? silent : passedOver };
+  return {
+    verdict: 'wait',
+    blockerInfo: responderBlockerInfo(pod, responder, now),
+    requeueAt: isBefore(now, silent) ? silent : passedOver,
+  };
 };
 
 const overruledResponder = ({ pod }: EvictionCandidate, { responders }: PlanContext): Pick<PodCall, 'overrulesResponder'> => {
@@ -181,7 +190,7 @@ const lastTaught = (candidate: EvictionCandidate, planContext: PlanContext): Blo
   const { pod } = candidate;
   const attempt = planContext.attempts.get(pod.uid);
   if (attempt === undefined || isOutdated(pod, attempt, guardsOf(candidate, planContext))) return undefined;
-  return taught(pod, attempt, planContext.now);
+  return lastingBlocker(pod, attempt, planContext.now);
 };
 
 /** Seconds after which an eviction that was sent has to be answered. */
@@ -194,15 +203,15 @@ const waitForAnswer = (candidate: EvictionCandidate, { state, at }: InFlightEvic
   if (state === 'queued') return { verdict: 'wait' };
   const due = secondsAfter(at, answeredWithin);
   return isBefore(planContext.now, due)
-    ? { verdict: 'wait', again: due }
+    ? { verdict: 'wait', requeueAt: due }
     : { verdict: 'wait', blockerInfo: unansweredBlockerInfo(candidate.pod, at) };
 };
 
-const consider = (candidate: EvictionCandidate, planContext: PlanContext, ledger: BudgetLedger): PodDecision => {
+const decidePod = (candidate: EvictionCandidate, planContext: PlanContext, ledger: BudgetLedger): PodDecision => {
   const { pod, method } = candidate;
   const { attempts, now } = planContext;
   const asked = ledger.asked.get(pod.uid);
-  const responding = leftToResponder(candidate, planContext);
+  const responding = deferToResponder(candidate, planContext);
   if (isTerminating(pod)) {
     return considerTerminating(candidate, { isAsked: asked !== undefined, responding, attempt: attempts.get(pod.uid), now });
   }
@@ -215,13 +224,13 @@ const consider = (candidate: EvictionCandidate, planContext: PlanContext, ledger
   const guards = guardsOf(candidate, planContext);
   const attempt = attempts.get(pod.uid);
   if (attempt === undefined) {
-    const coming = comesAgain(pod, planContext);
+    const coming = recreationBackoff(pod, planContext);
     if (coming !== undefined) return coming;
   }
-  if (attempt?.method === method && isBefore(now, againAt(pod, attempt, guards)) && !isOutdated(pod, attempt, guards)) {
+  if (attempt?.method === method && isBefore(now, retryTimeFor(pod, attempt, guards)) && !isOutdated(pod, attempt, guards)) {
     return waitAfterAttempt(pod, attempt, guards, now);
   }
-  return askBudget(pod, guards, ledger, planContext.unscheduled);
+  return reserveBudget(pod, guards, ledger, planContext.unscheduled);
 };
 
 /**
@@ -269,7 +278,7 @@ const recreationsAfter = (
 ): EvictionPlan['recreations'] => {
   const late = calls.filter(({ pod }) => isLate(pod, planContext) && !attempts.has(pod.uid));
   const owners = new Set(late.map(({ pod }) => ownerKey(pod)));
-  return new Map([...recreations, ...[...owners].map(owner => [owner, oneMore(recreations.get(owner), now)] as const)]);
+  return new Map([...recreations, ...[...owners].map(owner => [owner, incrementRecreation(recreations.get(owner), now)] as const)]);
 };
 
 /**
@@ -289,19 +298,19 @@ export const plan = (candidates: readonly EvictionCandidate[], planContext: Plan
       blockerInfos.push(laterWave(candidate));
       continue;
     }
-    const verdict = consider(candidate, planContext, ledger);
+    const verdict = decidePod(candidate, planContext, ledger);
     const blockerInfo = verdict.verdict === 'call' ? lastTaught(candidate, planContext) : verdict.blockerInfo;
-    if (blockerInfo !== undefined) blockerInfos.push(blamedOnNode(blockerInfo, candidate.pod, planContext.deadNode));
+    if (blockerInfo !== undefined) blockerInfos.push(attributeToNode(blockerInfo, candidate.pod, planContext.deadNode));
     if (verdict.verdict === 'call') {
       calls.push(callOf(candidate, verdict, planContext, ledger));
       continue;
     }
     if (verdict.waitsFor !== undefined) waitsFor.add(verdict.waitsFor);
     if (verdict.waitsForSlots) waitsForSlots = true;
-    moments.push(verdict.again);
+    moments.push(verdict.requeueAt);
   }
   const safetyNet = waitsFor.size > 0 || waitsForSlots ? secondsAfter(planContext.now, lookAgainAfter) : undefined;
-  const again = earliest([...moments, safetyNet]);
+  const requeueAt = earliest([...moments, safetyNet]);
   const recreations = recreationsAfter(calls, planContext);
-  return { calls, blockerInfos, waitsFor: [...waitsFor].sort(), waitsForSlots, recreations, ...(again && { again }) };
+  return { calls, blockerInfos, waitsFor: [...waitsFor].sort(), waitsForSlots, recreations, ...(requeueAt && { requeueAt }) };
 };

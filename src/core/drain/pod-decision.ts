@@ -1,12 +1,12 @@
 import type { BlockerInfo } from './blockers/blocker.ts';
 import type { Budget } from './budgets/budget.ts';
-import type { Owner } from './responders/eviction-request.ts';
+import type { RequestOwner } from './responders/eviction-request.ts';
 
 /** Nothing is asked for now. */
 export type PodWait = {
   readonly verdict: 'wait';
   readonly blockerInfo?: BlockerInfo;
-  readonly again?: Temporal.Instant;
+  readonly requeueAt?: Temporal.Instant;
   /** Key of the budget that has to allow more. */
   readonly waitsFor?: string;
   /** KubeVirt has as many VMs to move as it can. */
@@ -22,5 +22,5 @@ export type PodDecision =
       /** In place of what the candidate says. */
       readonly gracePeriodSeconds?: number;
       /** Its responders are asked, by an EvictionRequest that this node owns. */
-      readonly requestFor?: Owner;
+      readonly requestFor?: RequestOwner;
     };

@@ -1,7 +1,7 @@
 import type { Pod } from '../pod/pod.ts';
 import { earliest, isBefore, secondsAfter } from '../time.ts';
 import { terminatingBlockerInfo } from './blockers/blocker.ts';
-import { taught } from './last-answer.ts';
+import { lastingBlocker } from './last-answer.ts';
 import { type Attempt, type EvictionMethod, isSameCall, retryAt } from './outcome/retry.ts';
 import type { PodDecision, PodWait } from './pod-decision.ts';
 
@@ -11,7 +11,7 @@ const overdueAfter = 30;
 const waitForEnd = (pod: Pod, now: Temporal.Instant): PodWait => {
   const end = secondsAfter(pod.deletionTimestamp ?? now, overdueAfter);
   const overdue = !isBefore(now, end);
-  return { verdict: 'wait', blockerInfo: terminatingBlockerInfo(pod, overdue), ...(!overdue && { again: end }) };
+  return { verdict: 'wait', blockerInfo: terminatingBlockerInfo(pod, overdue), ...(!overdue && { requeueAt: end }) };
 };
 
 /** How the drain would have the pod go. */
@@ -39,12 +39,12 @@ export const considerTerminating = (wanted: Wanted, { isAsked, responding, attem
   const waiting = waitForEnd(pod, now);
   const gracePeriodSeconds = shorterGrace(wanted);
   if (gracePeriodSeconds === undefined || isAsked) return waiting;
-  const turnEnds = earliest([waiting.again, responding?.again]);
-  if (responding !== undefined) return { ...waiting, ...(turnEnds && { again: turnEnds }) };
+  const turnEnds = earliest([waiting.requeueAt, responding?.requeueAt]);
+  if (responding !== undefined) return { ...waiting, ...(turnEnds && { requeueAt: turnEnds }) };
   if (attempt === undefined || !isSameCall(attempt, { method, gracePeriodSeconds })) return { verdict: 'call', gracePeriodSeconds };
-  const again = retryAt(attempt, pod.uid);
-  if (!isBefore(now, again)) return { verdict: 'call', gracePeriodSeconds };
-  const refused = attempt.outcome.kind === 'accepted' ? undefined : taught(pod, attempt, now);
-  const next = earliest([again, waiting.again]);
-  return { ...waiting, ...(next && { again: next }), ...(refused && { blockerInfo: refused }) };
+  const requeueAt = retryAt(attempt, pod.uid);
+  if (!isBefore(now, requeueAt)) return { verdict: 'call', gracePeriodSeconds };
+  const refused = attempt.outcome.kind === 'accepted' ? undefined : lastingBlocker(pod, attempt, now);
+  const next = earliest([requeueAt, waiting.requeueAt]);
+  return { ...waiting, ...(next && { requeueAt: next }), ...(refused && { blockerInfo: refused }) };
 };

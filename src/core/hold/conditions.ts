@@ -1,6 +1,6 @@
 import type { JsonObject } from '../json.ts';
+import { conditionOf, type Node, transitionTimeOf } from '../node/node.ts';
 import { timeText } from '../time.ts';
-import { conditionOf, type Node, transitionTimeOf } from './node.ts';
 
 /** The conditions of KEP-5683 that a maintenance speaks for. */
 const lifecycleConditions = ['DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress'] as const;
@@ -24,7 +24,7 @@ const isOurs = (node: Node, type: LifecycleCondition): boolean => conditionOf(no
 const isForeign = (node: Node, type: LifecycleCondition): boolean => conditionOf(node, type)?.status === 'True' && !isOurs(node, type);
 
 /** A maintenance has left a word on the node. */
-export const hasWords = (node: Node): boolean => lifecycleConditions.some(type => isOurs(node, type));
+export const hasLifecycleConditions = (node: Node): boolean => lifecycleConditions.some(type => isOurs(node, type));
 
 /**
  * The strategic merge patch of `nodes/status` that makes the node say what is wanted, and nothing of ours beside it; undefined when it does

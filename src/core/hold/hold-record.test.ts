@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Marks } from '../request/request.ts';
-import { type HoldRecord, holdersIn, isEmpty, isOutdated, nothingBefore, readBefore, writeBefore } from './hold-record.ts';
+import type { Marks } from '../node/marks.ts';
+import { emptyRecord, type HoldRecord, holdersIn, isEmpty, isOutdated, readHoldRecord, writeHoldRecord } from './hold-record.ts';
 
 const mark = { key: 'a/drain', effect: 'NoSchedule' };
 const id = 'a/drain:NoSchedule';
 const marks: Marks = { unschedulable: true, taints: [mark], labels: { team: 'x' } };
-const read = (record: object) => readBefore(JSON.stringify(record), marks);
+const read = (record: object) => readHoldRecord(JSON.stringify(record), marks);
 const plain = { taints: {}, labels: {} };
 
 describe('the taint that a record tells', () => {
@@ -54,22 +54,22 @@ test('a record that is far longer than ours, or is no record, tells nothing; non
     const text = '{"unschedulable":true,"x":""}';
     return text.replace('""', `"${'x'.repeat(length - text.length)}"`);
   };
-  assert.deepEqual(readBefore(record(16_384), marks), { ...plain, unschedulable: true });
-  for (const text of [record(16_385), '[]', 'null', '7', '{']) assert.deepEqual(readBefore(text, marks), plain);
-  assert.equal(readBefore(undefined, marks), undefined);
+  assert.deepEqual(readHoldRecord(record(16_384), marks), { ...plain, unschedulable: true });
+  for (const text of [record(16_385), '[]', 'null', '7', '{']) assert.deepEqual(readHoldRecord(text, marks), plain);
+  assert.equal(readHoldRecord(undefined, marks), undefined);
 });
 
 test('the same content is always the same text', () => {
   const before: HoldRecord = { unschedulable: false, taints: { b: null, a: mark }, labels: { d: 'x', c: null }, kinds: ['z', 'y', 'z'] };
   assert.equal(
-    writeBefore(before),
+    writeHoldRecord(before),
     '{"unschedulable":false,"taints":{"a":{"key":"a/drain","effect":"NoSchedule"},"b":null},"labels":{"c":null,"d":"x"},"kinds":["y","z"]}',
   );
-  assert.equal(writeBefore({ ...plain, kinds: [] }), '{"taints":{},"labels":{}}');
+  assert.equal(writeHoldRecord({ ...plain, kinds: [] }), '{"taints":{},"labels":{}}');
 });
 
 test('a record is empty when it tells of no cordon, no taint and no label, whoever holds the node', () => {
-  assert.equal(isEmpty(nothingBefore), true);
+  assert.equal(isEmpty(emptyRecord), true);
   assert.equal(isEmpty({ ...plain, kinds: ['a'] }), true);
   for (const one of [{ unschedulable: false }, { taints: { [id]: null } }, { labels: { team: null } }])
     assert.equal(isEmpty({ ...plain, ...one }), false, JSON.stringify(one));

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../json.ts';
-import type { Marks } from '../request/request.ts';
+import type { Marks } from '../node/marks.ts';
+import { type Taint, taintId } from '../node/node.ts';
 import { readTime } from '../time.ts';
-import { type Taint, taintId } from './node.ts';
 
 /** What was on the node before the hold, for each thing that the hold has touched. null: it was not there. */
 export type HoldRecord = {
@@ -13,15 +13,15 @@ export type HoldRecord = {
   readonly kinds?: readonly string[];
 };
 
-export const nothingBefore: HoldRecord = { taints: {}, labels: {} };
+export const emptyRecord: HoldRecord = { taints: {}, labels: {} };
 
 /** Characters of a record that are read; ours have some hundred. */
-const longestRecord = 16_384;
+const maxRecordLength = 16_384;
 
 const parsed = (text: string | undefined): JsonObject | undefined => {
   if (text === undefined) return undefined;
   try {
-    const record: unknown = text.length > longestRecord ? undefined : JSON.parse(text);
+    const record: unknown = text.length > maxRecordLength ? undefined : JSON.parse(text);
     return isObject(record) ? record : {};
   } catch {
     return {};
@@ -67,7 +67,7 @@ export const taintsIn = (text: string | undefined): readonly string[] => {
  * by hand, counts as empty: what stands on the node at that moment is then taken for what was there before, so that nothing of somebody else's is
  * removed.
  */
-export const readBefore = (text: string | undefined, marks: Pick<Marks, 'taints' | 'labels'>): HoldRecord | undefined => {
+export const readHoldRecord = (text: string | undefined, marks: Pick<Marks, 'taints' | 'labels'>): HoldRecord | undefined => {
   const record = parsed(text);
   if (record === undefined) return undefined;
   const { unschedulable, taints, labels } = record;
@@ -88,7 +88,7 @@ const sorted = <T>(record: Readonly<Record<string, T>>): Record<string, T> =>
   Object.fromEntries(Object.entries(record).sort(([one], [other]) => (one < other ? -1 : 1)));
 
 /** The record as it is stored: the same content always gives the same text. */
-export const writeBefore = ({ unschedulable, taints, labels, kinds = [] }: HoldRecord): string =>
+export const writeHoldRecord = ({ unschedulable, taints, labels, kinds = [] }: HoldRecord): string =>
   JSON.stringify({
     ...(unschedulable !== undefined && { unschedulable }),
     taints: sorted(taints),

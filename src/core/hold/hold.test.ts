@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Marks } from '../request/request.ts';
+import { type Marks, noMarks } from '../node/marks.ts';
+import { type Node, type Taint, taintId } from '../node/node.ts';
 import { patchNode } from '../testing/apply.ts';
 import { makeNode } from '../testing/make.ts';
-import { beforeOfPredecessor, holdChange as change, forgetChange, noMarks, unite } from './hold.ts';
+import { holdChange as change, discardRecordChange, inferredRecord, unionMarks } from './hold.ts';
 import type { HoldRecord } from './hold-record.ts';
-import { type Node, type Taint, taintId } from './node.ts';
 
 const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
 const seed: Marks = {
@@ -18,7 +18,7 @@ const own: Marks = { ...seed, taints: [unschedulable, { key: 'drydock.dev/drain'
 
 /** As the operator asks for it: both kinds are served. */
 const holdChange = (node: Node, wanted: Marks, holders: { readonly assumed?: HoldRecord } = {}): ReturnType<typeof change> =>
-  change(node, wanted, { marks: unite([seed, own]), ...holders });
+  change(node, wanted, { marks: unionMarks([seed, own]), ...holders });
 
 /** Applies the change that brings the node to what is wanted; the node itself when there is none to make. */
 const bring = (node: Node, wanted: Marks): Node => {
@@ -120,7 +120,7 @@ test('a label that was not there and is gone already is not taken off once more'
 });
 
 test('the record alone is forgotten without a change of the node', () => {
-  assert.deepEqual(forgetChange(makeNode({ resourceVersion: '77' })), {
+  assert.deepEqual(discardRecordChange(makeNode({ resourceVersion: '77' })), {
     patch: { metadata: { resourceVersion: '77', annotations: { 'drydock.dev/before': null } } },
     uncordons: false,
     lost: [],
@@ -133,7 +133,7 @@ test('a node that another operator holds without a record is released as that op
     taints: [...seed.taints, { key: 'mine', effect: 'NoExecute' }],
     labels: { ...seed.labels },
   });
-  const taken = holdChange(held, seed, { assumed: beforeOfPredecessor(seed) });
+  const taken = holdChange(held, seed, { assumed: inferredRecord(seed) });
   assert.ok(taken !== undefined);
   const released = bring(patchNode(held, taken.patch), noMarks);
   assert.deepEqual(plain(released), plain(makeNode({ taints: [{ key: 'mine', effect: 'NoExecute' }] })));
@@ -170,7 +170,7 @@ const markSets = fc.array(fc.subarray([seed, own, { ...own, taints: [unschedulab
 test('law: whatever comes and goes in between, the last release restores the node exactly', () => {
   fc.assert(
     fc.property(nodes, markSets, (node, markSets) => {
-      const last = markSets.reduce((at, marks) => bring(at, unite(marks)), node);
+      const last = markSets.reduce((at, marks) => bring(at, unionMarks(marks)), node);
       assert.deepEqual(plain(bring(last, noMarks)), plain(node));
     }),
   );
@@ -180,7 +180,7 @@ test('law: a held node carries every mark, and holding it again changes nothing'
   fc.assert(
     fc.property(nodes, markSets, (node, markSets) => {
       for (const marks of markSets) {
-        const wanted = unite(marks);
+        const wanted = unionMarks(marks);
         const held = bring(node, wanted);
         assert.equal(holdChange(held, wanted), undefined);
         if (wanted.unschedulable) assert.equal(held.unschedulable, true);
@@ -194,7 +194,7 @@ test('law: a held node carries every mark, and holding it again changes nothing'
 test('law: taints and labels of others survive everything', () => {
   fc.assert(
     fc.property(nodes, markSets, (node, markSets) => {
-      const last = markSets.reduce((at, marks) => bring(at, unite(marks)), node);
+      const last = markSets.reduce((at, marks) => bring(at, unionMarks(marks)), node);
       const foreign = node.taints.filter(({ key }) => key === 'x');
       for (const taint of foreign) assert.ok(last.taints.some(one => one.key === taint.key && one.value === taint.value));
       assert.equal(last.labels['team'], node.labels['team']);
@@ -242,7 +242,7 @@ test('law: whatever the record says, nothing is touched that no served kind coul
   fc.assert(
     fc.property(nodes, forged(), markSets, (node, holdRecord, markSets) => {
       let last: Node = { ...node, holdRecord };
-      for (const wanted of [...markSets.map(unite), noMarks]) {
+      for (const wanted of [...markSets.map(unionMarks), noMarks]) {
         last = bring(last, wanted);
         assert.deepEqual(foreignIn(last), foreignIn(node));
         for (const taint of last.taints)

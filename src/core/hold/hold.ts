@@ -1,7 +1,7 @@
 import { type JsonObject, sameJson } from '../json.ts';
-import type { Marks } from '../request/request.ts';
-import { type HoldRecord, isEmpty, nothingBefore, readBefore, writeBefore } from './hold-record.ts';
-import { beforeAnnotation, type Node, type Taint, taintId } from './node.ts';
+import type { Marks } from '../node/marks.ts';
+import { beforeAnnotation, type Node, type Taint, taintId } from '../node/node.ts';
+import { emptyRecord, type HoldRecord, isEmpty, readHoldRecord, writeHoldRecord } from './hold-record.ts';
 
 /** How a node has to be changed so that it is held as wanted. */
 export type HoldChange = {
@@ -13,11 +13,8 @@ export type HoldChange = {
   readonly lost: readonly string[];
 };
 
-/** No marks: the node is released. */
-export const noMarks: Marks = { unschedulable: false, taints: [], labels: {} };
-
 /** All that several maintenances want on one node. A label wanted twice has the value of the first. */
-export const unite = (all: readonly Marks[]): Marks => {
+export const unionMarks = (all: readonly Marks[]): Marks => {
   const taints = new Map<string, Taint>();
   const labels: Record<string, string> = {};
   for (const marks of all) {
@@ -98,7 +95,7 @@ type Holders = {
 };
 
 /** The write that takes the record off and touches nothing else. */
-export const forgetChange = (node: Node): HoldChange => ({
+export const discardRecordChange = (node: Node): HoldChange => ({
   patch: { metadata: { resourceVersion: node.resourceVersion, annotations: { [beforeAnnotation]: null } } },
   uncordons: false,
   lost: [],
@@ -108,11 +105,11 @@ export const forgetChange = (node: Node): HoldChange => ({
  * The one write that makes the node carry exactly the wanted marks beside what is not ours; undefined when it does already. Holding,
  * guarding, letting one of several maintenances go and giving the node back are all this function.
  */
-export const holdChange = (node: Node, wanted: Marks, { marks, kinds = [], assumed = nothingBefore }: Holders): HoldChange | undefined => {
-  const stored = readBefore(node.holdRecord, marks);
+export const holdChange = (node: Node, wanted: Marks, { marks, kinds = [], assumed = emptyRecord }: Holders): HoldChange | undefined => {
+  const stored = readHoldRecord(node.holdRecord, marks);
   const holdRecord = stored ?? assumed;
   const record = nextHoldRecord(node, holdRecord, wanted, kinds);
-  const recordText = isEmpty(record) ? undefined : writeBefore(record);
+  const recordText = isEmpty(record) ? undefined : writeHoldRecord(record);
   const taints = nextTaints(node, holdRecord, wanted);
   const labels = nextLabels(node, holdRecord, wanted);
   const unschedulable = nextUnschedulable(node, holdRecord, wanted);
@@ -136,7 +133,7 @@ export const holdChange = (node: Node, wanted: Marks, { marks, kinds = [], assum
 };
 
 /** The record that an operator without one leaves: it took for granted that nothing of its marks was there (seed contract, M5). */
-export const beforeOfPredecessor = (wanted: Marks): HoldRecord => ({
+export const inferredRecord = (wanted: Marks): HoldRecord => ({
   ...(wanted.unschedulable && { unschedulable: false }),
   taints: Object.fromEntries(wanted.taints.map(taint => [taintId(taint), null])),
   labels: Object.fromEntries(Object.keys(wanted.labels).map(key => [key, null])),

@@ -4,10 +4,10 @@ import { hasGone, type VmStatus } from '../vm/vm-status.ts';
 import { isMarked, markOf } from './mark.ts';
 import { expectedEnd, lookAgainMs } from './pace.ts';
 import { isQueued, isUnderWay, type ServerMigration } from './server.ts';
-import { judgeElsewhere, planServer, type ServerPlan } from './server-plan.ts';
+import { isOurs, since } from './server-history.ts';
+import { planDepartedServer, planServer, type ServerPlan } from './server-plan.ts';
 import type { HostCall, HostDecision, HostSnapshot } from './snapshot.ts';
-import { isOurs, since } from './track.ts';
-import { nextOnes } from './turn.ts';
+import { nextMigrations } from './turn.ts';
 
 type Step = (snapshot: HostSnapshot, behaviors: readonly ServerPlan[], now: Temporal.Instant) => readonly HostCall[] | undefined;
 
@@ -41,7 +41,7 @@ const disable: Step = ({ desired, marker, service }, _, now) =>
   desired !== undefined && service.isEnabled ? [{ kind: 'disable', reason: markOf(marker, desired.why, now) }] : undefined;
 
 const move: Step = (snapshot, behaviors, now) =>
-  snapshot.desired === undefined || snapshot.service.isEnabled ? undefined : nextOnes(snapshot, behaviors, now);
+  snapshot.desired === undefined || snapshot.service.isEnabled ? undefined : nextMigrations(snapshot, behaviors, now);
 
 /** The first that has something to do says what; confirming goes on beside all of it. */
 const steps: readonly Step[] = [disable, callOff, enable, move];
@@ -65,17 +65,17 @@ const isEmpty = (snapshot: HostSnapshot, vms: readonly VmStatus[], now: Temporal
  * under way is read from Nova itself; what is remembered between two looks (refusals, what was asked) can be lost at any time.
  */
 export const decideHost = (snapshot: HostSnapshot, now: Temporal.Instant): HostDecision => {
-  const behaviors = [
+  const serverPlans = [
     ...snapshot.servers.map(server => planServer(snapshot, server, now)),
-    ...snapshot.elsewhere.flatMap(server => judgeElsewhere(snapshot, server, now) ?? []),
+    ...snapshot.elsewhere.flatMap(server => planDepartedServer(snapshot, server, now) ?? []),
   ];
-  const vms = behaviors.map(({ standing }) => standing).sort(byName);
+  const vms = serverPlans.map(({ standing }) => standing).sort(byName);
   const first =
     steps
       .values()
-      .map(step => step(snapshot, behaviors, now))
+      .map(step => step(snapshot, serverPlans, now))
       .find(calls => calls !== undefined) ?? [];
-  const calls = [...first, ...(confirm(snapshot, behaviors, now) ?? [])];
+  const calls = [...first, ...(confirm(snapshot, serverPlans, now) ?? [])];
   const end = expectedEnd(snapshot, vms);
   const empty = isEmpty(snapshot, vms, now);
   const view: HostView = { vms, empty, ...(end !== undefined && snapshot.desired !== undefined && { expectedEnd: end }) };

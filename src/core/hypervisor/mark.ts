@@ -7,7 +7,7 @@ import { readTime, secondsAfter, timeText } from '../time.ts';
 export type Marker = 'drydock: ' | 'drydock nova: ';
 
 /** Nova takes no longer reason. */
-const longest = 255;
+const maxLength = 255;
 
 /** The reason that we disable a service with: for people, and for ourselves after a restart. At most 255 characters. */
 export const markOf = (marker: Marker, why: string, now: Temporal.Instant): string => {
@@ -17,7 +17,7 @@ export const markOf = (marker: Marker, why: string, now: Temporal.Instant): stri
     .replaceAll(/\p{C}+/gu, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim();
-  return `${marker}${text.slice(0, longest - marker.length - since.length)}${since}`;
+  return `${marker}${text.slice(0, maxLength - marker.length - since.length)}${since}`;
 };
 
 /** We disabled it. */

@@ -1,8 +1,8 @@
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../time.ts';
 import { isOnItsWay, type VmStatus } from '../vm/vm-status.ts';
 import { hasSucceeded, type ServerMigration } from './server.ts';
+import { since } from './server-history.ts';
 import type { HostSnapshot } from './snapshot.ts';
-import { since } from './track.ts';
 
 /** The migrations off this host that went well, of this time. */
 const completed = (snapshot: HostSnapshot): readonly ServerMigration[] => {

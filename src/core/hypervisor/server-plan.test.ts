@@ -221,7 +221,7 @@ describe('when nobody holds the node any more', () => {
 });
 
 describe('when it looks again', () => {
-  const again = (snapshot: HostSnapshot, moment = now) => decideHost(snapshot, moment).againMs;
+  const requeueMs = (snapshot: HostSnapshot, moment = now) => decideHost(snapshot, moment).againMs;
   const enabled = { id: 's', host: 'h1', isEnabled: true, isUp: true };
   const rows: readonly (readonly [string, HostSnapshot, number | undefined])[] = [
     ['at once, when it was disabled', makeHost({ service: enabled }), 0],
@@ -234,7 +234,7 @@ describe('when it looks again', () => {
     ['in ten seconds, when it is empty', makeHost(), 10_000],
     ['in a second, when something arrives', makeHost({ migrations: [makeMove(1, 'z', 'running', { source: 'h2', target: 'h1' })] }), 1000],
   ];
-  for (const [what, snapshot, wanted] of rows) test(what, () => assert.equal(again(snapshot), wanted));
+  for (const [what, snapshot, wanted] of rows) test(what, () => assert.equal(requeueMs(snapshot), wanted));
 });
 
 describe('an empty host', () => {

@@ -3,9 +3,9 @@ import { defaultServerPolicy, type ServerPolicy } from '../vm/server-policy.ts';
 import type { VmStatus } from '../vm/vm-status.ts';
 import { remedyFor } from './remedy.ts';
 import { isQueued, type NovaServer, type ServerMigration } from './server.ts';
+import { isOurs, type ServerHistory, serverHistoryOf } from './server-history.ts';
 import type { HostCall, HostSnapshot } from './snapshot.ts';
-import { isMigrationStuck, isStuck, patienceText } from './stuck.ts';
-import { isOurs, type Track, trackOf } from './track.ts';
+import { isMigrationStuck, isStuck, timeLimitText } from './stuck.ts';
 
 /** What is to become of one server. */
 export type ServerPlan = {
@@ -56,7 +56,7 @@ const moving = (server: NovaServer, migration: ServerMigration, progress: number
 /** It tries again after all that; from the third time on people are told that it cannot. */
 const patience = 3;
 
-const failing = (server: NovaServer, { tries, reason = '' }: Track): VmStatus =>
+const failing = (server: NovaServer, { tries, reason = '' }: ServerHistory): VmStatus =>
   tries < patience
     ? standing(server, { state: 'Waiting', message: `tried ${tries === 2 ? 'twice' : 'once'}: ${reason}` })
     : standing(server, { state: 'Cannot', message: reason, remedy: `${remedyFor(reason)}; retried with pauses of up to 10 minutes` });
@@ -65,7 +65,7 @@ const failing = (server: NovaServer, { tries, reason = '' }: Track): VmStatus =>
 const movable = (
   snapshot: HostSnapshot,
   server: NovaServer,
-  track: Track,
+  track: ServerHistory,
   kind: 'live-migrate' | 'cold-migrate',
   now: Temporal.Instant,
 ): ServerPlan => {
@@ -80,7 +80,7 @@ const movable = (
 
 const left = (server: NovaServer, message: string): ServerPlan => ({ server, standing: standing(server, { state: 'Left', message }) });
 
-const byState = (snapshot: HostSnapshot, server: NovaServer, track: Track, now: Temporal.Instant): ServerPlan => {
+const byState = (snapshot: HostSnapshot, server: NovaServer, track: ServerHistory, now: Temporal.Instant): ServerPlan => {
   const policy: ServerPolicy = snapshot.desired?.policy ?? defaultServerPolicy;
   const { vmState } = server;
   if (vmState === 'error' && policy.failed === 'Leave') return left(server, 'in error; the policy leaves such servers');
@@ -98,14 +98,14 @@ const byState = (snapshot: HostSnapshot, server: NovaServer, track: Track, now: 
 };
 
 /** How somebody gets Nova to let go of it, when nothing works on it any more. */
-const letGo = (task: string): string =>
+const releaseRemedy = (task: string): string =>
   task.includes('delet')
     ? 'see why in `openstack server event list` and the logs of nova-compute; then delete it again (`openstack server delete --force`)'
     : 'see why in `openstack server event list` and the logs of nova-compute; when nothing works on it any more, clear the task (`openstack server set --state active`)';
 
 const hanging = (server: NovaServer, task: string): ServerPlan => {
-  const message = `hangs: Nova has been at ${task} for more than ${patienceText(task)}`;
-  return { server, standing: standing(server, { state: 'Cannot', message, remedy: letGo(task) }) };
+  const message = `hangs: Nova has been at ${task} for more than ${timeLimitText(task)}`;
+  return { server, standing: standing(server, { state: 'Cannot', message, remedy: releaseRemedy(task) }) };
 };
 
 const busy = (snapshot: HostSnapshot, server: NovaServer, task: string, now: Temporal.Instant): ServerPlan => {
@@ -119,7 +119,7 @@ const onItsWay = (snapshot: HostSnapshot, server: NovaServer, current: ServerMig
   if (!isMigrationStuck(snapshot, current, server, now))
     return { server, standing: moving(server, current, snapshot.progress.get(server.id)) };
   const message = `hangs: its migration is ${current.status}, and Nova has not written to it for long`;
-  return { server, standing: standing(server, { state: 'Cannot', message, remedy: letGo(server.taskState ?? '') }) };
+  return { server, standing: standing(server, { state: 'Cannot', message, remedy: releaseRemedy(server.taskState ?? '') }) };
 };
 
 /** Accepted a moment ago: the record of its migration is about to be made. */
@@ -133,7 +133,7 @@ const isFresh = ({ updated }: ServerMigration, now: Temporal.Instant): boolean =
 
 /** What is to become of a server that is on the host. */
 export const planServer = (snapshot: HostSnapshot, server: NovaServer, now: Temporal.Instant): ServerPlan => {
-  const track = trackOf(snapshot, server.id);
+  const track = serverHistoryOf(snapshot, server.id);
   const { taskState, vmState } = server;
   // Nova leaves task states on servers in error when it is killed; nothing comes of those.
   if (vmState !== 'error' && taskState !== undefined) {
@@ -148,8 +148,8 @@ export const planServer = (snapshot: HostSnapshot, server: NovaServer, now: Temp
 };
 
 /** What is to become of a server that has left the host, or is about to be elsewhere. */
-export const judgeElsewhere = (snapshot: HostSnapshot, server: NovaServer, now: Temporal.Instant): ServerPlan | undefined => {
-  const { current, done } = trackOf(snapshot, server.id);
+export const planDepartedServer = (snapshot: HostSnapshot, server: NovaServer, now: Temporal.Instant): ServerPlan | undefined => {
+  const { current, done } = serverHistoryOf(snapshot, server.id);
   const target = server.host;
   if (current !== undefined && server.vmState === 'resized') {
     const [message, remedy] = resized;

@@ -5,7 +5,7 @@ import { makeHost, makeMove, makeServer } from '../testing/make-host.ts';
 import { decideHost } from './decide.ts';
 import type { NovaServer } from './server.ts';
 import type { HostSnapshot } from './snapshot.ts';
-import { flights } from './turn.ts';
+import { inFlightMigrations } from './turn.ts';
 
 /** Every task state of Nova (nova/compute/task_states.py), and whether disks are copied or fetched meanwhile. */
 const tasks: readonly (readonly [task: string, copies: boolean])[] = [
@@ -69,7 +69,7 @@ describe('a server of whose task nothing comes', () => {
     const wrecks = Array.from({ length: 8 }, (_, index) => makeServer(`w${index}`, { taskState: 'migrating', updated: at(0) }));
     const snapshot = (seconds: number) => {
       const host = makeHost({ servers: [...wrecks, makeServer('other')] });
-      return [flights(host, at(seconds)).all, decideHost(host, at(seconds)).calls.length];
+      return [inFlightMigrations(host, at(seconds)).all, decideHost(host, at(seconds)).calls.length];
     };
     assert.deepEqual(snapshot(600), [8, 0]);
     assert.deepEqual(snapshot(601), [0, 1]);

@@ -3,14 +3,14 @@ import { isQueued, isUnderWay, type NovaServer, type ServerMigration } from './s
 import type { HostSnapshot } from './snapshot.ts';
 
 /** Seconds after which a task counts as one of which nothing comes: Nova does each in seconds, a guest gets a minute or a few to power off. */
-const usual = 600;
+const defaults = 600;
 
 /** The same where disks are copied, or fetched. */
 const copying = 3600;
 
 const copies = /image|shelv|rebuild|resize|spawn|block_device_mapping|backup|building/;
 
-const limitOf = (task: string): number => (copies.test(task) ? copying : usual);
+const limitOf = (task: string): number => (copies.test(task) ? copying : defaults);
 
 const isPast = (moment: Temporal.Instant | undefined, seconds: number, now: Temporal.Instant): boolean =>
   moment !== undefined && isBefore(secondsAfter(moment, seconds), now);
@@ -47,8 +47,8 @@ export const isMigrationStuck = (
   now: Temporal.Instant,
 ): boolean => {
   if (isQueued(migration) && isBehindAnother(snapshot, migration, now)) return false;
-  return isPast(later(migration.updated, server.updated), isQueued(migration) ? usual : copying, now);
+  return isPast(later(migration.updated, server.updated), isQueued(migration) ? defaults : copying, now);
 };
 
 /** How long Nova has to have been at it, for people. */
-export const patienceText = (task: string): string => (limitOf(task) === copying ? 'an hour' : 'ten minutes');
+export const timeLimitText = (task: string): string => (limitOf(task) === copying ? 'an hour' : 'ten minutes');

@@ -4,7 +4,7 @@ import { at } from '../testing/make.ts';
 import { makeHost, makeMove, makeServer } from '../testing/make-host.ts';
 import { decideHost } from './decide.ts';
 import { defaultLimits, type HostSnapshot } from './snapshot.ts';
-import { flights, nextOnes } from './turn.ts';
+import { inFlightMigrations, nextMigrations } from './turn.ts';
 
 const now = at(60);
 const asked = (over: Partial<HostSnapshot>): readonly string[] =>
@@ -41,7 +41,7 @@ test('under way off this host is what has a record there that is not over, and w
     makeMove(7, 'i', 'running', { source: 'h2' }),
   ];
   // Of the three that are migrating, b has no record yet: it counts as one that waits.
-  assert.deepEqual(flights(makeHost({ servers, migrations }), now), { all: 4, queued: 3 });
+  assert.deepEqual(inFlightMigrations(makeHost({ servers, migrations }), now), { all: 4, queued: 3 });
 });
 
 test('of equal ones the first by id goes first, in whatever order they are told; unknown sizes count as small', () => {
@@ -75,7 +75,7 @@ test('active ones go first, then paused, stopped and all others; the smallest of
   }));
   const snapshot = makeHost({ limits: { perHost: 99, total: 99, ahead: 99 } });
   for (const order of [behaviors, behaviors.toReversed()]) {
-    const names = nextOnes(snapshot, order, now).map(call => ('server' in call ? call.server : ''));
+    const names = nextMigrations(snapshot, order, now).map(call => ('server' in call ? call.server : ''));
     assert.equal(names.join(''), 'gefdcbha');
   }
 });

@@ -16,7 +16,7 @@ const inOrder = (one: ServerPlan, other: ServerPlan): number =>
   (one.server.id < other.server.id ? -1 : 1);
 
 /** Migrations off this host that have been asked for and are not over, and how many of them Nova has not begun. Those that hang take no room: the others go on. */
-export const flights = (snapshot: HostSnapshot, now: Temporal.Instant): { readonly all: number; readonly queued: number } => {
+export const inFlightMigrations = (snapshot: HostSnapshot, now: Temporal.Instant): { readonly all: number; readonly queued: number } => {
   const { host, servers, elsewhere, migrations } = snapshot;
   const byId = new Map([...elsewhere, ...servers].map(server => [server.id, server] as const));
   const open = migrations.filter(one => one.source === host && isUnderWay(one) && one.status !== 'finished');
@@ -36,8 +36,8 @@ export const flights = (snapshot: HostSnapshot, now: Temporal.Instant): { readon
  * The migrations to ask for now. How many Nova does at a time is its own setting, and no client can read it; so more are asked for as long as
  * fewer than `ahead` wait in its queue: it always has a next one, however many it does at a time.
  */
-export const nextOnes = (snapshot: HostSnapshot, behaviors: readonly ServerPlan[], now: Temporal.Instant): readonly HostCall[] => {
-  const { all, queued } = flights(snapshot, now);
+export const nextMigrations = (snapshot: HostSnapshot, behaviors: readonly ServerPlan[], now: Temporal.Instant): readonly HostCall[] => {
+  const { all, queued } = inFlightMigrations(snapshot, now);
   const { perHost, ahead } = snapshot.limits;
   const room = Math.max(Math.min(perHost - all, ahead - queued, snapshot.free), 0);
   const ready = behaviors.filter(({ call }) => call?.kind === 'live-migrate' || call?.kind === 'cold-migrate').sort(inOrder);

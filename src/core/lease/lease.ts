@@ -1,5 +1,5 @@
-import type { Node } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
+import type { Node } from '../node/node.ts';
 import type { LeaseName } from '../request/request.ts';
 import { isBefore, microTimeText, readTime, secondsAfter } from '../time.ts';
 
@@ -48,7 +48,7 @@ export const readLease = (raw: unknown): Lease => {
 export type LeaseTerms = { readonly durationSeconds: number; readonly renewEverySeconds: number };
 
 /** What to do about a node's lease. */
-export type LeaseAnswer =
+export type LeaseDecision =
   /** Ours; look again at `renewAt`. */
   | { readonly state: 'held'; readonly renewAt: Temporal.Instant }
   /** Ours for the asking. */
@@ -99,7 +99,7 @@ const taken = (lease: Lease, holder: string, now: Temporal.Instant): JsonObject 
   leaseTransitions: (lease.transitions ?? 0) + 1,
 });
 
-const renewOwn = (lease: Lease, name: LeaseName, node: Node, now: Temporal.Instant, terms: LeaseTerms): LeaseAnswer => {
+const renewOwn = (lease: Lease, name: LeaseName, node: Node, now: Temporal.Instant, terms: LeaseTerms): LeaseDecision => {
   const end = endOf(lease);
   if (end === undefined || (isBefore(end, now) && lease.acquireTime === undefined)) {
     return { state: 'update', body: update(lease, node, terms, taken(lease, name.holder, now)) };
@@ -119,7 +119,7 @@ export const requestLease = (
   node: Node,
   now: Temporal.Instant,
   terms: LeaseTerms,
-): LeaseAnswer => {
+): LeaseDecision => {
   if (lease === undefined) return { state: 'create', body: creation(name, node, now, terms) };
   if (lease.holder === name.holder) return renewOwn(lease, name, node, now, terms);
   const until = endOf(lease);

@@ -1,6 +1,7 @@
-import { isReady } from '../hold/node.ts';
+import type { EventKind } from '../event-kind.ts';
+import { isReady } from '../node/node.ts';
 import { isBefore, secondsAfter } from '../time.ts';
-import { type EventKind, type MachineEvent, occurrenceOf } from './event.ts';
+import { type MachineEvent, occurrenceOf } from './event.ts';
 import type { MachineHistory } from './request.ts';
 import type { MachineSnapshot } from './snapshot.ts';
 

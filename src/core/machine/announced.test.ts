@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { makeEvent } from '../testing/make-machine.ts';
-import { afterLook, byUrgency, sorted } from './announced.ts';
+import { byUrgency, mergeEvents, sorted } from './announced.ts';
 import type { MachineEvent } from './event.ts';
 
 const now = at(0);
@@ -11,14 +11,14 @@ const all = { source: 'aws', complete: true };
 const some = { source: 'aws', complete: false };
 
 test('what is told is kept, new ones come after those that are known', () => {
-  const after = afterLook([makeEvent({ id: 'a' })], [makeEvent({ id: 'b' }), makeEvent({ id: 'a', state: 'Active' })], all, now);
+  const after = mergeEvents([makeEvent({ id: 'a' })], [makeEvent({ id: 'b' }), makeEvent({ id: 'a', state: 'Active' })], all, now);
   assert.deepEqual(brief(after), ['a Active aws', 'b Scheduled aws']);
-  const other = afterLook([makeEvent({ id: 'a' })], [makeEvent({ id: 'a', provider: 'azure', source: 'azure' })], some, now);
+  const other = mergeEvents([makeEvent({ id: 'a' })], [makeEvent({ id: 'a', provider: 'azure', source: 'azure' })], some, now);
   assert.deepEqual(brief(other), ['a Scheduled aws', 'a Scheduled azure'], 'one id of two clouds is two events');
 });
 
 test('what is not told any more has happened when it was due, and was called off when it was not', () => {
-  const gone = (over: Partial<MachineEvent>, look = all) => afterLook([makeEvent(over)], [], look, now)[0]?.state;
+  const gone = (over: Partial<MachineEvent>, look = all) => mergeEvents([makeEvent(over)], [], look, now)[0]?.state;
   assert.equal(gone({}), 'Cancelled');
   assert.equal(gone({ notBefore: at(1) }), 'Cancelled');
   assert.equal(gone({ notBefore: at(0) }), 'Completed');
@@ -33,7 +33,7 @@ test('what is not told any more has happened when it was due, and was called off
 test('two sources of one cloud tell one event: whoever told it first has the say, from the other only that it is further on', () => {
   const states = ['Scheduled', 'Active', 'Completed', 'Cancelled'] as const;
   const after = (known: MachineEvent['state'], told: MachineEvent['state'], source: string) =>
-    afterLook([makeEvent({ state: known })], [makeEvent({ state: told, source, deadline: at(9) })], { source, complete: false }, now);
+    mergeEvents([makeEvent({ state: known })], [makeEvent({ state: told, source, deadline: at(9) })], { source, complete: false }, now);
   for (const known of states) for (const told of states) assert.equal(after(known, told, 'aws')[0]?.state, told);
   const further = [
     ['Scheduled', 'Active'],
@@ -55,7 +55,7 @@ test('two sources of one cloud tell one event: whoever told it first has the say
 test('an event that an object of the replaced operator stands for is the same by its id or its code', () => {
   const seed = (id: string, over: Partial<MachineEvent> = {}) => makeEvent({ id, source: 'machine-maintenance-operator', ...over });
   const told = makeEvent({ id: 'e1', code: 'instance-stop' });
-  const after = (known: MachineEvent) => brief(afterLook([known], [told], some, now));
+  const after = (known: MachineEvent) => brief(mergeEvents([known], [told], some, now));
   assert.deepEqual(after(seed('e1')), ['e1 Scheduled aws']);
   assert.deepEqual(after(seed('instance-stop')), ['e1 Scheduled aws']);
   assert.deepEqual(after(seed('other')), ['other Scheduled machine-maintenance-operator', 'e1 Scheduled aws']);
@@ -96,7 +96,7 @@ test('of one sender the word that it wrote last counts, however late another com
         for (const then of times)
           for (const occurrence of [undefined, 4]) {
             const what = `${known} ${before}, then ${told} ${then}`;
-            const [after] = afterLook(
+            const [after] = mergeEvents(
               [event(known, before, occurrence === undefined ? {} : { occurrence })],
               [event(told, then)],
               some,

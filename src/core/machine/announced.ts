@@ -22,7 +22,7 @@ const takenOver = ({ occurrence, toldAt }: MachineEvent, told: MachineEvent): Ma
   ...(toldAt !== undefined && told.toldAt === undefined && { toldAt }),
 });
 
-const again = (known: MachineEvent, told: MachineEvent): MachineEvent => ({
+const reopen = (known: MachineEvent, told: MachineEvent): MachineEvent => ({
   ...takenOver(known, told),
   occurrence: (known.occurrence ?? 1) + 1,
 });
@@ -35,11 +35,11 @@ const updated = (known: MachineEvent, told: MachineEvent): MachineEvent => {
   if (known.source !== told.source) return progress[told.state] > progress[known.state] ? { ...known, state: told.state } : known;
   const isOver = !isPending(known);
   if (isLate(known, told, isOver)) return known;
-  return isOver && isPending(told) ? again(known, told) : takenOver(known, told);
+  return isOver && isPending(told) ? reopen(known, told) : takenOver(known, told);
 };
 
 /** An event that is not announced any more without a word: what was due has happened, what was not has been called off. */
-const vanished = (event: MachineEvent, now: Temporal.Instant): MachineEvent => {
+const closeMissingEvent = (event: MachineEvent, now: Temporal.Instant): MachineEvent => {
   if (!isPending(event)) return event;
   const due = event.state === 'Active' || (event.notBefore !== undefined && !isBefore(now, event.notBefore));
   const state: EventState = due ? 'Completed' : 'Cancelled';
@@ -54,7 +54,7 @@ const isSeedOf = (known: MachineEvent, told: MachineEvent): boolean =>
  * The events of a machine after one source has been looked at: `told` is all that it announces now (`complete`), or only what has changed.
  * What other sources have said stays. An event that was moved is the same event with other times.
  */
-export const afterLook = (
+export const mergeEvents = (
   known: readonly MachineEvent[],
   told: readonly MachineEvent[],
   look: { readonly source: string; readonly complete: boolean },
@@ -67,13 +67,13 @@ export const afterLook = (
       const news = fresh.get(idOf(event));
       fresh.delete(idOf(event));
       if (news !== undefined) return updated(event, news);
-      return look.complete && event.source === look.source ? vanished(event, now) : event;
+      return look.complete && event.source === look.source ? closeMissingEvent(event, now) : event;
     });
   return [...kept, ...fresh.values()];
 };
 
 /** Kept with a machine at most: those that have ended long ago go first. */
-const most = 32;
+const limit = 32;
 
 /** Pending ones first, then by deadline, then by id: the first says most. */
 export const byUrgency = (one: MachineEvent, other: MachineEvent): number =>
@@ -82,4 +82,4 @@ export const byUrgency = (one: MachineEvent, other: MachineEvent): number =>
   (one.id < other.id ? -1 : 1);
 
 /** In the order in which they are stored. */
-export const sorted = (events: readonly MachineEvent[]): readonly MachineEvent[] => events.toSorted(byUrgency).slice(0, most);
+export const sorted = (events: readonly MachineEvent[]): readonly MachineEvent[] => events.toSorted(byUrgency).slice(0, limit);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { eventKinds } from '../event-kind.ts';
 import { at, makeNode, makeRequest } from '../testing/make.ts';
 import {
   makeEvent as event,
@@ -13,7 +14,7 @@ import {
 } from '../testing/make-machine.ts';
 import { makeWindow } from '../testing/make-window.ts';
 import { decideMachine } from './decide.ts';
-import { eventKinds, eventStates, type MachineEvent } from './event.ts';
+import { eventStates, type MachineEvent } from './event.ts';
 import { hookName } from './machine.ts';
 import { type MachineHistory, type MachineRequest, machinePhases, strategies } from './request.ts';
 import type { MachineDecision, MachineSnapshot, UnreadyMachine } from './snapshot.ts';
@@ -242,7 +243,7 @@ describe('under way', () => {
     assert.equal(says(refused), 'Draining MaintenanceNotOurs');
     assert.match(
       refused.message,
-      /^Maintenance mm-m1-uid-mm has the name .* belongs to node n2 and tenant\/mm, not for drydock-system\/mm-m1: delete it$/,
+      /^Maintenance mm-m1-uid-mm has the name .* is of node n2 and belongs to tenant\/mm, not to drydock-system\/mm-m1: delete it$/,
     );
     assert.deepEqual([refused.writes ?? [], refused.own, refused.warning], [[], undefined, true]);
     const changed = {
@@ -346,8 +347,8 @@ describe('under way', () => {
     assert.equal(says(decided({ request: asked, child: child('Drained') })), 'Drained EventPending');
     const rebooted = { ...asked, events: [event({ ...reboot, state: 'Completed' }), event()] };
     assert.equal(says(decided({ request: rebooted, child: child('Drained') })), 'Releasing Ending');
-    const again = decided({ request: rebooted });
-    assert.deepEqual([says(again), again.restarts], ['Pending NewEvent', true]);
+    const next = decided({ request: rebooted });
+    assert.deepEqual([says(next), next.restarts], ['Pending NewEvent', true]);
     const calledOff = { ...asked, events: [event({ ...reboot, state: 'Cancelled' }), event()] };
     assert.equal(says(decided({ request: calledOff, child: child('Draining') })), 'Releasing Ending');
     assert.deepEqual([says(decided({ request: calledOff })), decided({ request: calledOff }).restarts], ['Pending NewEvent', true]);
@@ -372,7 +373,7 @@ describe('under way', () => {
     const steps: string[] = [];
     const step = (over: Partial<MachineSnapshot>): void => {
       const { writes = [], own } = decided({ request: leaving, child: child('Draining'), replacement, ...over });
-      steps.push([...writes, ...(own ? [own] : [])].map(({ what, path }) => `${what} ${path.split('/').at(-1)}`).join());
+      steps.push([...writes, ...(own ? [own] : [])].map(({ description: what, path }) => `${what} ${path.split('/').at(-1)}`).join());
     };
     step({ machine: capi, surged: [larger] });
     const { deleteMark: _mark, ...unmarked } = capi;
@@ -481,7 +482,7 @@ describe('laws', () => {
     fc.assert(
       fc.property(anySnapshot, pictured => {
         const { writes = [] } = decideMachine(pictured, now);
-        const deletion = writes.find(({ method, store }) => method === 'DELETE' && store === 'machines');
+        const deletion = writes.find(({ method, cache: store }) => method === 'DELETE' && store === 'machines');
         if (deletion === undefined) return;
         assert.ok(pictured.request.history.startedAt !== undefined);
         assert.equal(pictured.request.deletionIssued, true, 'the flag is stored first');

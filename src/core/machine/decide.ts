@@ -1,32 +1,43 @@
 import type { MachineDecision, MachineSnapshot, MachineStep } from './snapshot.ts';
-import { approval, begin, outgrow, unpaused } from './steps/begin.ts';
+import { approval, begin, escalateStrategy, unpaused } from './steps/begin.ts';
 import { release, succeed, waitThrough } from './steps/finish.ts';
-import { calledOff, claim, identified, joined, next, notify, over, pointless, readable, undo } from './steps/life.ts';
-import { possible } from './steps/strategy.ts';
+import {
+  cancelObsolete,
+  cancelOnEventEnd,
+  claim,
+  cleanUp,
+  identified,
+  joined,
+  notify,
+  requireMachineApi,
+  restart,
+  retention,
+} from './steps/life.ts';
+import { validateStrategy } from './steps/strategy.ts';
 import { drain, replace, surge } from './steps/work.ts';
 
 /** Read aloud, this list is the life of a machine maintenance: the first step that is not done says what is to be done now. */
 const steps: readonly MachineStep[] = [
   claim,
-  undo,
-  over,
-  readable,
-  pointless,
+  cleanUp,
+  retention,
+  requireMachineApi,
+  cancelObsolete,
   identified,
-  possible,
+  validateStrategy,
   notify,
   joined,
   unpaused,
   approval,
   begin,
-  outgrow,
-  calledOff,
+  escalateStrategy,
+  cancelOnEventEnd,
   surge,
   drain,
   replace,
   waitThrough,
   release,
-  next,
+  restart,
   succeed,
 ];
 

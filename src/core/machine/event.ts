@@ -1,24 +1,7 @@
+import type { EventKind } from '../event-kind.ts';
 import { earliest } from '../time.ts';
 
 /** What a cloud, a node or anybody else announces about one machine: one shape for all of them. */
-
-/**
- * reboot, redeploy (the machine starts anew on another host, what is on local disks is lost), freeze (it stands still for seconds),
- * maintenance (network or power may fail for a while), stop, retirement (it will not come back), termination, preemption (the cloud wants the
- * machine back within seconds or minutes), rebalance (it may want it back soon).
- */
-export const eventKinds = [
-  'reboot',
-  'redeploy',
-  'freeze',
-  'maintenance',
-  'stop',
-  'retirement',
-  'termination',
-  'preemption',
-  'rebalance',
-] as const;
-export type EventKind = (typeof eventKinds)[number];
 
 /** Scheduled: it will happen. Active: it is happening. Completed: it has happened; what that means is said by its kind (`aftermath.ts`). Cancelled: it will not. */
 export const eventStates = ['Scheduled', 'Active', 'Completed', 'Cancelled'] as const;

@@ -1,4 +1,4 @@
-import { fewOf } from '../text.ts';
+import { joinLimited } from '../text.ts';
 import type { Machine } from './machine.ts';
 import { isSameProviderId } from './provider-id.ts';
 
@@ -36,7 +36,7 @@ export const identityLack = (node: ProvidedNode, machine: MachineIdentity): stri
   return undefined;
 };
 
-type Sought<T> = {
+type IdentityQuery<T> = {
   /** What is looked for, for people: "several Machines have the providerID of node n1". */
   readonly words: { readonly of: string; readonly several: string; readonly none: string };
   readonly lackOf: (one: T) => string | undefined;
@@ -46,13 +46,13 @@ type Sought<T> = {
 };
 
 /** The only one without a lack. */
-const onlyOne = <T>(among: Iterable<T>, { words, lackOf, isNear, nameOf }: Sought<T>): Identified<T> => {
+const onlyOne = <T>(among: Iterable<T>, { words, lackOf, isNear, nameOf }: IdentityQuery<T>): Identified<T> => {
   const all = [...among];
   const [found, ...others] = all.filter(one => lackOf(one) === undefined);
   if (found !== undefined && others.length === 0) return { found };
   if (found !== undefined)
     return {
-      lack: `several ${words.several} the providerID of ${words.of}: ${fewOf([found, ...others].map(nameOf).toSorted(), 3)}`,
+      lack: `several ${words.several} the providerID of ${words.of}: ${joinLimited([found, ...others].map(nameOf).toSorted(), 3)}`,
       isNear: true,
     };
   const near = all.find(isNear);

@@ -191,11 +191,11 @@ const saidOf = (raw: Raw): string | undefined => {
 };
 
 /** A machine has a few addresses: whoever writes thousands of them is not listened to. */
-const mostAddresses = 32;
+const maxAddresses = 32;
 
 const addressesOf = ({ status }: Raw): readonly string[] => {
   const { addresses } = status ?? {};
-  const texts = (Array.isArray(addresses) ? addresses.slice(0, mostAddresses) : []).map(one => textOf(objectOf(one)['address']));
+  const texts = (Array.isArray(addresses) ? addresses.slice(0, maxAddresses) : []).map(one => textOf(objectOf(one)['address']));
   return texts.filter(text => text !== undefined);
 };
 

@@ -1,5 +1,6 @@
+import type { EventKind } from '../event-kind.ts';
 import type { JsonObject } from '../json.ts';
-import type { EventKind, MachineEvent } from './event.ts';
+import type { MachineEvent } from './event.ts';
 
 /** How an announcement is answered. */
 export const strategies = ['Drain', 'Replace', 'ReplaceWithSurge', 'Notify'] as const;

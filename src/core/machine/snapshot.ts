@@ -1,15 +1,15 @@
-import type { Node } from '../hold/node.ts';
-import type { Write } from '../maintenance/decision.ts';
-import type { Amount } from '../plan/amount.ts';
+import type { IntOrPercent } from '../int-or-percent.ts';
+import type { Node } from '../node/node.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
+import type { Write } from '../write.ts';
 import type { Machine, MachineSet } from './machine.ts';
 import type { MachinePause } from './pause.ts';
 import type { MachinePhase, MachineRequest, MachineStrategy } from './request.ts';
 import type { Notice } from './source.ts';
 
 /** Another machine maintenance, as far as it may be in the way. */
-export type OtherMaintenance = {
+export type ConcurrentMaintenance = {
   readonly key: string;
   /** It has begun and is not over. */
   readonly active: boolean;
@@ -27,7 +27,7 @@ export type MachineLimits = {
   readonly perSet: number;
   readonly perZone: number;
   /** Of all nodes, with Machines and without: those that are out of service in response to announcements. A number, or a percent of all nodes. */
-  readonly nodes: Amount;
+  readonly nodes: IntOrPercent;
 };
 
 /** A machine that is not being deleted and has no node that is Ready. */
@@ -82,7 +82,7 @@ export type MachineSnapshot = {
   readonly windows: readonly MaintenanceWindow[];
   /** There may be another window, that was there before the request: why it is not known. Missing where all are known. */
   readonly windowsProblem?: string | undefined;
-  readonly others: readonly OtherMaintenance[];
+  readonly others: readonly ConcurrentMaintenance[];
   readonly limits: MachineLimits;
   /** How many nodes the cluster has. */
   readonly nodeCount: number;
@@ -124,7 +124,7 @@ export type MachineDecision = {
   /** When it will begin. */
   readonly startsAt?: Temporal.Instant;
   /** Look again at this time, whatever happens. */
-  readonly again?: Temporal.Instant;
+  readonly requeueAt?: Temporal.Instant;
 };
 
 /** One step of the way: undefined when it is done. */

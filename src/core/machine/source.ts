@@ -1,5 +1,6 @@
+import type { EventKind } from '../event-kind.ts';
 import type { JsonObject } from '../json.ts';
-import type { EventKind, MachineEvent, TroubleReason } from './event.ts';
+import type { MachineEvent, TroubleReason } from './event.ts';
 import type { MachineStrategy } from './request.ts';
 
 export type Mark = { readonly key: string; readonly value?: string };

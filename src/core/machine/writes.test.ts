@@ -36,8 +36,8 @@ test('a machine is put first in line, and taken out of it, as it was seen', () =
   assert.deepEqual(markWrite(makeMachine(), 'us').body, {
     metadata: { annotations: { [deleteMarks.openshift]: 'us' }, resourceVersion: '1' },
   });
-  assert.match(markWrite(makeMachine(), 'us').what, /next to be deleted/);
-  assert.match(markWrite(makeMachine(), null).what, /remove the deletion mark/);
+  assert.match(markWrite(makeMachine(), 'us').description, /next to be deleted/);
+  assert.match(markWrite(makeMachine(), null).description, /remove the deletion mark/);
 });
 
 test('a machine more or less and the record of it are one write; there are never fewer than none', () => {
@@ -51,15 +51,15 @@ test('a machine more or less and the record of it are one write; there are never
     spec: { replicas: 2 },
   });
   assert.deepEqual(scaled(0, -1).body['spec'], { replicas: 0 });
-  assert.deepEqual([scaled(3, 1).what, scaled(3, -1).what], ['add a machine', 'restore the replica count']);
+  assert.deepEqual([scaled(3, 1).description, scaled(3, -1).description], ['add a machine', 'restore the replica count']);
 });
 
 test('what becomes of a deleted machine, and how far a Maintenance is to go, is said', () => {
-  const said = (api: 'openshift' | 'capi') => deleteMachineWrite(makeMachine({ api }), makeMachineRequest()).announce[0]?.message;
+  const said = (api: 'openshift' | 'capi') => deleteMachineWrite(makeMachine({ api }), makeMachineRequest()).events[0]?.message;
   assert.match(said('openshift') ?? '', /its set replaces it$/);
   assert.match(said('capi') ?? '', /its controller replaces it$/);
   assert.deepEqual(
-    [stageWrite(makeChild('Draining'), 'Cordon').what, stageWrite(makeChild('Draining'), 'Drain').what],
+    [stageWrite(makeChild('Draining'), 'Cordon').description, stageWrite(makeChild('Draining'), 'Drain').description],
     ['pause the drain', 'continue the drain'],
   );
 });

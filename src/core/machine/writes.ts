@@ -1,9 +1,9 @@
-import { nameWith } from '../child-name.ts';
+import { truncatedName } from '../child-name.ts';
 import type { JsonObject } from '../json.ts';
 import { restoreChildWrite } from '../maintenance/child.ts';
-import type { KubeEvent, Write } from '../maintenance/decision.ts';
 import { type MaintenanceRequest, maintenancesPath } from '../request/request.ts';
 import { secondsBetween, timeText } from '../time.ts';
+import type { KubeEvent, Write } from '../write.ts';
 import { isPending } from './event.ts';
 import { deleteMarks, hookName, hookOwner, type Machine, type MachineSet, preDrainPrefix, surgePrefix } from './machine.ts';
 import type { MachineRequest } from './request.ts';
@@ -44,40 +44,40 @@ export const announce = (
 export const ownWrite = (request: MachineRequest, what: string, body: JsonObject, announces: readonly KubeEvent[] = []): Write => {
   const { metadata, ...rest } = body as { readonly metadata?: JsonObject };
   return {
-    what,
+    description: what,
     method: 'PATCH',
     style: 'merge',
     path: pathOfRequest(request),
     body: { ...rest, metadata: { ...metadata, resourceVersion: request.resourceVersion } },
-    store: 'machineMaintenances',
-    announce: announces,
+    cache: 'machineMaintenances',
+    events: announces,
   };
 };
 
 /** Deletes the request itself, as long as it is the one that was seen. */
 export const deleteRequestWrite = (request: MachineRequest, what: string): Write => ({
-  what,
+  description: what,
   method: 'DELETE',
   path: pathOfRequest(request),
   body: { preconditions: { uid: request.uid } },
-  store: 'machineMaintenances',
-  announce: [],
+  cache: 'machineMaintenances',
+  events: [],
 });
 
 /** The seed's flag: set before the machine goes, so that who starts anew knows that it is meant to. */
 export const flagWrite = (request: MachineRequest): Write =>
   ownWrite(request, 'record that the machine is to be deleted', { spec: { maintenancescheduled: true } });
 
-const merge = (what: string, object: Machine | MachineSet, body: JsonObject, store: Write['store']): Write => {
+const merge = (what: string, object: Machine | MachineSet, body: JsonObject, store: Write['cache']): Write => {
   const { metadata, ...rest } = body as { readonly metadata?: JsonObject };
   return {
-    what,
+    description: what,
     method: 'PATCH',
     style: 'merge',
     path: object.path,
     body: { ...rest, metadata: { ...metadata, resourceVersion: object.resourceVersion } },
-    store,
-    announce: [],
+    cache: store,
+    events: [],
   };
 };
 
@@ -129,12 +129,12 @@ export const scaleWrite = (set: MachineSet, request: MachineRequest, by: 1 | -1)
 
 /** Deletes the machine, as long as it is as it was seen: one that has got its node meanwhile has pods that nobody has moved. */
 export const deleteMachineWrite = (machine: Machine, request: MachineRequest): Write => ({
-  what: 'delete the machine',
+  description: 'delete the machine',
   method: 'DELETE',
   path: machine.path,
   body: { preconditions: { uid: machine.uid, resourceVersion: machine.resourceVersion } },
-  store: 'machines',
-  announce: [
+  cache: 'machines',
+  events: [
     announce(
       request,
       'Normal',
@@ -146,17 +146,17 @@ export const deleteMachineWrite = (machine: Machine, request: MachineRequest): W
 
 /** Notes for the agent of the node what it has been drained for. */
 export const drainedForWrite = (notice: Notice, ids: readonly string[]): Write => ({
-  what: 'report to the agent of the node that the node is drained',
+  description: 'report to the agent of the node that the node is drained',
   method: 'PATCH',
   style: 'merge',
   path: `${noticesPath}/${encodeURIComponent(notice.key)}`,
   body: { metadata: { resourceVersion: notice.resourceVersion, annotations: { [drainedForAnnotation]: ids.join(',') } } },
-  store: 'nodeNotices',
-  announce: [],
+  cache: 'nodeNotices',
+  events: [],
 });
 
 /** A name of its own for each request, however the machine is called: 63 characters at most. The uid is whole, so that no other request has the same. */
-export const childName = ({ name, uid }: Pick<MachineRequest, 'name' | 'uid'>): string => nameWith(name, uid);
+export const childName = ({ name, uid }: Pick<MachineRequest, 'name' | 'uid'>): string => truncatedName(name, uid);
 
 /** What the events are, in a sentence. */
 export const reasonOf = ({ events, machineName }: MachineRequest): string => {
@@ -192,7 +192,7 @@ export const childDrainWrite = (child: MaintenanceRequest, request: MachineReque
 export const createChildWrite = (snapshot: MachineSnapshot, nodeName: string, now: Temporal.Instant): Write => {
   const { request } = snapshot;
   return {
-    what: 'create the maintenance of the node',
+    description: 'create the maintenance of the node',
     method: 'POST',
     path: maintenancesPath,
     body: {
@@ -207,8 +207,8 @@ export const createChildWrite = (snapshot: MachineSnapshot, nodeName: string, no
         drain: { ...graceOf(snapshot, now), ...childDrain(request) },
       },
     },
-    store: 'requests',
+    cache: 'requests',
     adapter: 'maintenances.drydock.dev',
-    announce: [],
+    events: [],
   };
 };

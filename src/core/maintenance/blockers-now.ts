@@ -1,7 +1,7 @@
 import { blockerId } from '../drain/blockers/blocker.ts';
 import type { BlockerSummary } from '../drain/blockers/blocker-groups.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
-import { evacuate } from './decide.ts';
+import { decideDrainOnly } from './decide.ts';
 import { type DrainInputs, snapshotOf } from './drain-inputs.ts';
 
 /** Since when, as the operator has stored it, where the kind stores it. */
@@ -30,7 +30,7 @@ const storedBlockers = (request: MaintenanceRequest): readonly BlockerSummary[] 
 
 /** The drain's judgement of the pods and budgets as they are now, with nothing asked of the API server. */
 const judgedBlockers = (request: MaintenanceRequest, drainInputs: DrainInputs, now: Temporal.Instant): readonly BlockerSummary[] => {
-  const [report] = evacuate(snapshotOf(request, drainInputs), now).reports;
+  const [report] = decideDrainOnly(snapshotOf(request, drainInputs), now).reports;
   return (report?.blockers ?? []).map(blocker => {
     const { pod, message, remedy, cause } = blocker;
     const since = storedSince(request, blockerId(blocker));

@@ -1,7 +1,7 @@
 import { type JsonObject, mergePatch, sameJson } from '../json.ts';
 import type { DrainPolicy } from '../request/policy.ts';
 import { type MaintenanceRequest, pathOf } from '../request/request.ts';
-import type { KubeEvent, Write } from './decision.ts';
+import type { KubeEvent, Write } from '../write.ts';
 
 /** Maintenances that were made for a machine or by a plan. They are believed only where they are what their maker wrote. */
 
@@ -18,7 +18,7 @@ export const isChanged = ({ policy }: MaintenanceRequest, wanted: DrainPolicy): 
 
 /** Puts back what somebody has changed of its drain and its stage. */
 export const restoreChildWrite = (child: MaintenanceRequest, drain: JsonObject, announces: readonly KubeEvent[]): Write => ({
-  what: 'restore the drain policy of the node',
+  description: 'restore the drain policy of the node',
   method: 'PATCH',
   style: 'merge',
   path: pathOf(child),
@@ -26,30 +26,30 @@ export const restoreChildWrite = (child: MaintenanceRequest, drain: JsonObject, 
     metadata: { resourceVersion: child.resourceVersion },
     spec: { stage: 'Drain', drain: mergePatch(child.storedDrain ?? {}, drain) ?? {} },
   },
-  store: 'requests',
+  cache: 'requests',
   adapter: child.adapter.name,
-  announce: announces,
+  events: announces,
 });
 
 /** How far the Maintenance is to go: Cordon pauses it, and its node stays held. */
 export const stageWrite = (child: MaintenanceRequest, stage: 'Cordon' | 'Drain'): Write => ({
-  what: stage === 'Cordon' ? 'pause the drain' : 'continue the drain',
+  description: stage === 'Cordon' ? 'pause the drain' : 'continue the drain',
   method: 'PATCH',
   style: 'merge',
   path: pathOf(child),
   body: { metadata: { resourceVersion: child.resourceVersion }, spec: { stage } },
-  store: 'requests',
+  cache: 'requests',
   adapter: child.adapter.name,
-  announce: [],
+  events: [],
 });
 
 /** Deletes the Maintenance that was made for a machine or by a plan: this one, and no other of its name. */
 export const deleteChildWrite = (child: MaintenanceRequest): Write => ({
-  what: 'delete the maintenance of the node',
+  description: 'delete the maintenance of the node',
   method: 'DELETE',
   path: pathOf(child),
   body: { preconditions: { uid: child.uid } },
-  store: 'requests',
+  cache: 'requests',
   adapter: child.adapter.name,
-  announce: [],
+  events: [],
 });

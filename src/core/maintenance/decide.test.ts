@@ -8,10 +8,10 @@ import { type MaintenanceRequest, noHistory } from '../request/request.ts';
 import { at, heldNode, makeBudget, makeNode, makePod, makeRequest, makeSnapshot, ourLease } from '../testing/make.ts';
 import { decide } from './decide.ts';
 import type { Decision } from './decision.ts';
-import { type NodeSnapshot, noNotes, type Quorum } from './snapshot.ts';
+import { emptyMemo, type NodeSnapshot, type Quorum } from './snapshot.ts';
 
 const now = at(100);
-const whats = (decision: Decision): readonly string[] => decision.writes.map(({ what }) => what);
+const whats = (decision: Decision): readonly string[] => decision.writes.map(({ description: what }) => what);
 const evicted = (decision: Decision): readonly string[] => decision.calls.map(({ pod }) => pod.name);
 const run = (over: Partial<NodeSnapshot> = {}): Decision => decide(makeSnapshot(over), now);
 const noLeases: NodeSnapshot['leases'] = new Map();
@@ -41,7 +41,7 @@ test('a drained node is reported as such and stays on guard', () => {
   const decision = run();
   assert.deepEqual(whats(decision), ['report on the node', 'report Drained']);
   assert.deepEqual(
-    decision.writes.flatMap(({ announce }) => announce.map(({ reason }) => reason)),
+    decision.writes.flatMap(({ events: announce }) => announce.map(({ reason }) => reason)),
     ['Succeeded'],
   );
   assert.deepEqual(evicted(run({ pods: [makePod('late')] })), ['late']);
@@ -91,7 +91,7 @@ test('an uncordon by hand is put right at once, before anything else is evicted'
   const decision = run({ node: { ...heldNode, unschedulable: false }, pods: [makePod('a')] });
   assert.deepEqual(whats(decision), ['restore the hold']);
   assert.deepEqual(
-    decision.writes[0]?.announce.map(({ reason }) => reason),
+    decision.writes[0]?.events.map(({ reason }) => reason),
     ['HoldRestored'],
   );
   assert.deepEqual(decision.calls, []);
@@ -124,7 +124,7 @@ test('evictions that are sent are waited for before the node is released', () =>
   const inFlightEviction = { uid: 'u', podKey: 'shop/a', podName: 'a', nodeName: 'n1', state: 'sent', at: at(99) } as const;
   const decision = run({ requests: [makeRequest('one', { deleting: true })], inFlight: [inFlightEviction] });
   assert.deepEqual(decision.writes, []);
-  assert.ok(decision.again !== undefined);
+  assert.ok(decision.requeueAt !== undefined);
 });
 
 test('an object that is being deleted and does not carry our finalizer is left alone', () => {
@@ -151,7 +151,7 @@ test('what another operator has released is not released once more: only the rec
 
 test('a hold whose request has vanished is released', () => {
   const [write] = run({ requests: [], leases: noLeases }).writes;
-  assert.equal(write?.what, 'release the node');
+  assert.equal(write?.description, 'release the node');
   assert.deepEqual(write?.body['spec'], { unschedulable: null, taints: null });
 });
 
@@ -199,7 +199,7 @@ test('a node that the quorum needs is neither asked for nor held, and the status
   const waiting = run({ node: makeNode(), leases: noLeases, quorum: three, pods: [makePod('a')] });
   assert.deepEqual(whats(waiting), ['report on the node', 'report Pending']);
   assert.match(JSON.stringify(waiting.writes.at(-1)?.body), /will violate etcd quorum.*drydock.dev\/allow-quorum-loss/);
-  assert.ok(waiting.again !== undefined);
+  assert.ok(waiting.requeueAt !== undefined);
   assert.deepEqual(evicted(waiting), []);
   const free = quorumOf([member('n1'), member('n2'), member('n3')]);
   assert.deepEqual(whats(run({ node: makeNode(), leases: noLeases, quorum: free })), ['create the node lease']);
@@ -242,9 +242,9 @@ test('what is taken over stays held while its lease is renewed, made anew or in 
   const due = new Map([[ourLease.key, { ...ourLease, renewTime: at(-3000) }]]);
   for (const leases of [due, noLeases, foreign]) {
     const { writes } = run({ node: unrecorded, requests, leases });
-    for (const { what } of writes) assert.notEqual(what, 'release the node');
+    for (const { description: what } of writes) assert.notEqual(what, 'release the node');
     assert.ok(
-      writes.some(({ what }) => what === 'hold the node'),
+      writes.some(({ description: what }) => what === 'hold the node'),
       'its record is written meanwhile',
     );
   }
@@ -345,7 +345,7 @@ test('a lost lease: the hold stays for a few tries, nothing is evicted, then the
 });
 
 test('a lost lease is counted once in five seconds, however often the node is looked at', () => {
-  const decision = run({ leases: foreign, notes: { ...noNotes, leaseMissedAt: at(98) } });
+  const decision = run({ leases: foreign, memo: { ...emptyMemo, leaseMissedAt: at(98) } });
   assert.match(JSON.stringify(decision.writes), /errorOnLeaseCount: 0/);
 });
 
@@ -441,7 +441,7 @@ test("the operator's own pod goes last, and somebody else leads first", () => {
 test('the ladder: each rung does what it says, and none before its time', () => {
   const early = decide(makeSnapshot({ requests: [ladder('Delete')], ...stuck }), at(89));
   assert.deepEqual(early.calls, []);
-  assert.deepEqual(early.again?.epochMilliseconds, at(90).epochMilliseconds);
+  assert.deepEqual(early.requeueAt?.epochMilliseconds, at(90).epochMilliseconds);
   const deletion = decide(makeSnapshot({ requests: [ladder('Delete')], ...stuck }), at(90)).calls[0];
   assert.deepEqual([deletion?.method, deletion?.gracePeriodSeconds, deletion?.escalated], ['delete', 5, true]);
   const failed = run({ requests: [ladder('Fail')], pods: [makePod('a')] });

@@ -3,21 +3,21 @@ import type { Decision } from './decision.ts';
 import { type ReconcileContext, type ReconcileStep, startContext } from './reconcile-context.ts';
 import type { Report } from './report.ts';
 import type { NodeSnapshot } from './snapshot.ts';
+import { cancelVmEvictions } from './steps/cancel-vm-evictions.ts';
 import { claim } from './steps/claim.ts';
 import { deadline } from './steps/deadline.ts';
 import { detach } from './steps/detach.ts';
 import { daemonSets } from './steps/drain/daemon-sets.ts';
 import { drain } from './steps/drain/drain.ts';
-import { tidyEvictionRequests } from './steps/eviction-requests.ts';
+import { cleanUpEvictionRequests } from './steps/eviction-requests.ts';
 import { hold } from './steps/hold.ts';
 import { hypervisor } from './steps/hypervisor.ts';
 import { lease } from './steps/lease.ts';
-import { conditionsWrites, letGo } from './steps/let-go.ts';
 import { missingNode } from './steps/missing-node.ts';
-import { nodeWords } from './steps/node-report.ts';
+import { lifecycleConditionsFor } from './steps/node-report.ts';
 import { quorum } from './steps/quorum.ts';
-import { recall } from './steps/recall.ts';
-import { notesAfter, type Reported, refusedClaims, reports } from './steps/report.ts';
+import { conditionsWrites, release } from './steps/release.ts';
+import { memoAfter, type Reported, refusedClaims, reports } from './steps/report.ts';
 import { schedule } from './steps/schedule.ts';
 import { succession } from './steps/succession.ts';
 
@@ -30,8 +30,8 @@ const steps: readonly ReconcileStep[] = [
   quorum,
   lease,
   hold,
-  recall,
-  letGo,
+  cancelVmEvictions,
+  release,
   daemonSets,
   drain,
   hypervisor,
@@ -39,7 +39,7 @@ const steps: readonly ReconcileStep[] = [
   deadline,
 ];
 
-const walk = (
+const runSteps = (
   start: ReconcileContext,
   steps: readonly ReconcileStep[],
 ): { readonly context: ReconcileContext; readonly finished: boolean } => {
@@ -53,11 +53,13 @@ const walk = (
 };
 
 const nodeWrites = (context: ReconcileContext, reported: readonly Reported[], finished: boolean): ReconcileContext['writes'] =>
-  finished && reported.length === context.progresses.length && reported.length > 0 ? conditionsWrites(context, nodeWords(reported)) : [];
+  finished && reported.length === context.progresses.length && reported.length > 0
+    ? conditionsWrites(context, lifecycleConditionsFor(reported))
+    : [];
 
 /** What the course comes to, without a word about it. */
 const decisionOf = (context: ReconcileContext, reported: readonly Reported[], requestUnanswered = false): Decision => {
-  const again = earliest([...context.moments, ...reported.map(one => one.again)]);
+  const requeueAt = earliest([...context.moments, ...reported.map(one => one.requeueAt)]);
   return {
     writes: context.writes,
     calls: context.plan.calls,
@@ -71,8 +73,8 @@ const decisionOf = (context: ReconcileContext, reported: readonly Reported[], re
     handOver: context.handOver,
     requestUnanswered,
     lookups: context.lookups,
-    notes: notesAfter(context, reported),
-    ...(again && { again }),
+    notes: memoAfter(context, reported),
+    ...(requeueAt && { requeueAt }),
   };
 };
 
@@ -81,9 +83,9 @@ const decisionOf = (context: ReconcileContext, reported: readonly Reported[], re
  * line and started again goes on where it was. Everything stored is in the API; `notes` only make it quieter.
  */
 export const decide = (snapshot: NodeSnapshot, now: Temporal.Instant): Decision => {
-  const walked = walk(startContext(snapshot, now), steps);
+  const walked = runSteps(startContext(snapshot, now), steps);
   const { finished } = walked;
-  const { context, requestUnanswered } = tidyEvictionRequests(walked.context);
+  const { context, requestUnanswered } = cleanUpEvictionRequests(walked.context);
   const reported = reports(context, finished);
   const all = [...reported, ...refusedClaims(context)];
   const decision = decisionOf(context, all, requestUnanswered);
@@ -92,7 +94,7 @@ export const decide = (snapshot: NodeSnapshot, now: Temporal.Instant): Decision 
 };
 
 /** The node is held by whoever asks: no lease, no mark and no status is any business of the drain. */
-const asIs: ReconcileStep = context => ({
+const assumeHeld: ReconcileStep = context => ({
   done: true,
   context: { ...context, progresses: context.progresses.map(progress => ({ ...progress, granted: true, holds: true })) },
 });
@@ -104,8 +106,8 @@ export type Evacuation = { readonly decision: Decision; readonly reports: readon
  * Only the drain: the same judgement, budgets and pace as in a maintenance, on a node that somebody else holds. Nothing is written; there is
  * a report for each request as soon as the pods are known.
  */
-export const evacuate = (snapshot: NodeSnapshot, now: Temporal.Instant): Evacuation => {
-  const { context, finished } = walk(startContext(snapshot, now), [asIs, drain]);
+export const decideDrainOnly = (snapshot: NodeSnapshot, now: Temporal.Instant): Evacuation => {
+  const { context, finished } = runSteps(startContext(snapshot, now), [assumeHeld, drain]);
   const reported = reports(context, finished).map(({ progress, report }) => ({ progress, report }));
   return { decision: { ...decisionOf(context, reported), writes: [] }, reports: reported.map(({ report }) => report) };
 };

@@ -1,17 +1,7 @@
 import type { PodCall } from '../drain/plan.ts';
-import type { JsonObject } from '../json.ts';
 import type { DesiredHostState } from '../vm/host.ts';
-import type { Notes } from './snapshot.ts';
-
-/** The object that an event is about. */
-export type ObjectReference = {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly namespace?: string;
-  readonly uid: string;
-  readonly resourceVersion?: string;
-};
+import type { Write } from '../write.ts';
+import type { ReconcileMemo } from './snapshot.ts';
 
 /** What only the API server can say. `key` is `namespace/name`, that of a request its own. */
 export type Lookup =
@@ -23,52 +13,6 @@ export type Lookup =
   | { readonly kind: 'UnscheduledPods'; readonly key: string }
   /** Whether the watch has told of all windows that were there before this request. */
   | { readonly kind: 'MaintenanceWindows'; readonly key: string; readonly uid: string; readonly generation: number };
-
-/** An event to record. */
-export type KubeEvent = {
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
-  readonly message: string;
-  readonly component: string;
-  readonly about: ObjectReference;
-};
-
-/** One change of one object. Every one is guarded by a resourceVersion or says only what is ours. */
-export type Write = {
-  /** For the log: what it does, in a few words. */
-  readonly what: string;
-  /** What it is about: those about the same are made in their order, and none after one that was not stored. Missing: all others wait for it. */
-  readonly of?: string;
-  readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  readonly path: string;
-  readonly body: JsonObject;
-  /** Of a patch. */
-  readonly style?: 'merge' | 'strategic';
-  /** Of the answer; JSON when left out. */
-  readonly accept?: string;
-  /** Which store the answer belongs to, so that what was written is seen at once. */
-  readonly store:
-    | 'nodes'
-    | 'leases'
-    | 'requests'
-    | 'machineMaintenances'
-    | 'machines'
-    | 'machineSets'
-    | 'machineEventSources'
-    | 'windows'
-    | 'nodeNotices'
-    | 'evictionRequests'
-    | 'vms'
-    | 'plans'
-    | 'planPods'
-    | 'planRecords';
-  /** Of the served kind, for `requests`. */
-  readonly adapter?: string;
-  /** Key of the request whose status this is. */
-  readonly reportOf?: string;
-  /** To be announced once it is stored. */
-  readonly announce: readonly KubeEvent[];
-};
 
 /** What to do about a node now. */
 export type Decision = {
@@ -95,7 +39,7 @@ export type Decision = {
   readonly requestUnanswered: boolean;
   /** What has to be known before anything else is decided. */
   readonly lookups: readonly Lookup[];
-  readonly notes: Notes;
+  readonly notes: ReconcileMemo;
   /** Look again at this time, whatever happens. */
-  readonly again?: Temporal.Instant;
+  readonly requeueAt?: Temporal.Instant;
 };

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, makePod, makeRequest } from '../testing/make.ts';
-import { evacuate } from './decide.ts';
+import { decideDrainOnly } from './decide.ts';
 import { type DrainInputs, snapshotOf } from './drain-inputs.ts';
 
 const nothing: DrainInputs = { pods: [], budgets: [], daemonSets: new Set() };
-const states = (drainInputs: DrainInputs) => evacuate(snapshotOf(makeRequest('one'), drainInputs), at(0)).reports.map(({ state }) => state);
+const states = (drainInputs: DrainInputs) =>
+  decideDrainOnly(snapshotOf(makeRequest('one'), drainInputs), at(0)).reports.map(({ state }) => state);
 
 test('what is seen at one moment counts as it is: a node without pods is empty, there is nothing to be confirmed', () => {
   assert.deepEqual(states(nothing), ['Drained']);

@@ -1,9 +1,9 @@
 import type { Budget } from '../drain/budgets/budget.ts';
-import type { Node } from '../hold/node.ts';
+import type { Node } from '../node/node.ts';
 import type { Pod } from '../pod/pod.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
-import type { VmsKnown } from '../vm/vm-pod.ts';
-import { type NodeSnapshot, noNotes } from './snapshot.ts';
+import type { NodeVms } from '../vm/vm-pod.ts';
+import { emptyMemo, type NodeSnapshot } from './snapshot.ts';
 
 /** What a drain of one node looks at, at one moment. */
 export type DrainInputs = {
@@ -13,7 +13,7 @@ export type DrainInputs = {
   readonly budgets: readonly Budget[];
   /** `namespace/name`. */
   readonly daemonSets: ReadonlySet<string>;
-  readonly vms?: VmsKnown;
+  readonly vms?: NodeVms;
   /** Pods of these namespaces that are on no node; missing where nobody has looked. */
   readonly unscheduled?: NodeSnapshot['unscheduled'];
 };
@@ -37,7 +37,7 @@ export const snapshotOf = (
   volumes: new Map(),
   attempts: new Map(),
   inFlight: [],
-  notes: noNotes,
+  memo: emptyMemo,
   adapters: [request.adapter],
   missingKinds: new Set(),
   windows: [],

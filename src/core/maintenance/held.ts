@@ -1,5 +1,6 @@
-import { type Node, taintId } from '../hold/node.ts';
-import type { MaintenanceRequest, Marks } from '../request/request.ts';
+import type { Marks } from '../node/marks.ts';
+import { type Node, taintId } from '../node/node.ts';
+import type { MaintenanceRequest } from '../request/request.ts';
 
 const carries = (node: Node, { taints }: Marks): boolean =>
   taints.length > 0 && taints.every(wanted => node.taints.some(taint => taintId(taint) === taintId(wanted)));

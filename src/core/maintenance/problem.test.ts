@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { type MaintenanceRequest, noHistory } from '../request/request.ts';
 import type { MaintenanceState } from '../request/words.ts';
 import { at, makeRequest } from '../testing/make.ts';
-import type { Write } from './decision.ts';
+import type { Write } from '../write.ts';
 import { problemWrite } from './problem.ts';
 import type { Report } from './report.ts';
 
@@ -52,7 +52,7 @@ describe('what has been said before stays', () => {
 });
 
 test('it is written once, against the version that was read', () => {
-  const { what, path, body } = problemWrite(makeRequest('good'), problem, at(0)) as Write;
+  const { description: what, path, body } = problemWrite(makeRequest('good'), problem, at(0)) as Write;
   assert.deepEqual(
     { what, path, body },
     {

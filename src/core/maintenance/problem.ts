@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../json.ts';
 import { type MaintenanceRequest, statusPathOf } from '../request/request.ts';
 import { statusChange } from '../status.ts';
-import type { Write } from './decision.ts';
+import type { Write } from '../write.ts';
 import type { Problem, Report } from './report.ts';
 
 /** Of a collection that has a say and that this user may not read. */
@@ -29,15 +29,15 @@ const reportOf = ({ history, status }: MaintenanceRequest, problem: Problem): Re
 
 /** The write that makes the status of a maintenance say something else, if nobody has written to it meanwhile. */
 export const statusPatch = (request: MaintenanceRequest, what: string, patch: JsonObject): Write => ({
-  what: `report ${what}`,
+  description: `report ${what}`,
   method: 'PATCH',
   style: 'merge',
   path: statusPathOf(request),
   body: { metadata: { resourceVersion: request.resourceVersion }, status: patch },
-  store: 'requests',
+  cache: 'requests',
   adapter: request.adapter.name,
   reportOf: request.key,
-  announce: [],
+  events: [],
 });
 
 /** The write that tells what keeps a maintenance from being worked on at all, where nothing else is decided about it; undefined where that is told already. */

@@ -4,8 +4,8 @@ import { type MaintenanceRequest, noHistory } from '../request/request.ts';
 import { at, makeRequest, makeSnapshot } from '../testing/make.ts';
 import { makeProgress } from '../testing/make-context.ts';
 import { nothingTracked } from '../vm/tracking.ts';
-import { announcement, isActive, isDraining, startContext } from './reconcile-context.ts';
-import { noNotes } from './snapshot.ts';
+import { isActive, isDraining, kubeEventFor, startContext } from './reconcile-context.ts';
+import { emptyMemo } from './snapshot.ts';
 
 describe('a drain', () => {
   const cordon = makeRequest('one', { stage: 'Cordon' });
@@ -43,8 +43,8 @@ test('at the start nothing is known, granted or asked for', () => {
     recalled: new Map(),
     stillMoving: [],
   });
-  const known = { ...noNotes, vms: nothingTracked, leaseMissedAt: at(-5) };
-  const { vms, leaseMissedAt } = startContext(makeSnapshot({ notes: known }), at(0));
+  const known = { ...emptyMemo, vms: nothingTracked, leaseMissedAt: at(-5) };
+  const { vms, leaseMissedAt } = startContext(makeSnapshot({ memo: known }), at(0));
   assert.deepEqual([vms, leaseMissedAt], [nothingTracked, at(-5)]);
 });
 
@@ -60,6 +60,6 @@ test('a failure of the past counts, but for a node that was missing: it is looke
 test('what is announced of a request names it, with its namespace where it has one', () => {
   const text = { reason: 'r', message: 'm' };
   const about = { apiVersion: 'test/v1', kind: 'Plain', name: 'one', uid: 'uid-one', resourceVersion: '30' };
-  assert.deepEqual(announcement(makeRequest('one'), 'Normal', text), { type: 'Normal', ...text, component: 'test', about });
-  assert.deepEqual(announcement(makeRequest('one', { namespace: 'ops' }), 'Normal', text).about, { ...about, namespace: 'ops' });
+  assert.deepEqual(kubeEventFor(makeRequest('one'), 'Normal', text), { type: 'Normal', ...text, component: 'test', about });
+  assert.deepEqual(kubeEventFor(makeRequest('one', { namespace: 'ops' }), 'Normal', text).about, { ...about, namespace: 'ops' });
 });

@@ -1,23 +1,24 @@
 import type { BlockerInfo } from '../drain/blockers/blocker.ts';
+import type { DrainCounter, DrainCounts } from '../drain/drain-counter.ts';
 import type { EvictionPlan } from '../drain/plan.ts';
-import type { Count, Tally } from '../drain/tally.ts';
-import type { Node } from '../hold/node.ts';
+import type { Node } from '../node/node.ts';
 import { byAge, hasFinalizer, type MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceFailure } from '../request/words.ts';
 import { isBefore, secondsAfter } from '../time.ts';
 import type { DesiredHostState } from '../vm/host.ts';
-import type { Tracked } from '../vm/tracking.ts';
+import type { VmTrackingState } from '../vm/tracking.ts';
 import type { VmStatus } from '../vm/vm-status.ts';
-import type { KubeEvent, Lookup, ObjectReference, Write } from './decision.ts';
+import type { KubeEvent, ObjectReference, Write } from '../write.ts';
+import type { Lookup } from './decision.ts';
 import { waitsForWork, workProblem } from './plan-work.ts';
 import type { Problem } from './report.ts';
 import type { NodeSnapshot, Restored } from './snapshot.ts';
 
 /** How the drain stands for one request. */
 export type DrainProgress = {
-  readonly count: Count;
+  readonly count: DrainCounts;
   readonly total: number;
-  readonly tally: Tally;
+  readonly tally: DrainCounter;
   /** Pods still to go, sorted. */
   readonly waiting: readonly { readonly namespace: string; readonly name: string }[];
   readonly blockerInfos: readonly BlockerInfo[];
@@ -93,7 +94,7 @@ export type ReconcileContext = {
   /** uids of the pods that were there when the node was held; missing as long as that is not known. */
   readonly residents?: ReadonlySet<string>;
   /** How the VMs of the node stand. */
-  readonly vms?: Tracked;
+  readonly vms?: VmTrackingState;
   readonly recalled: ReadonlyMap<string, Temporal.Instant>;
   /** VMs that move although nobody wants that any more, because they had begun. */
   readonly stillMoving: readonly string[];
@@ -129,7 +130,7 @@ const lingering = (request: MaintenanceRequest): RequestProgress => ({
 /** Seconds after which nobody is told any more that marks were removed. */
 const restoredFor = 600;
 
-const restoredOfLate = ({ restored }: NodeSnapshot['notes'], now: Temporal.Instant): Pick<ReconcileContext, 'restored'> =>
+const restoredOfLate = ({ restored }: NodeSnapshot['memo'], now: Temporal.Instant): Pick<ReconcileContext, 'restored'> =>
   restored !== undefined && isBefore(now, secondsAfter(restored.lastAt, restoredFor)) ? { restored } : {};
 
 /** The course before the first step. */
@@ -144,7 +145,7 @@ export const startContext = (snapshot: NodeSnapshot, now: Temporal.Instant): Rec
       .map(request => (waits(request) ? lingering(request) : firstProgress(request))),
     leaving: requests.filter(request => request.deleting && hasFinalizer(request) && !waits(request)),
     writes: [],
-    plan: { calls: [], blockerInfos: [], waitsFor: [], waitsForSlots: false, recreations: snapshot.notes.recreations },
+    plan: { calls: [], blockerInfos: [], waitsFor: [], waitsForSlots: false, recreations: snapshot.memo.recreations },
     moments: [],
     lookups: [],
     confirmPods: false,
@@ -153,10 +154,10 @@ export const startContext = (snapshot: NodeSnapshot, now: Temporal.Instant): Rec
     isDrainJudged: false,
     recalled: new Map(),
     stillMoving: [],
-    ...(snapshot.notes.vms && { vms: snapshot.notes.vms }),
-    ...(snapshot.notes.residents && snapshot.node?.holdRecord !== undefined && { residents: snapshot.notes.residents }),
-    ...restoredOfLate(snapshot.notes, now),
-    ...(snapshot.notes.leaseMissedAt && { leaseMissedAt: snapshot.notes.leaseMissedAt }),
+    ...(snapshot.memo.vms && { vms: snapshot.memo.vms }),
+    ...(snapshot.memo.residents && snapshot.node?.holdRecord !== undefined && { residents: snapshot.memo.residents }),
+    ...restoredOfLate(snapshot.memo, now),
+    ...(snapshot.memo.leaseMissedAt && { leaseMissedAt: snapshot.memo.leaseMissedAt }),
   };
 };
 
@@ -171,7 +172,7 @@ const subjectOf = (request: MaintenanceRequest): ObjectReference => ({
 
 export const nodeSubject = ({ name, uid }: Node): ObjectReference => ({ apiVersion: 'v1', kind: 'Node', name, uid });
 
-export const announcement = (
+export const kubeEventFor = (
   request: MaintenanceRequest,
   type: KubeEvent['type'],
   text: { readonly reason: string; readonly message: string },

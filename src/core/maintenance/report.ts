@@ -1,7 +1,7 @@
 import type { Blocker } from '../drain/blockers/blocker.ts';
-import type { Count } from '../drain/tally.ts';
+import type { DrainCounts } from '../drain/drain-counter.ts';
 import type { MaintenanceFailure, MaintenanceState } from '../request/words.ts';
-import type { Tracked } from '../vm/tracking.ts';
+import type { VmTrackingState } from '../vm/tracking.ts';
 import type { VmStatus } from '../vm/vm-status.ts';
 
 /** Why it does not go on as a whole: machines read the reason, people the message. */
@@ -20,7 +20,7 @@ export type Report = {
   readonly stays?: string;
   readonly leaseErrors: number;
   /** Missing as long as the pods are not known. `total` has also those that may stay. */
-  readonly pods?: Count & { readonly total: number };
+  readonly pods?: DrainCounts & { readonly total: number };
   /** Pods that still have to go, sorted. */
   readonly waiting: readonly { readonly namespace: string; readonly name: string }[];
   /** Sorted, all of them: the served kinds bound their lists themselves. */
@@ -28,7 +28,7 @@ export type Report = {
   /** Every VM that was to leave, those that have left included, sorted; missing where there was none. */
   readonly vms?: readonly VmStatus[];
   /** VMs that had left before what is remembered. */
-  readonly vmsBefore?: Tracked['before'];
+  readonly vmsBefore?: VmTrackingState['before'];
   /** When it will begin, if it waits for that. */
   readonly startsAt?: Temporal.Instant;
   readonly drainStartedAt?: Temporal.Instant;

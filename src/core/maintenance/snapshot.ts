@@ -2,19 +2,19 @@ import type { Attachment } from '../drain/blockers/attachment.ts';
 import type { Recreations } from '../drain/blockers/recreations.ts';
 import type { Budget } from '../drain/budgets/budget.ts';
 import type { InFlightEviction } from '../drain/budgets/in-flight-eviction.ts';
+import type { DrainCounter } from '../drain/drain-counter.ts';
 import type { PlanWork } from '../drain/filters.ts';
 import type { Attempt } from '../drain/outcome/retry.ts';
 import type { EvictionRequestsKnown } from '../drain/responders/eviction-request.ts';
 import type { ActiveResponder } from '../drain/responders/lifecycle-eviction.ts';
-import type { Tally } from '../drain/tally.ts';
-import type { Node } from '../hold/node.ts';
 import type { Lease, LeaseTerms } from '../lease/lease.ts';
+import type { Node } from '../node/node.ts';
 import type { Pod } from '../pod/pod.ts';
 import type { Member } from '../quorum/quorum.ts';
 import type { KindAdapter, MaintenanceRequest } from '../request/request.ts';
 import type { HostView } from '../vm/host.ts';
-import type { Tracked } from '../vm/tracking.ts';
-import type { VmsKnown } from '../vm/vm-pod.ts';
+import type { VmTrackingState } from '../vm/tracking.ts';
+import type { NodeVms } from '../vm/vm-pod.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import type { Problem } from './report.ts';
 import type { OperatorView } from './successor.ts';
@@ -28,9 +28,9 @@ export type Restored = {
 };
 
 /** What is remembered of a node between two looks. All of it can be lost: it saves calls and smooths numbers, nothing more. */
-export type Notes = {
+export type ReconcileMemo = {
   /** By the request's key. */
-  readonly tallies: ReadonlyMap<string, Tally>;
+  readonly tallies: ReadonlyMap<string, DrainCounter>;
   /** By `blockerId`. */
   readonly blockedSince: ReadonlyMap<string, Temporal.Instant>;
   /** When a status was last written, what it came to, and the ids of the blockers in it that need help, by the request's key. */
@@ -44,7 +44,7 @@ export type Notes = {
   /** uids of the requests that held the node at the last look: they have begun, whether or not their status could be stored. */
   readonly holding: ReadonlySet<string>;
   /** Missing before the VMs were looked at. */
-  readonly vms?: Tracked;
+  readonly vms?: VmTrackingState;
   /** uids of evacuations that have been called back, and when. */
   readonly recalled: ReadonlyMap<string, Temporal.Instant>;
   /** Missing where nobody has removed marks of late. */
@@ -53,7 +53,7 @@ export type Notes = {
   readonly leaseMissedAt?: Temporal.Instant;
 };
 
-export const noNotes: Notes = {
+export const emptyMemo: ReconcileMemo = {
   tallies: new Map(),
   blockedSince: new Map(),
   reported: new Map(),
@@ -111,13 +111,13 @@ export type NodeSnapshot = {
   /** Our own EvictionRequests of this node; missing where the kind is not served and where it may not be read. */
   readonly evictionRequests?: EvictionRequestsKnown;
   /** Missing where there is no KubeVirt, or where it may not be read. */
-  readonly vms?: VmsKnown;
+  readonly vms?: NodeVms;
   /** What is known of the hypervisor that it is; missing where nobody asks OpenStack. */
   readonly host?: HostView | 'unknown' | 'none';
   readonly attempts: ReadonlyMap<string, Attempt>;
   /** Of this node, and of all others what takes from its budgets, and VMs. */
   readonly inFlight: readonly InFlightEviction[];
-  readonly notes: Notes;
+  readonly memo: ReconcileMemo;
   /** Every served kind: a hold without a request is released for all of them. */
   readonly adapters: readonly KindAdapter[];
   /** Names of the kinds that this cluster does not serve (any more): whether they have requests cannot be known. */

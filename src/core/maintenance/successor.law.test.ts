@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Node } from '../hold/node.ts';
+import type { Node } from '../node/node.ts';
 import type { Pod } from '../pod/pod.ts';
 import { seedPolicy } from '../request/policy.ts';
 import { type MaintenanceRequest, noHistory } from '../request/request.ts';
 import { at, heldNode, makeBudget, makeNode, makePod, makeRequest, makeSnapshot, ourLease } from '../testing/make.ts';
 import { decide } from './decide.ts';
 import type { Decision } from './decision.ts';
-import { noNotes } from './snapshot.ts';
+import { emptyMemo } from './snapshot.ts';
 import type { OperatorPod } from './successor.ts';
 
 /**
@@ -200,7 +200,7 @@ class OperatorWorld {
       pods: pods.filter(({ nodeName }) => nodeName === node.name),
       budgets: [budget],
       leases: new Map([[lease.key, lease]]),
-      notes: noNotes,
+      memo: emptyMemo,
       self: { pod: this.leader ?? '', handedOver: this.#handedOver, pods, nodes: [...this.nodes.values()], wanted },
     });
     return decide(snapshot, at(1));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Node } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
+import type { Node } from '../node/node.ts';
 import type { Pod } from '../pod/pod.ts';
 import { at, makeNode, makePod, makeSnapshot } from '../testing/make.ts';
 import { decide } from './decide.ts';
@@ -126,7 +126,7 @@ describe('the drain of its node', () => {
     const { calls, handOver, writes, evictable } = decide(makeSnapshot({ pods, self }), at(1));
     const write = writes.find(({ reportOf }) => reportOf !== undefined);
     const { phase, blockers } = (write?.body['status'] ?? {}) as { readonly phase?: string; readonly blockers?: readonly string[] };
-    return { calls: calls.map(({ pod }) => pod.name), handOver, phase, blockers, events: write?.announce ?? [], evictable: evictable.size };
+    return { calls: calls.map(({ pod }) => pod.name), handOver, phase, blockers, events: write?.events ?? [], evictable: evictable.size };
   };
   const stuck = { nodes: [] };
 

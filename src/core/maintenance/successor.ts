@@ -1,9 +1,9 @@
-import { isReady, type Node } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
+import { isReady, type Node } from '../node/node.ts';
 import { fitsSelector, placementOf, untoleratedBy } from '../pod/placement.ts';
 import { isFinished, isTerminating, type Pod, readPod } from '../pod/pod.ts';
 import type { LabelSelector } from '../pod/selector.ts';
-import { fewOf } from '../text.ts';
+import { joinLimited } from '../text.ts';
 
 /**
  * Whether another pod can do the operator's work once its own is gone. A hold is given back by an operator: where none can run any more, only a person could.
@@ -72,7 +72,7 @@ const obstacles: readonly {
 const keepingTaints = (taints: Node['taints'], placement: JsonObject): Node['taints'] =>
   untoleratedBy(placement, taints).filter(({ effect }) => effect !== 'PreferNoSchedule');
 
-const clause = (names: readonly string[], text: string): string => `${fewOf(names, 3)} ${names.length === 1 ? 'is' : 'are'} ${text}`;
+const clause = (names: readonly string[], text: string): string => `${joinLimited(names, 3)} ${names.length === 1 ? 'is' : 'are'} ${text}`;
 
 /** Why no node can take a pod like this one, its own left out; undefined where one can. Pods of higher priority make room: what others take is not looked at. */
 const noPlace = (pod: OperatorPod, view: OperatorView): { readonly why: string; readonly remedy: string } | undefined => {

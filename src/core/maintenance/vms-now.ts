@@ -1,6 +1,6 @@
 import type { MaintenanceRequest } from '../request/request.ts';
 import { countVms, hasGone, type VmCounts, type VmStatus } from '../vm/vm-status.ts';
-import { evacuate } from './decide.ts';
+import { decideDrainOnly } from './decide.ts';
 import { type DrainInputs, snapshotOf } from './drain-inputs.ts';
 
 /** A VM as the kinds that store them do. */
@@ -49,7 +49,7 @@ const counted = (vms: readonly VmStatus[]): StoredVms => ({ ...countVms(vms), it
  */
 export const vmsNow = (request: MaintenanceRequest, drainInputs: DrainInputs, now: Temporal.Instant): VmsNow | undefined => {
   const { virtualMachines } = request.status as { readonly virtualMachines?: StoredVms };
-  const vms = virtualMachines ?? counted(evacuate(snapshotOf(request, drainInputs), now).reports[0]?.vms ?? []);
+  const vms = virtualMachines ?? counted(decideDrainOnly(snapshotOf(request, drainInputs), now).reports[0]?.vms ?? []);
   if (vms.total === 0) return undefined;
   return { summary: summaryOf(vms), open: (vms.items ?? []).filter(vm => !hasGone(vm)) };
 };

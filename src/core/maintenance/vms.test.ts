@@ -8,9 +8,9 @@ import { at, heldNode, makeBudget, makeNode, makePod, makeRequest, makeSnapshot 
 import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
 import type { Vmi, VmMigration } from '../vm/kubevirt.ts';
 import type { VmPolicy } from '../vm/policy.ts';
-import type { VmsKnown } from '../vm/vm-pod.ts';
+import type { NodeVms } from '../vm/vm-pod.ts';
 import { decide } from './decide.ts';
-import { type NodeSnapshot, noNotes } from './snapshot.ts';
+import { emptyMemo, type NodeSnapshot } from './snapshot.ts';
 
 /** VMs of a node that is drained, from the look to what is done. */
 
@@ -19,7 +19,7 @@ const GiB = 2 ** 30;
 type Scene = {
   readonly vmis?: readonly Vmi[];
   readonly migrations?: readonly VmMigration[];
-  readonly known?: Partial<VmsKnown>;
+  readonly known?: Partial<NodeVms>;
   readonly policy?: Partial<VmPolicy>;
 } & Partial<NodeSnapshot>;
 
@@ -62,7 +62,7 @@ test('small ones go first, the important ones before all', () => {
 });
 
 test('VMs that are on their way elsewhere leave less room, and others’ migrations too, but one is always asked for', () => {
-  const asked = (known: Partial<VmsKnown>): number => names(snapshotOf({ vmis: vmis(5), known })).length;
+  const asked = (known: Partial<NodeVms>): number => names(snapshotOf({ vmis: vmis(5), known })).length;
   assert.equal(asked({ askedElsewhere: 4 }), 2);
   assert.equal(asked({ askedElsewhere: 6 }), 0);
   assert.equal(asked({ othersUnderWay: 4 }), 2);
@@ -127,7 +127,7 @@ test('ShutDown: one that still cannot move at the deadline loses its pod, with t
   const snapshot = snapshotOf({ vmis: [makeVmi('a', { migratable: false }), makeVmi('b')], policy });
   assert.deepEqual(names(snapshot, 59), ['evict b']);
   const early = decide(snapshot, at(59));
-  assert.ok(early.again && early.again.epochMilliseconds <= at(60).epochMilliseconds, 'looks again at the deadline');
+  assert.ok(early.requeueAt && early.requeueAt.epochMilliseconds <= at(60).epochMilliseconds, 'looks again at the deadline');
   const [deletion] = decide(snapshot, at(60)).calls.filter(({ method }) => method === 'delete');
   assert.deepEqual(
     [deletion?.pod.owner?.name, deletion?.gracePeriodSeconds, deletion?.escalated, deletion?.shutsDownVm],
@@ -171,7 +171,7 @@ test('where a VM is being migrated to, and its hot-plugged volumes, are waited f
 test('what became of a VM is remembered: moved, shut down, or back again', () => {
   const [a, b] = [makeVmi('a'), makeVmi('b')];
   const first = decide(snapshotOf({ vmis: [a, b] }), at(10)).notes;
-  const later = snapshotOf({ vmis: [makeVmi('a', { nodeName: 'n2' })], pods: [makePod('web')], notes: first });
+  const later = snapshotOf({ vmis: [makeVmi('a', { nodeName: 'n2' })], pods: [makePod('web')], memo: first });
   const { notes } = decide(later, at(20));
   const state = (name: string): unknown => [...(notes.vms?.vms.values() ?? [])].find(vm => vm.name === `vms/${name}`);
   assert.deepEqual(state('a'), { platform: 'KubeVirt', id: 'vmi-a', name: 'vms/a', state: 'Moved', target: 'n2' });
@@ -180,7 +180,7 @@ test('what became of a VM is remembered: moved, shut down, or back again', () =>
 
 const released = { node: makeNode(), requests: [makeRequest('one', { ...request(), deleting: true })], leases: new Map() };
 const calledBack = (snapshot: NodeSnapshot, seconds = 10): readonly string[] =>
-  decide(snapshot, at(seconds)).writes.map(({ what }) => what);
+  decide(snapshot, at(seconds)).writes.map(({ description: what }) => what);
 
 test('released: first the marks are taken off, then the migrations that have not begun; what runs goes on, and is told', () => {
   const [waiting, placing, running] = ['a', 'b', 'c'].map(name => makeVmi(name, { evacuatedFrom: 'n1' })) as [Vmi, Vmi, Vmi];
@@ -188,25 +188,25 @@ test('released: first the marks are taken off, then the migrations that have not
   const snapshot = snapshotOf({ vmis: [waiting, placing, running], migrations, ...released });
   const first = decide(snapshot, at(10));
   assert.deepEqual(
-    first.writes.map(({ what }) => what),
+    first.writes.map(({ description: what }) => what),
     ['cancel the evacuation of VM vms/a', 'cancel the evacuation of VM vms/b'],
   );
   assert.deepEqual([first.writes[0]?.body, first.writes[0]?.accept], [{ evacuationNodeName: 'n1' }, '*/*']);
   const clean = [makeVmi('a'), makeVmi('b'), running];
-  const second = snapshotOf({ vmis: clean, migrations, ...released, notes: first.notes });
+  const second = snapshotOf({ vmis: clean, migrations, ...released, memo: first.notes });
   assert.deepEqual(calledBack(second), ['cancel the migration vms/evacuation-b, which has not begun']);
-  const third = snapshotOf({ vmis: clean, migrations: migrations.slice(1), ...released, notes: decide(second, at(11)).notes });
+  const third = snapshotOf({ vmis: clean, migrations: migrations.slice(1), ...released, memo: decide(second, at(11)).notes });
   const [last] = decide(third, at(12)).writes;
-  assert.equal(last?.what, 'let go');
-  assert.match(last?.announce.at(-1)?.message ?? '', /move on: vms\/c$/);
+  assert.equal(last?.description, 'let go');
+  assert.match(last?.events.at(-1)?.message ?? '', /move on: vms\/c$/);
 });
 
 test('a mark that stays is waited for a little, and then named', () => {
   const snapshot = snapshotOf({ vmis: [makeVmi('a', { evacuatedFrom: 'n1' })], ...released });
   const { notes } = decide(snapshot, at(10));
-  assert.deepEqual(calledBack({ ...snapshot, notes }, 11), []);
-  const [last] = decide({ ...snapshot, notes }, at(16)).writes;
-  assert.deepEqual([last?.what, last?.announce.at(-1)?.reason], ['let go', 'VirtualMachinesStillMoving']);
+  assert.deepEqual(calledBack({ ...snapshot, memo: notes }, 11), []);
+  const [last] = decide({ ...snapshot, memo: notes }, at(16)).writes;
+  assert.deepEqual([last?.description, last?.events.at(-1)?.reason], ['let go', 'VirtualMachinesStillMoving']);
 });
 
 test('nobody else’s evacuation is called back', () => {
@@ -222,7 +222,7 @@ test('a drain that has failed calls back what it had asked for, and keeps the no
     ...request(),
     history: { ...noHistory, state: 'Failed', failure: 'DeadlineExceeded', drainStartedAt: at(0) },
   });
-  const snapshot = snapshotOf({ vmis: [makeVmi('a', { evacuatedFrom: 'n1' })], node: heldNode, requests: [failed], notes: noNotes });
+  const snapshot = snapshotOf({ vmis: [makeVmi('a', { evacuatedFrom: 'n1' })], node: heldNode, requests: [failed], memo: emptyMemo });
   assert.ok(calledBack(snapshot).includes('cancel the evacuation of VM vms/a'));
 });
 

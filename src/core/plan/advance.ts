@@ -2,13 +2,13 @@ import { readTime } from '../time.ts';
 import { withoutNode } from './gone.ts';
 import type { InFlight, NodeState } from './in-flight.ts';
 import type { PlanSnapshot } from './snapshot.ts';
-import { type PlanIntent, type State, type Step, viewOfNode } from './states/common.ts';
+import { type NodeStateFn, type NodeStepResult, type PlanDirective, viewOfNode } from './states/common.ts';
 import { holding, starting } from './states/hold.ts';
 import { soaking, verifying } from './states/proof.ts';
 import { releasing } from './states/release.ts';
 import { rebooting, working } from './states/work.ts';
 
-const states: Readonly<Record<NodeState, State>> = {
+const states: Readonly<Record<NodeState, NodeStateFn>> = {
   Starting: starting,
   Holding: holding,
   Working: working,
@@ -19,14 +19,14 @@ const states: Readonly<Record<NodeState, State>> = {
 };
 
 /** What one state of a node in flight comes to. Nothing but a verdict ever frees its slot. */
-export const stepOf = (snapshot: PlanSnapshot, one: InFlight, intent: PlanIntent, now: Temporal.Instant): Step => {
+export const stepOf = (snapshot: PlanSnapshot, one: InFlight, intent: PlanDirective, now: Temporal.Instant): NodeStepResult => {
   const view = viewOfNode(snapshot, one, intent);
   const gone = view.node === undefined ? withoutNode(view, now) : undefined;
   return gone ?? states[one.state](view, now);
 };
 
 /** Nobody knows what became of the last write about the node: it stays as it is, and what was said of it too, until that is known. */
-export const unansweredStep = ({ plan }: Pick<PlanSnapshot, 'plan'>, one: InFlight): Step => {
+export const unansweredStep = ({ plan }: Pick<PlanSnapshot, 'plan'>, one: InFlight): NodeStepResult => {
   const stored = (plan.status['waiting'] ?? []) as readonly {
     readonly word: string;
     readonly who: string;
@@ -35,16 +35,16 @@ export const unansweredStep = ({ plan }: Pick<PlanSnapshot, 'plan'>, one: InFlig
   }[];
   const said = stored.find(({ node }) => node === one.node);
   const ends = readTime(said?.ends);
-  return { one, ...(said && { waiting: { word: said.word, who: said.who, node: one.node, ...(ends && { ends }) } }) };
+  return { slot: one, ...(said && { waiting: { word: said.word, who: said.who, node: one.node, ...(ends && { ends }) } }) };
 };
 
 /**
  * The next step of one node in flight: through every state that has nothing to wait for and nothing to do, to the first one that has. Each state that is written costs the
  * plan a request, and all its other nodes the time of it.
  */
-export const advance = (snapshot: PlanSnapshot, one: InFlight, intent: PlanIntent, now: Temporal.Instant): Step => {
+export const advance = (snapshot: PlanSnapshot, one: InFlight, intent: PlanDirective, now: Temporal.Instant): NodeStepResult => {
   const step = stepOf(snapshot, one, intent, now);
-  const { one: next, writes, waiting, hooks } = step;
+  const { slot: next, writes, waiting, hooks } = step;
   // States follow each other in their order, and attempts are bounded: this ends.
   const isPassed = next !== undefined && next !== one && writes === undefined && waiting === undefined && hooks === undefined;
   return isPassed ? advance(snapshot, next, intent, now) : step;

@@ -1,4 +1,4 @@
-import { fewOf } from '../text.ts';
+import { joinLimited } from '../text.ts';
 import { isBefore } from '../time.ts';
 import type { NodeVerdict } from './in-flight.ts';
 import type { PlanNode, PlanSnapshot, RecordSlice } from './snapshot.ts';
@@ -48,22 +48,22 @@ const byPlan = (dueAgain: readonly PlanNode[], { doneSince: since }: PlanSnapsho
   return [...Map.groupBy(contested, ({ plan }) => plan)].map(([plan, all]) => [plan, all.map(({ node }) => node)]);
 };
 
-const mostPlans = 2;
-const mostNodes = 3;
+const maxPlans = 2;
+const maxNodes = 3;
 
 /** Who was done with them since, for the message of the plan; empty where nobody was. */
 export const contestants = (dueAgain: readonly PlanNode[], snapshot: PlanSnapshot): string => {
   const texts = byPlan(dueAgain, snapshot).map(([plan, nodes]) => `plan ${plan} was done with ${nodes.length} of them since`);
-  return texts.length === 0 ? '' : ` (${fewOf(texts, mostPlans)})`;
+  return texts.length === 0 ? '' : ` (${joinLimited(texts, maxPlans)})`;
 };
 
 /** The same with their names, and what may be done about it; undefined where nobody was. */
 export const contestText = (dueAgain: readonly PlanNode[], snapshot: PlanSnapshot): string | undefined => {
   const texts = byPlan(dueAgain, snapshot).map(
     ([plan, nodes]) =>
-      `${nodes.length} nodes that were done are due again, and plan ${plan} was done with them since (${fewOf(nodes, mostNodes)})`,
+      `${nodes.length} nodes that were done are due again, and plan ${plan} was done with them since (${joinLimited(nodes, maxNodes)})`,
   );
   if (texts.length === 0) return undefined;
   const way = `change one of them, or drydock plan skip ${snapshot.plan.name} leaves the nodes out`;
-  return `${fewOf(texts, mostPlans)}: if the plans have opposite aims, ${way}`;
+  return `${joinLimited(texts, maxPlans)}: if the plans have opposite aims, ${way}`;
 };

@@ -4,17 +4,22 @@ import { begun, decided, nodesOf, words } from '../testing/decided.ts';
 import { at } from '../testing/make.ts';
 import { makeApproval, makeInFlight, makePlanNode, makeReadyNode, makeVerdict, soakedRun } from '../testing/make-plan.ts';
 import { makeWindow } from '../testing/make-window.ts';
-import type { Outage } from './ledger.ts';
 import type { Plan } from './plan.ts';
 import type { HookRun } from './pods/hook.ts';
 import type { PlanNode, PlanSnapshot } from './snapshot.ts';
+import type { NodeUnavailability } from './unavailability.ts';
 import { childNameOf } from './writes.ts';
 
 const out = (...names: readonly string[]): PlanSnapshot['outages'] =>
-  new Map(names.map(name => [name, [{ cause: 'NotReady', by: `Node ${name} is not Ready` }] satisfies readonly Outage[]]));
+  new Map(names.map(name => [name, [{ cause: 'NotReady', by: `Node ${name} is not Ready` }] satisfies readonly NodeUnavailability[]]));
 
 const cordoned = (...names: readonly string[]): PlanSnapshot['outages'] =>
-  new Map(names.map(name => [name, [{ cause: 'ForeignCordon', by: `a cordon of ${name} that is not ours` }] satisfies readonly Outage[]]));
+  new Map(
+    names.map(name => [
+      name,
+      [{ cause: 'ForeignCordon', by: `a cordon of ${name} that is not ours` }] satisfies readonly NodeUnavailability[],
+    ]),
+  );
 
 const takeFirst = { maxInFlight: 1, perTopology: [], foreignCordon: 'TakeFirst' } as const;
 
@@ -98,8 +103,8 @@ describe('the plan itself', () => {
     assert.equal(message({ pause: later, paused: true }), 'Paused: release', 'it has no end');
     assert.equal(message({ pause: before, paused: true }), 'Paused', 'what is over says nothing of this one');
     assert.equal(message({ pause: before }), 'Running');
-    assert.deepEqual(decided({}, { pause: later }).again, at(60));
-    for (const over of [{ pause: later, paused: true }, { pause: before }]) assert.notDeepEqual(decided({}, over).again, at(60));
+    assert.deepEqual(decided({}, { pause: later }).requeueAt, at(60));
+    for (const over of [{ pause: later, paused: true }, { pause: before }]) assert.notDeepEqual(decided({}, over).requeueAt, at(60));
     assert.equal(decided({}, { pause: later }).inFlight.length, 0);
     assert.equal(decided({}, { pause: before }).inFlight.length, 1);
   });
@@ -293,7 +298,7 @@ describe('limits', () => {
     const nights = makeWindow({ openings: [{ cron: '0 22 * * *', seconds: 4 * 3600 }] });
     const decision = decided({ windows: [nights] });
     assert.equal(words(decision), 'Running Window');
-    assert.equal(decision.again?.toString(), '2026-11-21T22:00:00Z');
+    assert.equal(decision.requeueAt?.toString(), '2026-11-21T22:00:00Z');
     const open = makeWindow({ openings: [{ cron: '0 7 * * *', seconds: 2 * 3600 }] });
     assert.deepEqual(begun({ windows: [open] }, { expectedSeconds: 3600 }), ['n1']);
     assert.deepEqual(begun({ windows: [open] }, { expectedSeconds: 3601 }), []);
@@ -317,10 +322,14 @@ describe('stages', () => {
     assert.equal(decided({}, { stages }).inFlight[0]?.stage, 'canary');
     const done = makeVerdict('n1', { stage: 'canary', completedAt: at(-300) });
     const unseen = decided({ verdicts: [done] }, { stages });
-    assert.deepEqual([words(unseen), unseen.again?.toString()], ['Running StageSoak', at(600).toString()], 'nobody has watched it so far');
+    assert.deepEqual(
+      [words(unseen), unseen.requeueAt?.toString()],
+      ['Running StageSoak', at(600).toString()],
+      'nobody has watched it so far',
+    );
     const soaking = decided({ verdicts: [done] }, { stages, run: soakedRun('canary', 300) });
     assert.equal(words(soaking), 'Running StageSoak');
-    assert.equal(soaking.again?.toString(), at(300).toString());
+    assert.equal(soaking.requeueAt?.toString(), at(300).toString());
     const over = { verdicts: [{ ...done, completedAt: at(-600) }] };
     const run = soakedRun('canary', 600);
     assert.equal(words(decided(over, { stages, run })), 'AwaitingApproval Approval');

@@ -1,12 +1,12 @@
-import type { Write } from '../maintenance/decision.ts';
 import { earliest, secondsAfter } from '../time.ts';
+import type { Write } from '../write.ts';
 import { advance, unansweredStep } from './advance.ts';
 import { contestants, contestText } from './contest.ts';
 import type { InFlight } from './in-flight.ts';
 import { pauseEnd, pauseNow, pauseText } from './pause.ts';
 import { type Plan, planFinalizer, type Run } from './plan.ts';
 import { type Preparation, prepareAhead } from './pods/prepare.ts';
-import { hooksToStore, ofHalt, runHooks } from './pods/run-hooks.ts';
+import { haltScope, hooksToStore, runHooks } from './pods/run-hooks.ts';
 import { revisionOfRun, unfinishedIn } from './records.ts';
 import { runRehearsal } from './rehearsal/run-rehearsal.ts';
 import { retriesNow } from './retries.ts';
@@ -15,15 +15,15 @@ import { runWith, runWithAgreed } from './start/approvals.ts';
 import { forecastOf } from './start/forecast.ts';
 import { withSoak } from './start/soak.ts';
 import { isUsed } from './start/stages.ts';
-import { nextStart, type Start } from './start/start.ts';
-import type { PlanIntent, Step } from './states/common.ts';
+import { nextStart, type StartDecision } from './start/start.ts';
+import type { NodeStepResult, PlanDirective } from './states/common.ts';
 import { isEnding, type Stop, stopOf } from './stop.ts';
 import { type Strays, straysOf } from './strays.ts';
 import { isOver, type PlanView, viewOf } from './view.ts';
 import { announce, deleteRecordWrite, ownWrite, recordWrite, targetOf } from './writes.ts';
 
 /** What is decided beside the nodes that are in flight. */
-type PlanState = Pick<PlanDecision, 'phase' | 'message'> & { readonly warning?: true; readonly start?: Start };
+type PlanState = Pick<PlanDecision, 'phase' | 'message'> & { readonly warning?: true; readonly start?: StartDecision };
 
 /** Edits of the work, and another runID, begin a new run, also those that are taken back: verdicts of before say nothing about it. */
 const runOf = (plan: Plan, now: Temporal.Instant): Run => {
@@ -41,7 +41,7 @@ const isBusy = ({ inFlight, preparing, hookRuns, rehearsal }: Plan): boolean =>
   inFlight.length + preparing.length + hookRuns.length > 0 || rehearsal !== undefined;
 
 /** A deleted plan is gone when no node is in flight any more, and none waits to be given back. */
-const letGo = ({ plan }: PlanSnapshot, strays: Strays): Write | undefined => {
+const releasePlan = ({ plan }: PlanSnapshot, strays: Strays): Write | undefined => {
   if (!plan.deleting || isBusy(plan) || strays.waiting.length > 0 || !plan.finalizers.includes(planFinalizer)) return undefined;
   const finalizers = plan.finalizers.filter(one => one !== planFinalizer);
   return ownWrite(plan, 'let go', finalizers, [announce(plan, 'Normal', 'PlanEnded', 'The plan is over')]);
@@ -68,8 +68,8 @@ const progress = ({ counts, dueAgain, snapshot }: PlanView): string => {
   const { done, failed, due, selected } = counts;
   const by = contestants(dueAgain, snapshot);
   const next = `and have their turn in the next run: drydock plan rerun ${snapshot.plan.name}`;
-  const again = dueAgain.length === 0 ? '' : `; ${dueAgain.length} are due again${by}, ${next}`;
-  return `${snapshot.plan.undo === true ? 'Undone: ' : ''}${done} done, ${failed} failed, ${due} due of ${selected} nodes${again}`;
+  const dueAgainText = dueAgain.length === 0 ? '' : `; ${dueAgain.length} are due again${by}, ${next}`;
+  return `${snapshot.plan.undo === true ? 'Undone: ' : ''}${done} done, ${failed} failed, ${due} due of ${selected} nodes${dueAgainText}`;
 };
 
 const stateOf = (view: PlanView, stop: Stop | undefined, now: Temporal.Instant): PlanState => {
@@ -87,7 +87,7 @@ const stateOf = (view: PlanView, stop: Stop | undefined, now: Temporal.Instant):
 const heldUp = (waiting: readonly Waiting[]): StageCount['phase'] =>
   waiting.some(({ word }) => word === 'StageSoak' || word === 'SoakBroken') ? 'Soaking' : 'AwaitingApproval';
 
-const stageCounts = ({ stages, verdicts, snapshot }: PlanView, start: Start | undefined): readonly StageCount[] => {
+const stageCounts = ({ stages, verdicts, snapshot }: PlanView, start: StartDecision | undefined): readonly StageCount[] => {
   const used = stages.filter(isUsed);
   const at = used.findIndex(({ stage }) => stage.name === start?.stage);
   return used.map(({ stage, nodes, past }, index) => {
@@ -115,7 +115,7 @@ const soakWrites = ({ snapshot, soak }: PlanView): readonly Write[] => {
 };
 
 /** A plan that is stopped for a while keeps what it has got ready. */
-const preparationOf = (view: PlanView, start: Start | undefined, now: Temporal.Instant): Preparation => {
+const preparationOf = (view: PlanView, start: StartDecision | undefined, now: Temporal.Instant): Preparation => {
   const { plan } = view.snapshot;
   if (start === undefined && !isEnding(plan)) return { preparing: plan.preparing, writes: [] };
   return prepareAhead(view, start?.candidates ?? [], now);
@@ -125,18 +125,18 @@ const preparationOf = (view: PlanView, start: Start | undefined, now: Temporal.I
 const forecastAgain = 300;
 
 /** The failures that are shown; all are recorded. */
-const mostFailures = 50;
+const maxFailures = 50;
 
 /** The run has begun, and is not over: a halt means something to it. One that nobody has agreed to, and one that is long over, have nothing to tell anybody. */
 const isUnderWayAtAll = ({ snapshot: { plan, slices }, open }: PlanView): boolean =>
   plan.inFlight.length > 0 || (open.size > 0 && slices.some(({ verdicts }) => verdicts.length > 0));
 
 /** What goes on beside the nodes: those that are got ready, hooks, gates, rehearsals. Hooks of a halt run whatever else goes on. */
-const beside = (view: PlanView, { phase, start }: PlanState, strays: Strays, steps: readonly Step[], now: Temporal.Instant) => {
+const beside = (view: PlanView, { phase, start }: PlanState, strays: Strays, steps: readonly NodeStepResult[], now: Temporal.Instant) => {
   const { plan } = view.snapshot;
   const halted = phase === 'Halted';
   const preparation = preparationOf(view, start, now);
-  const onHalt = halted && isUnderWayAtAll(view) ? [runHooks(view.snapshot, { at: 'OnHalt', of: ofHalt }, now)] : [];
+  const onHalt = halted && isUnderWayAtAll(view) ? [runHooks(view.snapshot, { at: 'OnHalt', of: haltScope }, now)] : [];
   const asked = [...(start?.hooks ?? []), ...steps.flatMap(step => step.hooks ?? []), ...onHalt];
   const rehearsal = runRehearsal(view, phase, now);
   const hooks = hooksToStore(view.snapshot, asked, { halted, withdrawn: withdrawsHooks(plan) });
@@ -151,7 +151,7 @@ const beside = (view: PlanView, { phase, start }: PlanState, strays: Strays, ste
       rehearsed: rehearsal.forecast,
     },
     writes: [...soakWrites(view), ...strays.writes, ...outdatedWrites(view), ...preparation.writes, ...hooks.writes, ...rehearsal.writes],
-    again: earliest([preparation.again, rehearsal.again, ...onHalt.map(step => step.again)]),
+    requeueAt: earliest([preparation.requeueAt, rehearsal.requeueAt, ...onHalt.map(step => step.requeueAt)]),
   };
 };
 
@@ -159,42 +159,49 @@ const beside = (view: PlanView, { phase, start }: PlanState, strays: Strays, ste
 const alone = (write: Write): Write => ({ ...write, of: targetOf(write) });
 
 /** About the node, one after the other. */
-const ofNode = ({ one, writes = [] }: Step): readonly Write[] => writes.map(write => ({ ...write, of: one?.node ?? targetOf(write) }));
+const ofNode = ({ slot: one, writes = [] }: NodeStepResult): readonly Write[] =>
+  writes.map(write => ({ ...write, of: one?.node ?? targetOf(write) }));
 
 const runWithSoak = ({ soak: _before, ...run }: Run, { soak }: PlanView): Run => ({ ...run, ...(soak && { soak: soak.soak }) });
 
-const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], stop: Stop | undefined, now: Temporal.Instant): PlanDecision => {
+const decisionOf = (
+  view: PlanView,
+  run: Run,
+  steps: readonly NodeStepResult[],
+  stop: Stop | undefined,
+  now: Temporal.Instant,
+): PlanDecision => {
   const state = stateOf(view, stop, now);
   const { phase, message, warning, start } = state;
-  const begun = start?.one;
+  const begun = start?.slot;
   const all = begun === undefined ? steps : [...steps, advance(view.snapshot, begun, { withdrawn: false }, now)];
   const strays = straysOf(view);
   const more = beside(view, state, strays, all, now);
   const waiting: readonly Waiting[] = [...(start?.waiting ?? []), ...all.flatMap(({ waiting }) => waiting ?? []), ...strays.waiting];
-  const own = claim(view.snapshot.plan) ?? letGo(view.snapshot, strays);
+  const own = claim(view.snapshot.plan) ?? releasePlan(view.snapshot, strays);
   const forecast = forecastOf(view, now);
   const contested = contestText(view.dueAgain, view.snapshot);
   const hasDeadline = forecast.deadline !== undefined && forecast.end !== undefined;
   const next = hasDeadline ? secondsAfter(now, forecastAgain) : undefined;
-  const again = earliest([start?.again, more.again, view.soak?.waiting?.ends, ...all.map(step => step.again), next]);
+  const requeueAt = earliest([start?.requeueAt, more.requeueAt, view.soak?.waiting?.ends, ...all.map(step => step.requeueAt), next]);
   return {
     phase,
     message,
     ...more.stored,
     run: runWithSoak(runWithAgreed(runWith(run, view.snapshot.plan, begun), view.snapshot), view),
-    inFlight: all.flatMap(({ one }) => one ?? []),
+    inFlight: all.flatMap(({ slot: one }) => one ?? []),
     waiting,
     upNext: start?.upNext ?? [],
     counts: view.counts,
     ...(contested !== undefined && { contested }),
     forecast,
     stages: stageCounts(view, start),
-    failures: view.failures.slice(-mostFailures),
+    failures: view.failures.slice(-maxFailures),
     writes: [...more.writes.map(alone), ...all.flatMap(ofNode)],
     ...(warning && { warning }),
     ...(start?.stage !== undefined && { stage: start.stage }),
     ...(own && { own }),
-    ...(again && { again }),
+    ...(requeueAt && { requeueAt }),
   };
 };
 
@@ -217,12 +224,12 @@ export const decidePlan = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanD
   const known = isNew ? { ...snapshot, ...beforeRun(snapshot), plan: { ...plan, run, passedOver: [] } } : { ...snapshot, plan };
   const view = withSoak(viewOf(known, now), now);
   const stop = stopOf(view, now);
-  const intent: PlanIntent = { withdrawn: isWithdrawn(known.plan), stop };
+  const intent: PlanDirective = { withdrawn: isWithdrawn(known.plan), stop };
   const steps = known.plan.inFlight.map(one =>
     known.unanswered.has(one.node) ? unansweredStep(known, one) : advance(known, one, intent, now),
   );
   // A slot that is free counts as free from the next look on, when that is stored.
   const decision = decisionOf(view, run, steps, stop, now);
-  const again = earliest([decision.again, next, pauseEnd(known.plan, now)]);
-  return { ...decision, ...(again && { again }) };
+  const requeueAt = earliest([decision.requeueAt, next, pauseEnd(known.plan, now)]);
+  return { ...decision, ...(requeueAt && { requeueAt }) };
 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Node } from '../hold/node.ts';
+import type { Node } from '../node/node.ts';
 import { at } from '../testing/make.ts';
 import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeWorkPod } from '../testing/make-plan.ts';
 import { playDrains } from '../testing/node-life.ts';
@@ -39,7 +39,7 @@ const to = ({ work = job, one = {}, plan = {}, again, pods = [], refusals = new 
   const nodes = again === undefined ? [] : [makePlanNode(makeReadyNode('n1', { uid: 'uid-again', bootId: 'next', ...again }))];
   const snapshot = makePlanSnapshot({ plan: full, nodes, pods: new Map(pods.map(pod => [pod.name, pod])), refusals });
   const step = stepOf(snapshot, slot, { withdrawn: false }, at(0));
-  const { outcome, state, uid } = step.one ?? {};
+  const { outcome, state, uid } = step.slot ?? {};
   const what = outcome === undefined ? state : `${outcome.verdict}${outcome.held ? ' held' : ''}`;
   return [what, ...(uid === slot.uid ? [] : [uid]), ...(step.writes ?? []).map(({ method }) => method)].join(', ');
 };

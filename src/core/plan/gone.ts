@@ -1,11 +1,11 @@
 import { isBefore, secondsAfter } from '../time.ts';
-import { become, end, type NodeView, type Step } from './states/common.ts';
+import { end, type NodeStepResult, type NodeView, transition } from './states/common.ts';
 import { deletePodWrite } from './writes.ts';
 
 /** What becomes of a node in flight whose Node object does not exist any more, or whose name another one has. */
 
 /** A container of the pod of this attempt has run, or may have: a pod that is gone as well tells nobody, unless it was refused. */
-const mayHaveRun = ({ one: { node, pod: name, podUid }, snapshot }: NodeView): boolean => {
+const mayHaveRun = ({ slot: { node, pod: name, podUid }, snapshot }: NodeView): boolean => {
   const pod = name === undefined ? undefined : snapshot.pods.get(name);
   if (pod !== undefined && (podUid === undefined || pod.uid === podUid)) return pod.ran;
   return podUid !== undefined || (name !== undefined && !snapshot.refusals.has(node));
@@ -13,19 +13,19 @@ const mayHaveRun = ({ one: { node, pod: name, podUid }, snapshot }: NodeView): b
 
 /** Something may have been done to it, beyond holding and draining. */
 const hasBegun = (view: NodeView): boolean => {
-  const { work, state, ranAttempt } = view.one;
+  const { work, state, ranAttempt } = view.slot;
   if (work.kind === 'none' || state === 'Starting' || state === 'Holding') return false;
   return state !== 'Working' || work.kind === 'external' || ranAttempt !== undefined || mayHaveRun(view);
 };
 
 /** It was proven, and has been quiet for as long as it should: whatever took it then, took it afterwards. */
-const isProven = ({ one: { outcome, soakSince }, snapshot: { plan } }: NodeView, now: Temporal.Instant): boolean => {
+const isProven = ({ slot: { outcome, soakSince }, snapshot: { plan } }: NodeView, now: Temporal.Instant): boolean => {
   const seconds = outcome?.verdict === 'Done' ? plan.soakAfterReleaseSeconds : 0;
   return seconds === 0 || (soakSince !== undefined && !isBefore(now, secondsAfter(soakSince, seconds)));
 };
 
 /** How its work takes the machine away for a while, and for how long at most: it boots, or somebody else installs it anew. Undefined: it does not. */
-const absenceOf = ({ one, snapshot: { plan } }: NodeView): { readonly word: string; readonly seconds: number } | undefined => {
+const absenceOf = ({ slot: one, snapshot: { plan } }: NodeView): { readonly word: string; readonly seconds: number } | undefined => {
   const { work, state, bootIdBefore, podUid } = one;
   const { timeoutSeconds: seconds } = work;
   if (work.kind === 'external' && state === 'Working') return { word: state, seconds };
@@ -40,8 +40,8 @@ const absenceOf = ({ one, snapshot: { plan } }: NodeView): { readonly word: stri
  * A machine that is off while it reboots loses its Node object where a cloud controller looks after it, as does one that is installed anew, and registers again under its
  * name: its turn goes on with that object. A machine that is known to be another one is none of it. Undefined: nobody waits for it (any more).
  */
-const registersAgain = (view: NodeView, now: Temporal.Instant): Step | undefined => {
-  const { one, snapshot } = view;
+const registersAgain = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined => {
+  const { slot: one, snapshot } = view;
   const absence = absenceOf(view);
   if (absence === undefined) return undefined;
   const { word, seconds } = absence;
@@ -50,21 +50,21 @@ const registersAgain = (view: NodeView, now: Temporal.Instant): Step | undefined
   if (!isBefore(now, until)) return undefined;
   if (other === undefined) {
     const who = 'its Node object does not exist any more: its machine may register again under its name';
-    return { one, waiting: { word, who, node: one.node, ends: until }, again: until };
+    return { slot: one, waiting: { word, who, node: one.node, ends: until }, requeueAt: until };
   }
   if (one.providerId !== undefined && other.providerId !== undefined && one.providerId !== other.providerId) return undefined;
   const pod = one.pod === undefined ? undefined : snapshot.pods.get(one.pod);
   if (pod !== undefined) {
     const waiting = { word, who: `pod ${pod.name} of its former Node object is being deleted`, node: one.node, ends: until };
-    return { one, waiting, again: until, ...(!pod.deleting && { writes: [deletePodWrite(pod)] }) };
+    return { slot: one, waiting, requeueAt: until, ...(!pod.deleting && { writes: [deletePodWrite(pod)] }) };
   }
   const found = { ...one, uid: other.uid, heldAs: one.heldAs ?? one.uid };
-  return word === one.state ? { one: found } : become(found, 'Rebooting', now);
+  return word === one.state ? { slot: found } : transition(found, 'Rebooting', now);
 };
 
 /** Undefined: its state knows what to do without it, as where the machine is replaced, and its node with it. */
-export const withoutNode = (view: NodeView, now: Temporal.Instant): Step | undefined => {
-  const { one } = view;
+export const withoutNode = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined => {
+  const { slot: one } = view;
   if (one.work.kind === 'replace' && (one.state === 'Working' || one.state === 'Releasing')) return undefined;
   if (one.state === 'Releasing' && isProven(view, now)) return undefined;
   if (!hasBegun(view)) return end(one, now, 'Gone', `Node ${one.node} (${one.uid}) does not exist any more; nothing was done to it`);

@@ -1,4 +1,4 @@
-import { resolveAmount } from './amount.ts';
+import { resolveAmount } from '../int-or-percent.ts';
 import { inOrder } from './start/ramp.ts';
 import { isUsed, type StageNodes, verdictsIn } from './start/stages.ts';
 import type { PlanView } from './view.ts';

@@ -47,7 +47,7 @@ describe('a retry', () => {
 
   test('of the future counts when its time has come, and somebody looks then', () => {
     const later = decided(failed, { retries: new Map([['*', at(500)]]) });
-    assert.deepEqual([later.inFlight.length, later.again?.toString()], [0, at(500).toString()]);
+    assert.deepEqual([later.inFlight.length, later.requeueAt?.toString()], [0, at(500).toString()]);
     assert.deepEqual(begun(failed, { retries: new Map([['*', at(0)]]) }), ['n1']);
   });
 

@@ -8,12 +8,12 @@ export type NodeState = (typeof nodeStates)[number];
  * Done: proven. Failed: counts against the plan's limit of failures. Requeued: its work had not begun, it comes again later. Skipped: nobody has worked on it, or its
  * work was for another revision; Gone: the node does not exist any more, and nothing was done to it.
  */
-export const verdictWords = ['Done', 'Failed', 'Requeued', 'Skipped', 'Gone'] as const;
-export type VerdictWord = (typeof verdictWords)[number];
+export const verdictTypes = ['Done', 'Failed', 'Requeued', 'Skipped', 'Gone'] as const;
+export type Verdict = (typeof verdictTypes)[number];
 
 /** What has been decided about a node, before it is released. */
 export type Outcome = {
-  readonly verdict: VerdictWord;
+  readonly verdict: Verdict;
   /** Where it ended. */
   readonly step: NodeState;
   readonly message: string;
@@ -78,21 +78,21 @@ export const isAtWork = ({ state, outcome, pod }: Pick<InFlight, 'state' | 'outc
   outcome === undefined ? state === 'Working' || state === 'Rebooting' : pod !== undefined;
 
 /** Taints of one node that are kept. */
-export const mostTaints = 16;
+export const maxTaints = 16;
 
 /** Entries of status.inFlight, and of status.hooks: the status stays far below what the API server stores (1.5 MiB with all that etcd counts). */
-export const mostSlots = 500;
-export const mostHookRuns = 600;
+export const maxSlots = 500;
+export const maxHookRuns = 600;
 
 /** Bytes of the message of one entry, and of one verdict. */
-export const longestEntryMessage = 256;
-export const longestVerdictMessage = 1024;
+export const maxEntryMessageLength = 256;
+export const maxVerdictMessageLength = 1024;
 
 /** Characters of a provider ID that is kept of a node in flight: whoever registers a node may write what it likes. */
-export const longestProviderId = 128;
+export const maxProviderIdLength = 128;
 
 /** Characters of a status from which on no more nodes begin: those in flight still get their outcomes, and their hooks. */
-export const longestStatus = 300_000;
+export const maxStatusLength = 300_000;
 
 /** One node that is got ready before it is held, by another pod in each run: an entry of status.preparing. */
 export type Preparing = PodTask & {
@@ -113,7 +113,7 @@ export type NodeVerdict = {
   readonly node: string;
   readonly uid: string;
   readonly stage: string;
-  readonly verdict: VerdictWord;
+  readonly verdict: Verdict;
   readonly step: NodeState;
   readonly message: string;
   readonly startedAt: Temporal.Instant;

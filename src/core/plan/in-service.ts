@@ -1,5 +1,5 @@
 import { taintsIn } from '../hold/hold-record.ts';
-import { conditionOf, isKeepingPods, isReady, type Node, removalTaint, taintId, unreadyTaint } from '../hold/node.ts';
+import { conditionOf, isKeepingPods, isReady, type Node, removalTaint, taintId, unreadyTaint } from '../node/node.ts';
 
 /** In service means that pods can run on it: its kubelet is there, and no taint of a boot, an autoscaler or a fencing keeps them away. */
 
@@ -26,4 +26,4 @@ export const foreignTaints = ({ taints, holdRecord }: Node): readonly string[] =
 };
 
 /** It is well, pods can run on it, and it stays. */
-export const isSound = (node: Node): boolean => unsoundness(node) === undefined;
+export const isHealthy = (node: Node): boolean => unsoundness(node) === undefined;

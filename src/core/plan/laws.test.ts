@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isReady } from '../hold/node.ts';
+import { isReady } from '../node/node.ts';
 import { makeApproval, makePlan, makeReadyNode } from '../testing/make-plan.ts';
 import { playDrains } from '../testing/node-life.ts';
 import { PlanWorld } from '../testing/plan-world.ts';

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Node } from '../hold/node.ts';
+import { resolveAmount } from '../int-or-percent.ts';
 import { isDrained } from '../maintenance/child.ts';
+import type { Node } from '../node/node.ts';
 import { makeReadyNode } from '../testing/make-plan.ts';
 import { PlanWorld } from '../testing/plan-world.ts';
 import { Dice, randomApproval, randomPlan, randomWindows, zoneLabel } from '../testing/random-plan.ts';
 import { StartLaws } from '../testing/start-laws.ts';
-import { resolveAmount } from './amount.ts';
 import type { GateValue } from './gates/gate.ts';
-import { outagesOf, unavailableOf } from './ledger.ts';
 import type { Plan } from './plan.ts';
 import type { PlanDecision } from './snapshot.ts';
+import { outagesOf, unavailableOf } from './unavailability.ts';
 import { childNameOf } from './writes.ts';
 
 /** Random plans on random nodes, with kills, cordons, deaths and edits; after each step the laws have to hold. */
@@ -114,11 +114,16 @@ class Story {
     const isStopped = this.world.halted !== undefined || plan?.aborted === true || isPaused;
     const rings = (plan?.hooks ?? []).filter(({ at }) => at === 'OnHalt').map(hook => `create the pod that runs hook ${hook.name}`);
     const pods = (decision?.writes ?? []).filter(
-      ({ what, store }) => store === 'planPods' && what.startsWith('create') && !rings.includes(what),
+      ({ description: what, cache: store }) => store === 'planPods' && what.startsWith('create') && !rings.includes(what),
     );
-    const begins = isPaused ? pods.filter(({ what }) => what.includes(' hook ') || what.includes('gets the node ready')) : pods;
-    assert.ok(!isStopped || begins.length === 0, `${name} is stopped, and makes pods: ${begins.map(({ what }) => what).join(', ')}`);
-    for (const { what, body } of decision?.writes ?? []) {
+    const begins = isPaused
+      ? pods.filter(({ description: what }) => what.includes(' hook ') || what.includes('gets the node ready'))
+      : pods;
+    assert.ok(
+      !isStopped || begins.length === 0,
+      `${name} is stopped, and makes pods: ${begins.map(({ description: what }) => what).join(', ')}`,
+    );
+    for (const { description: what, body } of decision?.writes ?? []) {
       if (what !== 'create the pod that works on the node') continue;
       const { nodeName } = (body as { readonly spec: { readonly nodeName: string } }).spec;
       const slot = decision?.inFlight.find(({ node }) => node === nodeName);

@@ -1,6 +1,6 @@
+import type { IntOrPercent } from '../int-or-percent.ts';
 import type { JsonObject } from '../json.ts';
 import type { LabelSelector } from '../pod/selector.ts';
-import type { Amount } from './amount.ts';
 import type { Gate, GateHalt, GateState } from './gates/gate.ts';
 import type { BegunWork, InFlight, Preparing } from './in-flight.ts';
 import type { Pause } from './pause.ts';
@@ -67,7 +67,7 @@ export type Stage = {
   readonly nodeSelector?: LabelSelector;
   /** At most so many nodes. */
   readonly limit?: number;
-  readonly maxInFlight?: Amount;
+  readonly maxInFlight?: IntOrPercent;
   readonly soakSeconds: number;
   readonly approveAfter: boolean;
 };
@@ -76,23 +76,23 @@ export type Stage = {
 export const restStage: Stage = { name: 'rest', soakSeconds: 0, approveAfter: false };
 
 /** Names that `order.first` may have. */
-export const mostFirst = 100;
+export const maxFirst = 100;
 
 /** Gates that a plan may have, and characters of each of its expressions. */
-export const mostGates = 16;
-export const longestExpression = 2048;
+export const maxGates = 16;
+export const maxExpressionLength = 2048;
 
 /** Attempts that `work.job.attempts` may allow. */
-export const mostAttempts = 10;
+export const maxAttempts = 10;
 
 /** Names in status.upNext. */
-export const mostUpNext = 20;
+export const maxUpNext = 20;
 
 export type TopologyLimit = { readonly key: string; readonly maxUnavailable?: number; readonly maxDomains?: number };
 
 export type Concurrency = {
-  readonly maxInFlight: Amount;
-  readonly maxUnavailable?: Amount;
+  readonly maxInFlight: IntOrPercent;
+  readonly maxUnavailable?: IntOrPercent;
   /** A number beside the share: the lower one binds. */
   readonly maxUnavailableAbsolute?: number;
   readonly perTopology: readonly TopologyLimit[];
@@ -116,7 +116,7 @@ export type StageSoak = {
 };
 
 /** Entries of `lacking` that are kept. */
-export const mostLacking = 20;
+export const maxLacking = 20;
 
 /** The run that the stored status speaks of. */
 export type Run = {
@@ -136,7 +136,7 @@ export type Run = {
 };
 
 /** A node that limits keep while others of the plan begin: an entry of status.passedOver. */
-export type PassedOver = { readonly node: string; readonly uid: string; readonly since: Temporal.Instant };
+export type StarvedNode = { readonly node: string; readonly uid: string; readonly since: Temporal.Instant };
 
 export type Plan = {
   /** Its name: plans have no namespace. */
@@ -197,7 +197,7 @@ export type Plan = {
   readonly approvalExpiresAfter?: number;
   readonly onFailure: 'Hold' | 'GiveBack';
   readonly drainStuck?: { readonly afterSeconds: number; readonly times: number };
-  readonly halt: { readonly maxFailures?: Amount; readonly consecutive?: number; readonly inFirstStage?: number };
+  readonly halt: { readonly maxFailures?: IntOrPercent; readonly consecutive?: number; readonly inFirstStage?: number };
   /** Once it is deleted. FinishNodes: nodes in flight finish. Release: only those whose work has begun do. */
   readonly onDelete: 'FinishNodes' | 'Release';
   /** Until that is taken back. */
@@ -217,7 +217,7 @@ export type Plan = {
   readonly problem?: string;
   readonly run?: Run;
   readonly inFlight: readonly InFlight[];
-  readonly passedOver: readonly PassedOver[];
+  readonly passedOver: readonly StarvedNode[];
   /** The status as stored, to write only what differs. */
   readonly status: JsonObject;
 };

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { makePlanSnapshot, makeVerdict } from '../testing/make-plan.ts';
 import { decidePlan } from './decide.ts';
-import { verdictWords } from './in-flight.ts';
+import { verdictTypes } from './in-flight.ts';
 import { sortRecords } from './records.ts';
 import type { RecordSlice } from './snapshot.ts';
 import { recordWrite } from './writes.ts';
@@ -44,11 +44,11 @@ test('the records of this run in order, and those of all but the last three runs
 });
 
 test('a name keeps its verdicts in one slice each, but for those of nodes that are gone and that nothing was done to', () => {
-  const to = (verdict: (typeof verdictWords)[number], uid: string): string => {
+  const to = (verdict: (typeof verdictTypes)[number], uid: string): string => {
     const snapshot = makePlanSnapshot({ verdicts: [makeVerdict('n1', { verdict, uid })] });
     return recordWrite(snapshot, makeVerdict('n1', { uid: 'uid-now' }), 'r1').method;
   };
-  assert.deepEqual(Object.fromEntries(verdictWords.map(word => [word, [to(word, 'uid-now'), to(word, 'uid-before')]])), {
+  assert.deepEqual(Object.fromEntries(verdictTypes.map(word => [word, [to(word, 'uid-now'), to(word, 'uid-before')]])), {
     Done: ['PATCH', 'POST'],
     Failed: ['PATCH', 'POST'],
     Requeued: ['PATCH', 'PATCH'],

@@ -1,8 +1,8 @@
 import { machineMaintenanceApi } from '../machine/writes.ts';
-import type { Write } from '../maintenance/decision.ts';
+import type { Write } from '../write.ts';
 import type { InFlight } from './in-flight.ts';
 import { planAnnotation, type Work } from './plan.ts';
-import type { MachineLink, PlanSnapshot } from './snapshot.ts';
+import type { MachineRef, PlanSnapshot } from './snapshot.ts';
 import { announce, childNameOf } from './writes.ts';
 
 /** The MachineMaintenance by which a plan replaces the machine of a node. */
@@ -12,9 +12,9 @@ export const createReplacementWrite = (
   { plan, settings }: PlanSnapshot,
   { strategy }: Extract<Work, { kind: 'replace' }>,
   { node, uid }: InFlight,
-  machine: MachineLink,
+  machine: MachineRef,
 ): Write => ({
-  what: 'create the machine maintenance that replaces the node',
+  description: 'create the machine maintenance that replaces the node',
   method: 'POST',
   path: `/apis/${machineMaintenanceApi}/namespaces/${encodeURIComponent(settings.machineNamespace)}/machinemaintenances`,
   body: {
@@ -31,6 +31,6 @@ export const createReplacementWrite = (
       drain: plan.drain,
     },
   },
-  store: 'machineMaintenances',
-  announce: [announce(plan, 'Normal', 'NodeBegun', `Machine ${machine.name} of node ${node} is replaced`)],
+  cache: 'machineMaintenances',
+  events: [announce(plan, 'Normal', 'NodeBegun', `Machine ${machine.name} of node ${node} is replaced`)],
 });

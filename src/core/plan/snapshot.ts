@@ -1,22 +1,22 @@
-import type { Node } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
 import type { MachineRequest } from '../machine/request.ts';
-import type { Write } from '../maintenance/decision.ts';
+import type { Node } from '../node/node.ts';
 import type { Member } from '../quorum/quorum.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
+import type { Write } from '../write.ts';
 import type { GateHalt, GateState, GateValue } from './gates/gate.ts';
 import type { InFlight, NodeVerdict, Preparing } from './in-flight.ts';
-import type { Outage } from './ledger.ts';
 import type { Plan, PlanPhase, StageSoak } from './plan.ts';
 import type { HookRun } from './pods/hook.ts';
 import type { RehearsalTask, RehearsedForecast } from './rehearsal/rehearsal.ts';
+import type { NodeUnavailability } from './unavailability.ts';
 
 /** What an expression says of a node: it may fail, for example where a field is missing. */
-export type Said = boolean | { readonly error: string };
+export type CelResult = boolean | { readonly error: string };
 
 /** The Machine of a node. */
-export type MachineLink = {
+export type MachineRef = {
   readonly apiVersion: string;
   readonly namespace: string;
   readonly name: string;
@@ -30,15 +30,15 @@ export type PlanNode = {
   readonly createdAt: Temporal.Instant;
   readonly selected: boolean;
   /** spec.due.expression; true where there is none. */
-  readonly due: Said;
+  readonly due: CelResult;
   /** spec.done.expression; where there is none, that it is not due any more. */
-  readonly done: Said;
+  readonly done: CelResult;
   /** spec.work.external.finished.expression. */
-  readonly finished: Said;
+  readonly finished: CelResult;
   /** spec.order.expression: a lower one comes first. */
   readonly rank: number;
   /** By its identity (`machine/identity.ts`). Missing: none is proven to be the node's, or the plan does not ask. */
-  readonly machine?: MachineLink;
+  readonly machine?: MachineRef;
   /** Why there is none, where the plan asks. */
   readonly noMachine?: string;
 };
@@ -120,7 +120,7 @@ export type PlanSnapshot = {
   /** The selected nodes, those in flight and those that Maintenances of this plan name, by name. */
   readonly nodes: ReadonlyMap<string, PlanNode>;
   /** What takes nodes out of service now, of all nodes of the cluster, by name. */
-  readonly outages: ReadonlyMap<string, readonly Outage[]>;
+  readonly outages: ReadonlyMap<string, readonly NodeUnavailability[]>;
   /** The Maintenances of this plan, and others that have a name which it needs, by their name. */
   readonly children: ReadonlyMap<string, MaintenanceRequest>;
   /** Of these Maintenances, by name, those that drain in another way than the plan has them: somebody has changed them. */
@@ -229,7 +229,7 @@ export type PlanDecision = {
   /** A write of the plan itself: its status is written the next time. */
   readonly own?: Write;
   /** Look again at this time, whatever happens. */
-  readonly again?: Temporal.Instant;
+  readonly requeueAt?: Temporal.Instant;
 };
 
 /** When a plan will be over, by what it has seen so far. */

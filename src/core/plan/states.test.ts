@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Node } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
+import type { Node } from '../node/node.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import { at, makeRequest } from '../testing/make.ts';
 import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeWorkPod } from '../testing/make-plan.ts';
@@ -11,7 +11,7 @@ import type { InFlight, NodeState } from './in-flight.ts';
 import { begunWork, type Plan, type Work } from './plan.ts';
 import { rebootPodSpec } from './pods/reboot.ts';
 import type { PlanNode, PlanSnapshot, WorkPod } from './snapshot.ts';
-import type { Step } from './states/common.ts';
+import type { NodeStepResult } from './states/common.ts';
 import type { Stop } from './stop.ts';
 import { childNameOf, createPodWrite, podNameFor, workPurpose } from './writes.ts';
 
@@ -78,19 +78,19 @@ const given = ({
 };
 
 /** What the state itself comes to. */
-const step = (what: Given): Step => stepOf(...given(what));
+const step = (what: Given): NodeStepResult => stepOf(...given(what));
 
 /** How far it gets at once. */
-const far = (what: Given): Step => advance(...given(what));
+const far = (what: Given): NodeStepResult => advance(...given(what));
 
 /** Where it is then, in short: the state, or the verdict and whether the node stays held. */
-const inShort = ({ one, writes = [], waiting }: Step): string => {
+const inShort = ({ slot: one, writes = [], waiting }: NodeStepResult): string => {
   if (one === undefined) return 'free';
   const { outcome } = one;
   const what = outcome === undefined ? one.state : `${outcome.verdict}${outcome.held ? ' held' : ''}`;
   return [
     what,
-    ...writes.map(({ what: text }) => text.split(' ').slice(0, 3).join(' ')),
+    ...writes.map(({ description: text }) => text.split(' ').slice(0, 3).join(' ')),
     ...(outcome === undefined && waiting ? [waiting.word] : []),
   ].join(', ');
 };
@@ -103,13 +103,13 @@ describe('a node in flight', () => {
     const booted = { pod: { phase: 'Succeeded' }, of: { ...held, bootId: 'next' } } as const;
     const proven = far({ state: 'Working', one: { podUid: 'pod-1' }, ...booted, plan: { soakSeconds: 0 } });
     assert.equal(inShort(proven), 'Done, delete the pod, delete the maintenance');
-    assert.deepEqual([proven.one?.rebooted, proven.one?.rebootStartedAt, proven.one?.workEndedAt], [true, now, now]);
+    assert.deepEqual([proven.slot?.rebooted, proven.slot?.rebootStartedAt, proven.slot?.workEndedAt], [true, now, now]);
     const quiet = far({ state: 'Working', one: { podUid: 'pod-1' }, ...booted, plan: { soakSeconds: 30 } });
     assert.equal(inShort(quiet), 'Soaking, Soaking', 'until its soak time is over');
     const seen = far({ state: 'Working', pod: { phase: 'Pending' } });
-    assert.deepEqual([inShort(seen), seen.one?.podUid], ['Working, Working', 'pod-1'], 'what is waited for is told with it');
+    assert.deepEqual([inShort(seen), seen.slot?.podUid], ['Working, Working', 'pod-1'], 'what is waited for is told with it');
     const failed = far({ state: 'Working', one: { podUid: 'pod-1' }, pod: { phase: 'Failed' } });
-    assert.deepEqual([inShort(failed), failed.one?.attempt], ['Working, create the pod, Working', 2]);
+    assert.deepEqual([inShort(failed), failed.slot?.attempt], ['Working, create the pod, Working', 2]);
     const down = far({ state: 'Working', one: { podUid: 'pod-1' }, pod: { phase: 'Succeeded' } });
     assert.equal(inShort(down), 'Rebooting, Rebooting', 'until it has booted');
   });
@@ -123,7 +123,7 @@ describe('a node in flight', () => {
     assert.equal(to({ state: 'Holding', child: 'none' }), 'Failed');
     assert.equal(to({ state: 'Holding', of: {} }), 'Holding, HoldLost');
     assert.equal(to({ state: 'Holding' }), 'Working');
-    assert.equal(step({ state: 'Holding' }).one?.bootIdBefore, 'n1-boot-1', 'noted before the work begins');
+    assert.equal(step({ state: 'Holding' }).slot?.bootIdBefore, 'n1-boot-1', 'noted before the work begins');
   });
 
   test('shares its hold with another plan: one works, and proves that, after the other', () => {
@@ -150,11 +150,11 @@ describe('a node in flight', () => {
 
   test('is worked on by one pod an attempt; what has been seen is not made again', () => {
     assert.equal(to({ state: 'Working' }), 'Working, create the pod, Working');
-    assert.equal(step({ state: 'Working', pod: {} }).one?.podUid, 'pod-1');
+    assert.equal(step({ state: 'Working', pod: {} }).slot?.podUid, 'pod-1');
     assert.equal(to({ state: 'Working', pod: {}, one: { podUid: 'pod-1' } }), 'Working, Working');
     assert.equal(to({ state: 'Working', pod: { ownerUid: 'another' } }), 'Failed', 'no pod of its own has run');
     const failed = step({ state: 'Working', pod: { phase: 'Failed' }, one: { podUid: 'pod-1' } });
-    assert.deepEqual([failed.one?.state, failed.one?.attempt, failed.one?.podUid], ['Working', 2, undefined]);
+    assert.deepEqual([failed.slot?.state, failed.slot?.attempt, failed.slot?.podUid], ['Working', 2, undefined]);
     assert.equal(to({ state: 'Working', pod: { phase: 'Failed' }, one: { podUid: 'pod-1', attempt: 2 } }), 'Failed held');
     assert.equal(to({ state: 'Working', one: { podUid: 'pod-1', attempt: 2, ranAttempt: 2 } }), 'Failed held', 'somebody has deleted it');
     assert.equal(to({ state: 'Working', pod: {}, one: { podUid: 'pod-1', since: at(-100) } }), 'Failed held', 'its time is up');
@@ -237,7 +237,7 @@ describe('a node in flight', () => {
     const booted = { ...held, bootId: 'next' };
     const soaking = { state: 'Soaking', of: booted, plan: { soakSeconds: 30 } } as const;
     const since = (seconds: number, of: Partial<Node> = booted): Partial<InFlight> => {
-      const { soakMark } = step({ ...soaking, of, one: { rebooted: true } }).one ?? {};
+      const { soakMark } = step({ ...soaking, of, one: { rebooted: true } }).slot ?? {};
       return { soakSince: at(seconds), ...(soakMark !== undefined && { soakMark }) };
     };
     assert.equal(to({ ...soaking, one: since(-29) }), 'Soaking, Soaking');
@@ -245,8 +245,8 @@ describe('a node in flight', () => {
     assert.equal(to({ ...soaking, of: held, one: { ...since(-30, held), rebooted: true } }), 'Done', 'that it has booted is proven');
     assert.equal(to({ ...soaking, one: since(-30) }), 'Done');
     const broken = step({ ...soaking, of: { ...booted, conditions: [] }, one: since(-29) });
-    assert.deepEqual([broken.one?.soakSince, broken.waiting?.word], [undefined, 'SoakBroken']);
-    assert.equal(step(soaking).one?.soakSince?.toString(), now.toString());
+    assert.deepEqual([broken.slot?.soakSince, broken.waiting?.word], [undefined, 'SoakBroken']);
+    assert.equal(step(soaking).slot?.soakSince?.toString(), now.toString());
     assert.equal(to({ ...soaking, node: { done: false }, one: since(-30) }), 'Soaking, SoakBroken', 'it may boot once more');
     assert.equal(to({ ...soaking, node: { done: false }, one: { ...since(-30), soakBrokenAt: at(-600) } }), 'Failed held');
   });
@@ -254,7 +254,7 @@ describe('a node in flight', () => {
   test('is released before its verdict is recorded, and its slot is free after that', () => {
     const outcome = { verdict: 'Done', step: 'Soaking', message: 'Done', held: false } as const;
     const releasing = { state: 'Releasing', one: { outcome } } as const;
-    const writes = (given: Given): readonly string[] => (step(given).writes ?? []).map(({ what }) => what);
+    const writes = (given: Given): readonly string[] => (step(given).writes ?? []).map(({ description: what }) => what);
     const [pod, hold] = ['delete the pod that has worked on the node', 'delete the maintenance of the node'];
     assert.deepEqual(writes({ ...releasing, pod: { phase: 'Succeeded' } }), [pod, hold], 'in this order');
     assert.deepEqual(writes({ ...releasing, pod: { phase: 'Succeeded' }, child: 'none' }), [pod]);
@@ -315,7 +315,7 @@ describe('a node in flight', () => {
     const left = { state: 'Releasing', one: { revision: 'r0', outcome } } as const;
     assert.equal(to({ ...left, node: { due: false } }), 'Skipped');
     assert.equal(to(left), 'Failed held');
-    const asked = step(left).one;
+    const asked = step(left).slot;
     assert.equal(asked?.revision, 'r1', 'it is recorded in this run');
     assert.match(asked?.outcome?.message ?? '', /drydock plan retry kernel n1/);
   });

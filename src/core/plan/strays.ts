@@ -1,6 +1,6 @@
 import { deleteChildWrite } from '../maintenance/child.ts';
-import type { Write } from '../maintenance/decision.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
+import type { Write } from '../write.ts';
 import { deletions, workPodsOn } from './pods/work-pods.ts';
 import type { PlanNode, Waiting } from './snapshot.ts';
 import { isEnding } from './stop.ts';

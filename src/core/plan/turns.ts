@@ -5,10 +5,10 @@ import type { PlanNode, PlanSnapshot } from './snapshot.ts';
 /** Who has a turn in a run. A name, the Node object of that name, and its machine are three things: another object under the same name is another node. */
 
 /** Turns that one name has in a run, of nodes that come back under it one after the other. */
-const mostTurns = 2;
+const maxTurns = 2;
 
 /** And those that fail before anything was done in them, as while it is drained. */
-const mostUnbegun = 2;
+const maxUnbegun = 2;
 
 type Verdicts = ReadonlyMap<string, NodeVerdict>;
 
@@ -28,8 +28,8 @@ export const turnsOf = ({ plan, unfinished }: PlanSnapshot, verdicts: Verdicts):
   const isFailure = ({ verdict }: NodeVerdict): boolean => verdict === 'Failed';
   const turns = byName(verdicts, one => one.verdict === 'Done' || (isFailure(one) && hadBegun(one)));
   const unbegun = byName(verdicts, one => isFailure(one) && !hadBegun(one));
-  const most = plan.expressions.due === undefined && plan.dueAfterSeconds === undefined ? 1 : mostTurns;
+  const most = plan.expressions.due === undefined && plan.dueAfterSeconds === undefined ? 1 : maxTurns;
   const isDue = ({ node, due }: PlanNode): boolean => due === true || (due === false && plan.undo === true && unfinished.has(node.uid));
-  const hasLeft = (name: string): boolean => (turns.get(name) ?? 0) < most && (unbegun.get(name) ?? 0) < mostUnbegun;
+  const hasLeft = (name: string): boolean => (turns.get(name) ?? 0) < most && (unbegun.get(name) ?? 0) < maxUnbegun;
   return one => isDue(one) && (verdicts.has(one.node.uid) || hasLeft(one.node.name));
 };

@@ -159,7 +159,7 @@ describe('A, B and A again are three runs', () => {
       makeInFlight('n1', { state: 'Releasing', outcome: { verdict: 'Done', step: 'Soaking', message: 'Done', held: false } }),
     ];
     const { writes } = decidePlan({ ...makePlanSnapshot({ plan: makePlan({ run, inFlight }), nodes: nodesOf(3) }), slices: [] }, at(0));
-    const record = writes.find(({ store }) => store === 'planRecords');
+    const record = writes.find(({ cache: store }) => store === 'planRecords');
     assert.equal((record?.body['spec'] as { readonly revision: string } | undefined)?.revision, 'r1-3');
   });
 });
@@ -187,7 +187,7 @@ const letsGo = ({ due = true, selected = true, plan = {}, of = {}, verdict = {} 
     },
     { expressions: { due: 'is it old' }, ...plan },
   );
-  return writes.some(({ method, store }) => method === 'DELETE' && store === 'requests');
+  return writes.some(({ method, cache: store }) => method === 'DELETE' && store === 'requests');
 };
 
 /** A pod on n1 that is being deleted, and runs. */

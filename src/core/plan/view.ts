@@ -1,15 +1,15 @@
+import { resolveAmount, unavailableLimit } from '../int-or-percent.ts';
 import { isControlPlane } from '../quorum/quorum.ts';
-import { mostUnavailable, resolveAmount } from './amount.ts';
-import { type AskedGate, askGates, gateHaltOf } from './gates/ask-gates.ts';
+import { type AskedGate, evaluateGates, gateHaltOf } from './gates/evaluate-gates.ts';
 import type { GateHalt } from './gates/gate.ts';
-import { type InFlight, isRefused, mostHookRuns, mostSlots, type NodeVerdict } from './in-flight.ts';
-import { unavailableOf } from './ledger.ts';
+import { type InFlight, isRefused, maxHookRuns, maxSlots, type NodeVerdict } from './in-flight.ts';
 import type { Plan } from './plan.ts';
 import { isRetried } from './retries.ts';
 import type { PlanCounts, PlanNode, PlanSnapshot, SoakWatch } from './snapshot.ts';
 import { inOrder } from './start/ramp.ts';
 import { type StageNodes, stagesOf } from './start/stages.ts';
 import { turnsOf } from './turns.ts';
+import { unavailableOf } from './unavailability.ts';
 
 /** What follows from a snapshot at once, computed once a pass. */
 export type PlanView = {
@@ -115,9 +115,9 @@ const limitedNodes = ({ plan, nodes }: PlanSnapshot): ReadonlySet<string> =>
 export const outOfService = (snapshot: PlanSnapshot): readonly string[] => unavailableOf(limitedNodes(snapshot), snapshot.outages);
 
 /** Hooks of a node have entries of their own in the status, before and after it; as many again are left for those of stages and of the run. */
-const mostInFlight = ({ hooks }: Plan): number => {
+const inFlightLimit = ({ hooks }: Plan): number => {
   const each = hooks.filter(({ at }) => at === 'BeforeNode' || at === 'AfterNode').length;
-  return each === 0 ? mostSlots : Math.min(mostSlots, Math.floor(mostHookRuns / 2 / each));
+  return each === 0 ? maxSlots : Math.min(maxSlots, Math.floor(maxHookRuns / 2 / each));
 };
 
 /** So many different names. */
@@ -143,7 +143,7 @@ const countsOf = (snapshot: PlanSnapshot, known: Known, past: readonly NodeVerdi
   const open = all.filter(one => isUndecided(one) && !isLeftOut(one, snapshot));
   const flying = new Set(plan.inFlight.map(({ node }) => node));
   const limited = limitedNodes(snapshot);
-  const most = mostUnavailable(plan.concurrency, limited.size);
+  const most = unavailableLimit(plan.concurrency, limited.size);
   return {
     selected: names(
       [...selected.keys()],
@@ -156,7 +156,7 @@ const countsOf = (snapshot: PlanSnapshot, known: Known, past: readonly NodeVerdi
     failed: words.filter(({ verdict }) => verdict === 'Failed').length,
     skipped:
       words.filter(({ verdict }) => verdict === 'Skipped').length + all.filter(one => isUndecided(one) && isLeftOut(one, snapshot)).length,
-    maxInFlight: Math.min(resolveAmount(plan.concurrency.maxInFlight, limited.size) ?? 0, mostInFlight(plan)),
+    maxInFlight: Math.min(resolveAmount(plan.concurrency.maxInFlight, limited.size) ?? 0, inFlightLimit(plan)),
     ...(most !== undefined && { maxUnavailable: most }),
     unavailable: unavailableOf(limited, snapshot.outages).length,
   };
@@ -166,7 +166,7 @@ export const viewOf = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanView 
   const { plan } = snapshot;
   const verdicts = verdictsOf(snapshot);
   const known: Known = { verdicts, selected: selectedOf(snapshot), hasTurn: turnsOf(snapshot, verdicts) };
-  const gates = askGates(snapshot, now);
+  const gates = evaluateGates(snapshot, now);
   const gateHalt = gateHaltOf(snapshot, gates, verdicts, now);
   const members = [...known.selected.values()].filter(one => takesPart(one, known, plan.inFlight));
   const past = pastOf(known, members);

@@ -1,12 +1,12 @@
-import { nameWith } from '../child-name.ts';
+import { truncatedName } from '../child-name.ts';
 import { isObject, type Json, type JsonObject } from '../json.ts';
 import { restoreChildWrite } from '../maintenance/child.ts';
-import type { KubeEvent, Write } from '../maintenance/decision.ts';
 import { type MaintenanceRequest, maintenancesPath } from '../request/request.ts';
 import { labelOf, short } from '../short-hash.ts';
 import { shortenedTo } from '../text.ts';
 import { timeText } from '../time.ts';
-import { type InFlight, longestVerdictMessage, type NodeVerdict } from './in-flight.ts';
+import type { KubeEvent, Write } from '../write.ts';
+import { type InFlight, maxVerdictMessageLength, type NodeVerdict } from './in-flight.ts';
 import { type Plan, type PodWork, planAnnotation, planApi, plansPath, type Run } from './plan.ts';
 import type { Approval, PlanSettings, PlanSnapshot, RecordSlice, WorkPod } from './snapshot.ts';
 
@@ -29,7 +29,7 @@ export const announce = ({ name, uid, resourceVersion }: Plan, type: KubeEvent['
 });
 
 /** Of an object that a plan makes: its own name without dots, and what tells it from the others. */
-const nameOf = ({ name }: Pick<Plan, 'name'>, suffix: string): string => nameWith(name.replaceAll('.', '-'), suffix);
+const nameOf = ({ name }: Pick<Plan, 'name'>, suffix: string): string => truncatedName(name.replaceAll('.', '-'), suffix);
 
 /**
  * Of the Maintenance that holds a node for a plan, or of the MachineMaintenance that replaces its machine. Of a long name only the beginning is in it, so what tells
@@ -113,7 +113,7 @@ const othersOnly = (annotations: Readonly<Record<string, string>>): Readonly<Rec
 
 /** Creates the Maintenance that holds the node until the plan is done with it. */
 export const createChildWrite = ({ plan, settings }: PlanSnapshot, { node, uid }: InFlight): Write => ({
-  what: 'create the maintenance of the node',
+  description: 'create the maintenance of the node',
   method: 'POST',
   path: maintenancesPath,
   body: {
@@ -131,9 +131,9 @@ export const createChildWrite = ({ plan, settings }: PlanSnapshot, { node, uid }
       drain: drainOf(plan, settings),
     },
   },
-  store: 'requests',
+  cache: 'requests',
   adapter: 'maintenances.drydock.dev',
-  announce: [announce(plan, 'Normal', 'NodeBegun', `Node ${node} is taken out of service`)],
+  events: [announce(plan, 'Normal', 'NodeBegun', `Node ${node} is taken out of service`)],
 });
 
 const podsPath = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
@@ -191,7 +191,7 @@ export const createPodWrite = (
   { podSpec }: Pick<PodWork, 'podSpec'>,
   { name, node, environment = {}, what, deadlineSeconds, announces = [] }: PodPlace,
 ): Write => ({
-  what: `create the pod that ${what}`,
+  description: `create the pod that ${what}`,
   method: 'POST',
   path: podsPath(settings.workNamespace),
   body: {
@@ -213,24 +213,27 @@ export const createPodWrite = (
       containers: containersOf(podSpec['containers'], environment),
     },
   },
-  store: 'planPods',
-  announce: announces,
+  cache: 'planPods',
+  events: announces,
 });
 
 /** Deletes a pod that the plan has made; `as seen`: not if anything has become of it since. */
-export const deletePodWrite = ({ name, namespace, uid, resourceVersion }: WorkPod, which: 'anyhow' | 'as seen' = 'anyhow'): Write => ({
-  what: 'delete the pod that has worked on the node',
+export const deletePodWrite = (
+  { name, namespace, uid, resourceVersion }: WorkPod,
+  which: 'unconditional' | 'unchanged' = 'unconditional',
+): Write => ({
+  description: 'delete the pod that has worked on the node',
   method: 'DELETE',
   path: `${podsPath(namespace)}/${encodeURIComponent(name)}`,
-  body: { preconditions: { uid, ...(which === 'as seen' && { resourceVersion }) } },
-  store: 'planPods',
-  announce: [],
+  body: { preconditions: { uid, ...(which === 'unchanged' && { resourceVersion }) } },
+  cache: 'planPods',
+  events: [],
 });
 
 const verdictJson = ({ uid, node: _node, startedAt, completedAt, ...rest }: NodeVerdict): JsonObject => ({
   nodeUID: uid,
   ...rest,
-  message: shortenedTo(rest.message, longestVerdictMessage),
+  message: shortenedTo(rest.message, maxVerdictMessageLength),
   startTime: timeText(startedAt),
   completionTime: timeText(completedAt),
 });
@@ -257,7 +260,7 @@ export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: NodeVerdict
   const said = announce(plan, type, `Node${verdict.verdict}`, `Node ${verdict.node}: ${verdict.message}`);
   const json = verdictJson(verdict);
   const verdicts = { [verdict.node]: json };
-  const common = { what: 'record the verdict', store: 'planRecords', announce: [said] } as const;
+  const common = { description: 'record the verdict', cache: 'planRecords', events: [said] } as const;
   if (slice !== undefined) {
     return {
       ...common,
@@ -321,21 +324,21 @@ export const approvalObject = (
 
 /** The record of a run so long ago that nobody asks for it. */
 export const deleteRecordWrite = ({ name, uid }: RecordSlice): Write => ({
-  what: 'delete the record of an old run',
+  description: 'delete the record of an old run',
   method: 'DELETE',
   path: `${recordsPath}/${name}`,
   body: { preconditions: { uid } },
-  store: 'planRecords',
-  announce: [],
+  cache: 'planRecords',
+  events: [],
 });
 
 /** A change of the plan itself. */
 export const ownWrite = (plan: Plan, what: string, finalizers: readonly string[], said: readonly KubeEvent[]): Write => ({
-  what,
+  description: what,
   method: 'PATCH',
   style: 'merge',
   path: pathOfPlan(plan),
   body: { metadata: { finalizers, resourceVersion: plan.resourceVersion } },
-  store: 'plans',
-  announce: said,
+  cache: 'plans',
+  events: said,
 });

@@ -1,4 +1,4 @@
-import { shortened } from '../text.ts';
+import { truncate } from '../text.ts';
 import { instantAt, isBefore, readTime, secondsAfter } from '../time.ts';
 import type { Labels } from './selector.ts';
 
@@ -93,17 +93,17 @@ const ownerOf = ({ metadata }: RawPod): Pod['owner'] => {
 
 const otherOwnerOf = ({ metadata }: RawPod): string | undefined => {
   const [first] = metadata.ownerReferences ?? [];
-  return first && shortened(`${first.kind} ${first.name}`, longestReason);
+  return first && truncate(`${first.kind} ${first.name}`, maxReasonLength);
 };
 
 /** Characters that are kept of what others say of the pod. */
-const longestReason = 1000;
+const maxReasonLength = 1000;
 
 const unschedulableOf = ({ spec, status }: RawPod): string | undefined => {
   if (spec?.nodeName !== undefined && spec.nodeName !== '') return undefined;
   const condition = status?.conditions?.find(({ type }) => type === 'PodScheduled');
   return condition?.status === 'False' && condition.reason === 'Unschedulable'
-    ? shortened(condition.message ?? '', longestReason)
+    ? truncate(condition.message ?? '', maxReasonLength)
     : undefined;
 };
 

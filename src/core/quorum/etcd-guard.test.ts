@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Budget } from '../drain/budgets/budget.ts';
 import { type Pod, readPod } from '../pod/pod.ts';
 import { makeBudget, makePod } from '../testing/make.ts';
-import { etcdAllows, guardSays, namedGuardAllows } from './etcd-guard.ts';
+import { etcdAllows, guardVerdict, namedGuardAllows } from './etcd-guard.ts';
 
 const budget = (disruptionsAllowed: number, over: Partial<Budget> = {}): Budget =>
   makeBudget('etcd-guard-pdb', { namespace: 'openshift-etcd', disruptionsAllowed, selector: { matchLabels: { app: 'guard' } }, ...over });
@@ -38,7 +38,7 @@ describe('the budget of etcd on OpenShift', () => {
 
   test('an expression with one value is an equality', () => {
     const one = budget(0, { selector: { matchExpressions: [{ key: 'app', operator: 'In', values: ['guard'] }] } });
-    assert.deepEqual(guardSays([one]), { kind: 'pods decide', labels: { app: 'guard' } });
+    assert.deepEqual(guardVerdict([one]), { kind: 'checkPods', labels: { app: 'guard' } });
     assert.equal(says([one], [guard('n1')]), 'denied');
     assert.equal(says([one], [guard('n1', { labels: { app: 'other' } })]), 'allowed');
   });

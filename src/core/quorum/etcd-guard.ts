@@ -11,15 +11,15 @@ export const etcdNamespace = 'openshift-etcd';
 export const etcdGuardName = 'etcd-quorum-guard';
 
 /** `unclear`: the budget cannot be read as the rule reads it; the text is the error of apimachinery's LabelSelectorAsMap. */
-export type GuardAnswer =
+export type GuardVerdict =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'denied' }
   | { readonly kind: 'unclear'; readonly why: string }
   /** It depends on the guard pod of the node: the pods of `etcdNamespace` with these labels. */
-  | { readonly kind: 'pods decide'; readonly labels: Labels };
+  | { readonly kind: 'checkPods'; readonly labels: Labels };
 
-const allowed: GuardAnswer = { kind: 'allowed' };
-const denied: GuardAnswer = { kind: 'denied' };
+const allowed: GuardVerdict = { kind: 'allowed' };
+const denied: GuardVerdict = { kind: 'denied' };
 
 const refusal = (operator: string, values: readonly string[]): string | undefined => {
   switch (operator) {
@@ -47,12 +47,12 @@ const equalities = (selector: LabelSelector | undefined): Labels | string => {
 };
 
 /** What the budgets of `etcdNamespace` say by themselves: without exactly one, nothing may go. */
-export const guardSays = (budgets: readonly Budget[]): GuardAnswer => {
+export const guardVerdict = (budgets: readonly Budget[]): GuardVerdict => {
   const [budget, another] = budgets;
   if (budget === undefined || another !== undefined) return denied;
   if (budget.disruptionsAllowed >= 1) return allowed;
   const labels = equalities(budget.selector);
-  return typeof labels === 'string' ? { kind: 'unclear', why: labels } : { kind: 'pods decide', labels };
+  return typeof labels === 'string' ? { kind: 'unclear', why: labels } : { kind: 'checkPods', labels };
 };
 
 /**
@@ -63,9 +63,9 @@ export const etcdAllows = (seen: {
   readonly budgets: readonly Budget[];
   readonly guardPods: readonly Pod[];
   readonly nodeName: string;
-}): Exclude<GuardAnswer, { readonly kind: 'pods decide' }> => {
-  const said = guardSays(seen.budgets);
-  if (said.kind !== 'pods decide') return said;
+}): Exclude<GuardVerdict, { readonly kind: 'checkPods' }> => {
+  const said = guardVerdict(seen.budgets);
+  if (said.kind !== 'checkPods') return said;
   const wanted = Object.entries(said.labels);
   const guard = seen.guardPods.find(
     ({ nodeName, labels }) => nodeName === seen.nodeName && wanted.every(([key, value]) => labels[key] === value),

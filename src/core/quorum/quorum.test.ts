@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { readNode } from '../hold/node.ts';
+import { readNode } from '../node/node.ts';
 import { makeNode } from '../testing/make.ts';
 import { allowQuorumLossAnnotation, isWarnedOnly, type Member, mayLoseQuorum, membersOf, quorumAllows, quorumMessage } from './quorum.ts';
 

@@ -1,6 +1,6 @@
-import { isReady, type Node } from '../hold/node.ts';
+import { isReady, type Node } from '../node/node.ts';
 import type { Labels } from '../pod/selector.ts';
-import { fewOf } from '../text.ts';
+import { joinLimited } from '../text.ts';
 
 /** The rule that never lets more control-plane nodes out than etcd can do without, wherever etcd runs. */
 
@@ -77,7 +77,7 @@ const arithmetic = (count: number, needed: number, out: readonly string[]): stri
   if (count === needed) {
     return count === 1 ? 'the only control-plane node cannot be spared' : `of ${count} control-plane nodes none can be spared`;
   }
-  return `${needed} of ${count} control-plane nodes must stay; out of service or about to be: ${fewOf(out)}`;
+  return `${needed} of ${count} control-plane nodes must stay; out of service or about to be: ${joinLimited(out)}`;
 };
 
 /**

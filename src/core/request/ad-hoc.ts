@@ -1,11 +1,11 @@
-import { noMarks } from '../hold/hold.ts';
+import { noMarks } from '../node/marks.ts';
 import type { DrainPolicy } from './policy.ts';
 import { type KindAdapter, type MaintenanceRequest, noHistory } from './request.ts';
 
 const nothing = { reason: '', message: '' };
 
 /** A drain that is asked for at a keyboard is no object of the API: it marks nothing, asks for no lease and has no status to be written. */
-const spoken: KindAdapter = {
+const adHocAdapter: KindAdapter = {
   name: 'drain',
   apiVersion: 'drydock.dev/v1alpha1',
   kind: 'Drain',
@@ -24,7 +24,7 @@ const spoken: KindAdapter = {
 /** A request to drain a node under a policy. */
 export const drainRequest = (nodeName: string, policy: DrainPolicy, now: Temporal.Instant): MaintenanceRequest => ({
   key: `drain//${nodeName}`,
-  adapter: spoken,
+  adapter: adHocAdapter,
   name: nodeName,
   uid: `drain-${nodeName}`,
   resourceVersion: '1',

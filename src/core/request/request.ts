@@ -1,8 +1,9 @@
-import { type Taint, taintId } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
 import type { Report } from '../maintenance/report.ts';
+import type { Marks } from '../node/marks.ts';
+import { taintId } from '../node/node.ts';
 import type { QuorumRule } from '../quorum/quorum.ts';
-import type { Tracked } from '../vm/tracking.ts';
+import type { VmTrackingState } from '../vm/tracking.ts';
 import type { DrainPolicy } from './policy.ts';
 import type { MaintenanceFailure, MaintenanceStage, MaintenanceState } from './words.ts';
 
@@ -29,7 +30,7 @@ export type History = {
   /** Of all blockers, where the kind stores it: more than are in `blockedSince`, where the list was cut. */
   readonly blockerCount?: number;
   /** As far as the kind stores them. */
-  readonly vms?: Tracked;
+  readonly vms?: VmTrackingState;
 };
 
 /** A status that has never been written. */
@@ -90,13 +91,6 @@ export const byAge = (one: MaintenanceRequest, other: MaintenanceRequest): numbe
 /** It has our finalizer, so the node may not be forgotten before it is released. */
 export const hasFinalizer = ({ adapter, finalizers }: MaintenanceRequest): boolean =>
   adapter.finalizer !== undefined && finalizers.includes(adapter.finalizer);
-
-/** What a kind of maintenance puts on a node to hold it. */
-export type Marks = {
-  readonly unschedulable: boolean;
-  readonly taints: readonly Taint[];
-  readonly labels: Readonly<Record<string, string>>;
-};
 
 const stages: readonly MaintenanceStage[] = ['Announce', 'Cordon', 'Drain'];
 

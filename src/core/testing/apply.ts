@@ -1,5 +1,5 @@
-import { beforeAnnotation, type Node, readNode } from '../hold/node.ts';
 import { isObject, type Json, type JsonObject } from '../json.ts';
+import { beforeAnnotation, type Node, readNode } from '../node/node.ts';
 
 /** RFC 7386, as the API server does it: null removes, objects merge, everything else replaces. */
 export const applyMerge = (target: Json | undefined, patch: Json): Json => {

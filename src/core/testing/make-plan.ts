@@ -1,4 +1,4 @@
-import type { Node } from '../hold/node.ts';
+import type { Node } from '../node/node.ts';
 import type { InFlight, NodeVerdict } from '../plan/in-flight.ts';
 import { type Plan, planFinalizer, type Run } from '../plan/plan.ts';
 import type { Approval, PlanNode, PlanSnapshot, WorkPod } from '../plan/snapshot.ts';

@@ -1,6 +1,6 @@
 import type { Pod } from '../pod/pod.ts';
 import { defaultSettings, type KubeVirtSettings, type UnplacedTarget, type Vmi, type VmMigration } from '../vm/kubevirt.ts';
-import type { VmsKnown } from '../vm/vm-pod.ts';
+import type { NodeVms } from '../vm/vm-pod.ts';
 import { at, makePod } from './make.ts';
 
 /** Small VMs for tests. */
@@ -59,7 +59,7 @@ export const unplacedOf = (migrations: readonly VmMigration[], over: Partial<Unp
 
 export const makeSettings = (over: Partial<KubeVirtSettings> = {}): KubeVirtSettings => ({ ...defaultSettings, ...over });
 
-export const makeVms = (over: Partial<VmsKnown> = {}): VmsKnown => ({
+export const makeVms = (over: Partial<NodeVms> = {}): NodeVms => ({
   settings: defaultSettings,
   vmis: [],
   migrations: [],

@@ -1,9 +1,9 @@
 import type { Budget } from '../drain/budgets/budget.ts';
 import type { EvictionRequest } from '../drain/responders/eviction-request.ts';
-import type { Node } from '../hold/node.ts';
 import type { Lease } from '../lease/lease.ts';
 import type { Report } from '../maintenance/report.ts';
-import { type NodeSnapshot, noNotes } from '../maintenance/snapshot.ts';
+import { emptyMemo, type NodeSnapshot } from '../maintenance/snapshot.ts';
+import type { Node } from '../node/node.ts';
 import type { Pod } from '../pod/pod.ts';
 import { seedPolicy } from '../request/policy.ts';
 import { type KindAdapter, type MaintenanceRequest, noHistory } from '../request/request.ts';
@@ -171,7 +171,7 @@ export const makeSnapshot = (over: Partial<NodeSnapshot> = {}): NodeSnapshot => 
   daemonSets: new Set(['shop/agent']),
   attempts: new Map(),
   inFlight: [],
-  notes: noNotes,
+  memo: emptyMemo,
   adapters: [plainAdapter],
   missingKinds: new Set(),
   windows: [],

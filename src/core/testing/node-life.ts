@@ -1,5 +1,5 @@
-import type { Node } from '../hold/node.ts';
 import { isDrained } from '../maintenance/child.ts';
+import type { Node } from '../node/node.ts';
 import type { WorkPod } from '../plan/snapshot.ts';
 import { makeReadyNode } from './make-plan.ts';
 import type { PlanWorld } from './plan-world.ts';

@@ -1,20 +1,20 @@
-import type { Node } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
-import type { Write } from '../maintenance/decision.ts';
+import type { Node } from '../node/node.ts';
 import { doneSince } from '../plan/contest.ts';
 import { decidePlan } from '../plan/decide.ts';
 import type { GateValue } from '../plan/gates/gate.ts';
 import type { InFlight, NodeVerdict } from '../plan/in-flight.ts';
-import { outagesOf } from '../plan/ledger.ts';
 import { type Plan, planAnnotation } from '../plan/plan.ts';
 import { sortRecords } from '../plan/records.ts';
-import type { Approval, OtherPlan, PlanDecision, PlanNode, PlanSnapshot, RecordSlice, Said, WorkPod } from '../plan/snapshot.ts';
+import type { Approval, CelResult, OtherPlan, PlanDecision, PlanNode, PlanSnapshot, RecordSlice, WorkPod } from '../plan/snapshot.ts';
+import { outagesOf } from '../plan/unavailability.ts';
 import { isUnderWayNow } from '../plan/under-way.ts';
 import { viewOf } from '../plan/view.ts';
 import { membersOf } from '../quorum/quorum.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import { readTime } from '../time.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
+import type { Write } from '../write.ts';
 import { at, makeRequest } from './make.ts';
 
 /** A cluster in memory that plans work on: what they decide is stored as the API stores it, and the test plays kubelets and drains. */
@@ -34,8 +34,8 @@ const stored = (one: InFlight): InFlight => ({
 });
 
 type Expressions = {
-  readonly due?: (node: Node) => Said;
-  readonly done?: (node: Node) => Said;
+  readonly due?: (node: Node) => CelResult;
+  readonly done?: (node: Node) => CelResult;
   readonly selects?: (node: Node) => boolean;
 };
 
@@ -195,9 +195,9 @@ export class PlanWorld {
   }
 
   #write(write: Write): void {
-    if (write.store === 'requests') return this.#child(write);
-    if (write.store === 'planPods') return this.#pod(write);
-    if (write.store === 'planRecords') this.#record(write);
+    if (write.cache === 'requests') return this.#child(write);
+    if (write.cache === 'planPods') return this.#pod(write);
+    if (write.cache === 'planRecords') this.#record(write);
   }
 
   #child({ method, path, body }: Write): void {

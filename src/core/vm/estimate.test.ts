@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
 import { lastMoveAt } from './estimate.ts';
-import { knownFor, trafficOf } from './known.ts';
+import { migrationLoadOf, nodeVmsFor } from './kubevirt-state.ts';
 import { vmPodsOf } from './vm-pod.ts';
 
 const GiB = 2 ** 30;
@@ -58,7 +58,7 @@ test('a migration is a sample only when it has succeeded, when both its times an
   const { runningAt: _running, ...unbegun } = whole;
   const { endedAt: _ended, ...unended } = whole;
   const seen = (vmi: typeof small, migration: typeof whole) =>
-    trafficOf({ settings: makeSettings(), vmis: [vmi], migrations: [migration] }).samples.length;
+    migrationLoadOf({ settings: makeSettings(), vmis: [vmi], migrations: [migration] }).samples.length;
   assert.deepEqual(
     [seen(small, whole), seen(bare, whole), seen(small, unbegun), seen(small, unended), seen(small, { ...whole, phase: 'Failed' })],
     [1, 0, 0, 0, 0],
@@ -69,7 +69,7 @@ test('migrations of others are those under way that no drain has asked for', () 
   const vmi = makeVmi('a', { nodeName: 'n2' });
   const { evacuates: _none, ...byHand } = makeMigration(vmi, 'Running');
   const others = (migration: typeof byHand, over: Partial<typeof vmi> = {}) =>
-    trafficOf({ settings: makeSettings(), vmis: [{ ...vmi, ...over }], migrations: [migration] }).others;
+    migrationLoadOf({ settings: makeSettings(), vmis: [{ ...vmi, ...over }], migrations: [migration] }).others;
   assert.equal(others(byHand), 1);
   assert.equal(others({ ...byHand, phase: 'Pending' }), 0);
   assert.equal(others({ ...byHand, phase: 'Succeeded' }), 0);
@@ -84,6 +84,6 @@ test('of a cluster, what is under way elsewhere; samples are good migrations who
   const users = makeVmi('users', { nodeName: 'n2' });
   const { evacuates: _none, ...byHand } = makeMigration(users, 'Running');
   const vms = { settings: makeSettings(), vmis: [small, gone, elsewhere, external, users], migrations: [done, byHand] };
-  const known = knownFor({ ...vms, vmis: [small, gone], migrations: [done] }, trafficOf(vms));
+  const known = nodeVmsFor({ ...vms, vmis: [small, gone], migrations: [done] }, migrationLoadOf(vms));
   assert.deepEqual([known.askedElsewhere, known.othersUnderWay, known.samples], [1, 1, samples]);
 });

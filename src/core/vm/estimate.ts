@@ -1,8 +1,8 @@
 import { secondsAfter, secondsBetween } from '../time.ts';
-import type { MigrationSample, VmPod, VmsKnown } from './vm-pod.ts';
+import type { MigrationSample, NodeVms, VmPod } from './vm-pod.ts';
 
 /** Seconds below which Kubernetes' whole seconds say nothing of how long something took. */
-const shortest = 0.5;
+const minimum = 0.5;
 
 const median = (values: readonly number[]): number => {
   const sorted = values.toSorted((one, other) => one - other);
@@ -12,14 +12,14 @@ const median = (values: readonly number[]): number => {
 /** Bytes that one migration copies in a second, and seconds that it takes beside. */
 const paceOf = (samples: readonly MigrationSample[]): { readonly rate: number; readonly overhead: number } => {
   const bytes = samples.reduce((sum, sample) => sum + sample.bytes, 0);
-  const seconds = samples.reduce((sum, sample) => sum + Math.max(shortest, sample.copiedSeconds), 0);
+  const seconds = samples.reduce((sum, sample) => sum + Math.max(minimum, sample.copiedSeconds), 0);
   return { rate: bytes / seconds, overhead: median(samples.map(({ waitedSeconds }) => waitedSeconds)) };
 };
 
 /** Seconds that this VM still needs once it has its turn. */
 const needs = ({ vmi, migration }: VmPod, pace: ReturnType<typeof paceOf>, now: Temporal.Instant): number => {
   const whole = pace.overhead + (vmi.memory ?? 0) / pace.rate;
-  return migration === undefined ? whole : Math.max(shortest, whole - Math.max(0, secondsBetween(migration.createdAt, now)));
+  return migration === undefined ? whole : Math.max(minimum, whole - Math.max(0, secondsBetween(migration.createdAt, now)));
 };
 
 /**
@@ -28,7 +28,7 @@ const needs = ({ vmi, migration }: VmPod, pace: ReturnType<typeof paceOf>, now: 
  */
 export const lastMoveAt = (
   vmPods: Iterable<VmPod>,
-  { settings, samples }: VmsKnown,
+  { settings, samples }: NodeVms,
   now: Temporal.Instant,
 ): Temporal.Instant | undefined => {
   const moving = [...vmPods].filter(({ stay, evictionEffect }) => stay === 'here' && evictionEffect === 'Migrates');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { at, makePod } from '../testing/make.ts';
 import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms, unplacedOf } from '../testing/make-vms.ts';
 import { unsaid, type Vmi, type VmMigration } from './kubevirt.ts';
-import { nothingTracked, track } from './tracking.ts';
+import { nothingTracked, trackVms } from './tracking.ts';
 import { vmPodsOf } from './vm-pod.ts';
 import { hasGone, type VmState, type VmStatus } from './vm-status.ts';
 
@@ -15,7 +15,7 @@ const standingOf = (vmi: Vmi, migrations: readonly VmMigration[] = [], seconds =
     unplaced: unplacedOf(migrations, { why: '0/3 nodes are available' }),
   });
   const pods = [launcherOf(vmi), makePod('web')];
-  return track('n1', pods, vmPodsOf('n1', pods, known), known, nothingTracked, at(seconds)).vms.get(vmi.uid);
+  return trackVms('n1', pods, vmPodsOf('n1', pods, known), known, nothingTracked, at(seconds)).vms.get(vmi.uid);
 };
 
 const { migratable: _unknown, ...undecided } = makeVmi('a');
@@ -175,7 +175,7 @@ const departures: readonly (readonly [string, VmStatus, Vmi | undefined, VmStatu
 for (const [what, before, vmi, after] of departures) {
   test(`what became of one that was here: ${what}`, () => {
     const known = makeVms({ vmis: vmi === undefined ? [] : [vmi] });
-    const tracked = track('n1', [], new Map(), known, { ...nothingTracked, vms: new Map([['vmi-a', before]]) }, at(0));
+    const tracked = trackVms('n1', [], new Map(), known, { ...nothingTracked, vms: new Map([['vmi-a', before]]) }, at(0));
     assert.deepEqual([...tracked.vms.values()], [after]);
   });
 }

@@ -1,18 +1,18 @@
+import { vmPodBlockerInfo } from '../drain/vm/vm-blockers.ts';
 import type { Pod } from '../pod/pod.ts';
 import { hasEnded, type KubeVirtSettings, type Vmi } from './kubevirt.ts';
-import { vmPodBlockerInfo } from './vm-blockers.ts';
-import { isStranded, migrationProgressOf, type VmPod, type VmsKnown } from './vm-pod.ts';
+import { isStranded, migrationProgressOf, type NodeVms, type VmPod } from './vm-pod.ts';
 import type { VmState, VmStatus } from './vm-status.ts';
 
 /** How the VMs of a node stand over the life of a maintenance. */
-export type Tracked = {
+export type VmTrackingState = {
   /** By the uid of the VMI. */
   readonly vms: ReadonlyMap<string, VmStatus>;
   /** Those that had left before this process looked, and of which nothing else is known any more. */
   readonly before: { readonly moved: number; readonly stopped: number };
 };
 
-export const nothingTracked: Tracked = { vms: new Map(), before: { moved: 0, stopped: 0 } };
+export const nothingTracked: VmTrackingState = { vms: new Map(), before: { moved: 0, stopped: 0 } };
 
 const stateOf = (vmPod: VmPod, now: Temporal.Instant): VmState => {
   if (isStranded(vmPod, now)) return 'Cannot';
@@ -50,14 +50,14 @@ const departed = (before: VmStatus, vmi: Vmi | undefined, nodeName: string): VmS
 };
 
 /** The standings after a look: those that are here, and what has become of the others. Arriving ones count once they are here. */
-export const track = (
+export const trackVms = (
   nodeName: string,
   pods: readonly Pod[],
   vmPods: ReadonlyMap<string, VmPod>,
-  known: VmsKnown,
-  before: Tracked,
+  known: NodeVms,
+  before: VmTrackingState,
   now: Temporal.Instant,
-): Tracked => {
+): VmTrackingState => {
   const here = pods.flatMap(pod => {
     const vmPod = vmPods.get(pod.uid);
     return vmPod === undefined || vmPod.stay !== 'here' ? [] : [[vmPod.vmi.uid, present(pod, vmPod, known.settings, now)] as const];

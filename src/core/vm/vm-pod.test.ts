@@ -187,12 +187,12 @@ test('what only time changes is looked at again in time', () => {
 
 test('a controller that gets time to move a VM is looked at again when that is over; nobody else is', () => {
   const external = makeVmi('a', { ...marked, strategy: 'External', askedAt: at(0) });
-  const again = (vmi: Vmi, seconds: number, migrations: readonly VmMigration[] = []) =>
+  const requeueAt = (vmi: Vmi, seconds: number, migrations: readonly VmMigration[] = []) =>
     looksDifferentAt(vmPodOf(vmi, migrations), at(seconds))?.epochMilliseconds;
-  assert.deepEqual([again(external, 5), again(external, 600)], [at(601).epochMilliseconds, at(601).epochMilliseconds]);
-  assert.deepEqual([again(external, 601), again(without(external, 'askedAt'), 5)], [undefined, undefined]);
-  assert.equal(again({ ...external, strategy: 'LiveMigrate' }, 5), undefined);
-  assert.equal(again(marked, 5, [unsaidSince('Scheduling')]), at(961).epochMilliseconds);
+  assert.deepEqual([requeueAt(external, 5), requeueAt(external, 600)], [at(601).epochMilliseconds, at(601).epochMilliseconds]);
+  assert.deepEqual([requeueAt(external, 601), requeueAt(without(external, 'askedAt'), 5)], [undefined, undefined]);
+  assert.equal(requeueAt({ ...external, strategy: 'LiveMigrate' }, 5), undefined);
+  assert.equal(requeueAt(marked, 5, [unsaidSince('Scheduling')]), at(961).epochMilliseconds);
 });
 
 test('the last migration is the youngest, and of those of one moment the last by name', () => {

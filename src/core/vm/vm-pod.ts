@@ -3,7 +3,7 @@ import { earliest, isBefore, secondsAfter, secondsBetween } from '../time.ts';
 import { hasEnded, isOver, isUnstarted, type KubeVirtSettings, type UnplacedTarget, type Vmi, type VmMigration } from './kubevirt.ts';
 
 /** What is known of the VMs that concern one node. */
-export type VmsKnown = {
+export type NodeVms = {
   readonly settings: KubeVirtSettings;
   /** That run on the node, are meant to leave it, or have left it for this maintenance. */
   readonly vmis: readonly Vmi[];
@@ -73,7 +73,7 @@ const isLauncher = ({ owner }: Pod): boolean => owner?.kind === 'VirtualMachineI
  * By the uid of the pod. Pods that have ended are pods like any other, and so are those whose VM is not known (any more): the answer to their
  * eviction says what is to be done.
  */
-export const vmPodsOf = (nodeName: string, pods: readonly Pod[], known: VmsKnown | undefined): ReadonlyMap<string, VmPod> => {
+export const vmPodsOf = (nodeName: string, pods: readonly Pod[], known: NodeVms | undefined): ReadonlyMap<string, VmPod> => {
   if (known === undefined) return new Map();
   const vmis = new Map(known.vmis.map(vmi => [vmi.uid, vmi] as const));
   const migrations = Map.groupBy(known.migrations, ({ vmi }) => vmi);

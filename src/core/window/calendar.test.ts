@@ -16,7 +16,7 @@ import {
   openSeconds,
   startOf,
 } from './calendar.ts';
-import { cronProblem, minus, shortestGap, union } from './spans.ts';
+import { cronProblem, minGap, minus, union } from './spans.ts';
 import { appliesTo, type MaintenanceWindow, type Opening, type Span } from './window.ts';
 
 const at = (text: string): Temporal.Instant => Temporal.Instant.from(text);
@@ -296,7 +296,7 @@ describe('cron', () => {
   for (const [cron, seconds, what] of rules) {
     test(`the closest starts of a rule, found and remembered: ${what}`, () => {
       const rule = unheard(cron);
-      assert.deepEqual([shortestGap(rule, 'UTC'), shortestGap(rule, 'UTC')], [seconds, seconds]);
+      assert.deepEqual([minGap(rule, 'UTC'), minGap(rule, 'UTC')], [seconds, seconds]);
     });
   }
 });

@@ -6,7 +6,7 @@ import type { AtEnd, MaintenanceWindow, Missed, Span } from './window.ts';
 const horizon = 400 * 86_400;
 
 /** No cron rule is open for longer than this, in seconds: a week. */
-export const longestOpening = 7 * 86_400;
+export const maxOpening = 7 * 86_400;
 
 /** What several windows say of one node together. */
 export type Calendar = {

@@ -69,7 +69,7 @@ const gapsSeen = 8;
 const gaps = new Map<string, number>();
 
 /** Seconds between a start of the rule and the next one, at the closest of those that are looked at. Asked at each reading of a window, found once. */
-export const shortestGap = (cron: string, timeZone: string): number => {
+export const minGap = (cron: string, timeZone: string): number => {
   const key = `${timeZone} ${cron}`;
   const gap = gaps.get(key) ?? closestStarts(reader(cron, timeZone));
   if (gaps.size > 1000) gaps.clear();

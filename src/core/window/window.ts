@@ -1,5 +1,5 @@
+import type { EventKind } from '../event-kind.ts';
 import type { JsonObject } from '../json.ts';
-import type { EventKind } from '../machine/event.ts';
 import { type LabelSelector, type Labels, matches } from '../pod/selector.ts';
 
 /** Collection path. */

@@ -14,7 +14,7 @@ const namespace = 'kube-node-lease';
 
 /** How long a lease holds, and after which part of that it is renewed (nodeLeaseDurationSeconds, nodeLeaseRenewIntervalFraction). */
 const leaseSeconds = 40;
-const usualRenewMs = 10_000;
+const defaultRenewMs = 10_000;
 
 /** Leases are renewed a few at a time, and not those of all nodes at once. */
 const beatMs = 1000;
@@ -25,9 +25,9 @@ export const alwaysAlive = (): boolean => true;
 /** A node with this annotation says nothing of itself: a test gives it the conditions that it is to have. */
 const silent = 'drydock.test/dead';
 
-type Said = readonly [type: string, status: string, reason: string, message: string];
+type ReportedCondition = readonly [type: string, status: string, reason: string, message: string];
 
-const healthy: readonly Said[] = [
+const healthy: readonly ReportedCondition[] = [
   ['Ready', 'True', 'KubeletReady', 'kubelet is posting ready status'],
   ['MemoryPressure', 'False', 'KubeletHasSufficientMemory', 'kubelet has sufficient memory available'],
   ['DiskPressure', 'False', 'KubeletHasNoDiskPressure', 'kubelet has no disk pressure'],
@@ -43,12 +43,12 @@ const versions = {
 const machine = { architecture: 'amd64', operatingSystem: 'linux', bootID: '', machineID: '', osImage: '', systemUUID: '' };
 
 /** What a machine has that nobody has described. */
-const usualCapacity = { cpu: '16', memory: '64Gi', 'ephemeral-storage': '100Gi', pods: '110' };
+const defaultCapacity = { cpu: '16', memory: '64Gi', 'ephemeral-storage': '100Gi', pods: '110' };
 
 /** Who says only one of the two is taken at his word: the scheduler goes by either. */
 const capacityOf = (node: Stored): JsonObject => {
   const said = ['capacity', 'allocatable'].some(field => Object.keys(part(node, 'status', field)).length > 0);
-  return said ? {} : { capacity: usualCapacity, allocatable: usualCapacity };
+  return said ? {} : { capacity: defaultCapacity, allocatable: defaultCapacity };
 };
 
 const isGiven = (info: JsonObject): boolean => Object.values(info).some(value => value !== '');
@@ -87,7 +87,13 @@ export class NodeAgents {
   #beat: (() => void) | undefined;
 
   /** `isBack` is told when the kubelet of a node answers again. */
-  constructor(cluster: Cluster, clock: Clock, isAlive: (node: Stored) => boolean, isBack: (node: string) => void, renewMs = usualRenewMs) {
+  constructor(
+    cluster: Cluster,
+    clock: Clock,
+    isAlive: (node: Stored) => boolean,
+    isBack: (node: string) => void,
+    renewMs = defaultRenewMs,
+  ) {
     this.#cluster = cluster;
     this.#clock = clock;
     this.#isAlive = isAlive;

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json.ts';
 import { isFinished } from '../controllers/pods.ts';
-import { ofStored } from '../facts.ts';
+import { memoizeOnObject } from '../memo.ts';
 import { at, items, part, type Stored, strings } from '../object.ts';
 import type { Store } from '../store/store.ts';
 import { terms } from './affinity.ts';
@@ -32,14 +32,14 @@ const freeOf = (used: Amounts, has: Amounts): number => {
 type Weight = { readonly asked: ResourceRequests; readonly keepsOthersAway: boolean };
 
 /** A pod's spec stays the same object through all updates of its status. */
-const weightIn = ofStored(
+const weightIn = memoizeOnObject(
   (spec: JsonObject): Weight => ({
     asked: Object.entries(requestsOf(spec)),
     keepsOthersAway: terms(spec, 'podAntiAffinity').length > 0,
   }),
 );
 
-const weightOf = ofStored((pod: Stored): Weight => weightIn(part(pod, 'spec')));
+const weightOf = memoizeOnObject((pod: Stored): Weight => weightIn(part(pod, 'spec')));
 
 export const askedBy = (pod: Stored): ResourceRequests => weightOf(pod).asked;
 

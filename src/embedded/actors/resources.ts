@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json.ts';
 import { amount } from '../../core/quantity.ts';
-import { ofStored } from '../facts.ts';
+import { memoizeOnObject } from '../memo.ts';
 import { at, objects, part } from '../object.ts';
 
 /** Amounts of what nodes have and pods ask for. */
@@ -16,7 +16,7 @@ export const plus = (one: Amounts, other: Amounts): Amounts => {
   return sum;
 };
 
-const most = (one: Amounts, other: Amounts): Amounts => {
+const limit = (one: Amounts, other: Amounts): Amounts => {
   const result: Record<string, number> = { ...one };
   for (const [name, value] of Object.entries(other)) result[name] = Math.max(result[name] ?? 0, value);
   return result;
@@ -26,12 +26,12 @@ const most = (one: Amounts, other: Amounts): Amounts => {
 export const requestsOf = (podSpec: JsonObject): Amounts => {
   const of = (container: JsonObject): Amounts => read(part(container, 'resources', 'requests'));
   const containers = objects(podSpec['containers']).map(of).reduce(plus, {});
-  const initial = objects(podSpec['initContainers']).map(of).reduce(most, {});
-  return plus(most(containers, initial), { pods: 1 });
+  const initial = objects(podSpec['initContainers']).map(of).reduce(limit, {});
+  return plus(limit(containers, initial), { pods: 1 });
 };
 
 /** What a node has to give. */
-export const allocatable = ofStored((node: JsonObject): Amounts => {
+export const allocatable = memoizeOnObject((node: JsonObject): Amounts => {
   const own = part(node, 'status', 'allocatable');
   return read(Object.keys(own).length > 0 ? own : part(node, 'status', 'capacity'));
 });

@@ -15,7 +15,7 @@ const latencyMs = 5;
 const patienceMs = 300_000;
 
 /** So many nodes that a pod may go to are compared, beginning where the last pod left off (numFeasibleNodesToFind, which takes some more of many). */
-const mostCompared = 100;
+const maxCompared = 100;
 
 /** Binds pods to nodes, one after the other. */
 export class Scheduling {
@@ -136,7 +136,7 @@ export class Scheduling {
     const current = this.#cluster.store.get('pods', namespace, name);
     if (current === undefined || current.metadata.uid !== uid || nodeOf(current) !== '') return;
     const round = new SchedulingCycle(this.#cluster.store, current, { all: this.#loads, guarded: this.#guarded });
-    const placement = place(round, this.#inTurn(), mostCompared, this.#cluster.random);
+    const placement = place(round, this.#inTurn(), maxCompared, this.#cluster.random);
     this.#from = (this.#from + placement.looked) % Math.max(1, this.#loads.size);
     if (placement.kind === 'bound' && this.#bind(current, placement.node)) {
       this.#stale.add(placement.node);

@@ -26,9 +26,9 @@ export const toleratesAll = (podSpec: JsonObject, node: Stored, effects: readonl
   untolerated(podSpec, node, effects).length === 0;
 
 /** For how long the pod tolerates a NoExecute taint: for ever, for so many seconds, or not at all. The first toleration that fits decides. */
-export const toleratedFor = (podSpec: JsonObject, taint: JsonObject): 'for ever' | number | undefined => {
+export const toleratedFor = (podSpec: JsonObject, taint: JsonObject): 'forever' | number | undefined => {
   const fitting = objects(podSpec['tolerations']).find(toleration => tolerates(toleration, taintOf(taint)));
   if (fitting === undefined) return undefined;
   const seconds = fitting['tolerationSeconds'];
-  return typeof seconds === 'number' ? Math.max(0, seconds) : 'for ever';
+  return typeof seconds === 'number' ? Math.max(0, seconds) : 'forever';
 };

@@ -7,7 +7,7 @@ import type { User } from '../access/asked.ts';
 import { denial, type Failure, forbidden } from '../failure.ts';
 import { named } from '../kinds/kind.ts';
 import { items, objects, part, type Stored, text } from '../object.ts';
-import type { AdmissionAttributes, AdmissionCheck } from '../registry/gate.ts';
+import type { AdmissionAttributes, AdmissionPlugin } from '../registry/gate.ts';
 import type { Store } from '../store/store.ts';
 import { bindingsOf, computed, conditionsOf } from './attempt.ts';
 import { isWithin } from './select.ts';
@@ -91,7 +91,7 @@ export const policiesOn = (store: Store, attempt: AdmissionAttributes, user: Use
 
 /** For the writes of somebody who hears no warnings and asks no webhooks: the cluster's own components. */
 export const policyGate =
-  (store: Store, user: User): AdmissionCheck =>
+  (store: Store, user: User): AdmissionPlugin =>
   attempt => {
     const { failure } = policiesOn(store, attempt, user);
     return failure && { kind: 'refused', failure };

@@ -8,7 +8,7 @@ import type { Server } from '../api/server.ts';
 import { internalError } from '../failure.ts';
 import { objects } from '../object.ts';
 import { newUid } from '../registry/context.ts';
-import type { AdmissionAttributes, AdmissionCheck } from '../registry/gate.ts';
+import type { AdmissionAttributes, AdmissionPlugin } from '../registry/gate.ts';
 import { bindingsOf, conditionsOf } from './attempt.ts';
 import { policiesOn } from './policies.ts';
 import { ask, type CallWebhook, unanswered, type WebhookResult } from './review.ts';
@@ -35,7 +35,7 @@ const isSame = (one: AdmissionAttributes, other: AdmissionAttributes): boolean =
 
 /** Before webhooks are asked, policies have spoken. */
 const behindPolicies =
-  (server: Server, user: User, warnings: string[], next: AdmissionCheck): AdmissionCheck =>
+  (server: Server, user: User, warnings: string[], next: AdmissionPlugin): AdmissionPlugin =>
   attempt => {
     const said = policiesOn(server.registry.store, attempt, user);
     warnings.push(...said.warnings);
@@ -81,7 +81,7 @@ const judged = async (
 
 /** Lets through what has been judged; what has not been is refused, and noted. */
 const gateOf =
-  (all: readonly Judged[], unknown: () => void): AdmissionCheck =>
+  (all: readonly Judged[], unknown: () => void): AdmissionPlugin =>
   attempt => {
     const known = all.find(one => isSame(one.attempt, attempt));
     if (known === undefined) {

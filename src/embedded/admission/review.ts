@@ -64,7 +64,7 @@ export const unanswered = (webhook: JsonObject, why: string): WebhookResult => {
   return { failure: internalError(`failed calling webhook ${JSON.stringify(text(webhook, 'name'))}: ${why}`), warnings: [] };
 };
 
-const usualSeconds = 10;
+const defaultSeconds = 10;
 
 /** Asks one webhook. */
 export const ask = async (
@@ -77,7 +77,7 @@ export const ask = async (
   const name = text(webhook, 'name');
   if (attempt.dryRun && !['None', 'NoneOnDryRun'].includes(text(webhook, 'sideEffects')))
     return { failure: badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`), warnings: [] };
-  const seconds = typeof webhook['timeoutSeconds'] === 'number' ? webhook['timeoutSeconds'] : usualSeconds;
+  const seconds = typeof webhook['timeoutSeconds'] === 'number' ? webhook['timeoutSeconds'] : defaultSeconds;
   const client = isObject(webhook['clientConfig']) ? webhook['clientConfig'] : {};
   const review = reviewOf(attempt, user, uid);
   try {

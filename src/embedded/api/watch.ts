@@ -25,7 +25,7 @@ export type WatchOptions = {
 
 export type WatchContext = { readonly store: Store; readonly feeds: Feeds; readonly clock: Pick<Clock, 'after'> };
 
-export interface Hears {
+export interface WatchListener {
   told(told: WatchUpdate): void;
   ended(): void;
 }
@@ -52,7 +52,7 @@ const withVersion = (object: Stored, version: number): Stored => ({
  * Follows a collection: what is there or what happened since, then everything as it happens, in order and at once. Ends when it is closed
  * or its time is over. Upstream: api-concepts, "Efficient detection of changes".
  */
-export const openWatch = (around: WatchContext, options: WatchOptions, hears: Hears): { close(): void } => {
+export const openWatch = (around: WatchContext, options: WatchOptions, hears: WatchListener): { close(): void } => {
   const { store, clock, feeds } = around;
   const { resource, selection, after } = options;
   const missed = after === undefined ? [] : store.changesAfter(resource, after);
@@ -84,11 +84,11 @@ export const openWatch = (around: WatchContext, options: WatchOptions, hears: He
   return { close };
 };
 
-const tellPresent = (object: Stored, selection: Selection, hears: Hears): void => {
+const tellPresent = (object: Stored, selection: Selection, hears: WatchListener): void => {
   if (isSelected(object, selection)) hears.told({ type: 'ADDED', object });
 };
 
-const bookmarks = ({ clock, store }: WatchContext, hears: Hears): (() => void) => {
+const bookmarks = ({ clock, store }: WatchContext, hears: WatchListener): (() => void) => {
   let cancel = (): void => {};
   const next = (): void => {
     cancel = clock.after(bookmarkEveryMs, () => {

@@ -11,7 +11,7 @@ import type { Server } from './server.ts';
 import { openWatch, type WatchUpdate } from './watch.ts';
 
 /** minRequestTimeout of the API server: a watch without a limit of its own lasts half an hour to an hour. */
-const shortestMs = 1_800_000;
+const minMs = 1_800_000;
 
 type Write = (object: Stored) => JsonObject;
 
@@ -61,7 +61,7 @@ export const watching = (server: Server, request: ApiRequest, kind: Kind, select
     after: from.value === undefined || from.value === 0 || initial ? undefined : from.value,
     bookmarks: isYes(query.get('allowWatchBookmarks')),
     marksInitialEnd: initial && isYes(query.get('allowWatchBookmarks')),
-    lastsMs: timeout.value === undefined ? shortestMs * (1 + server.registry.random()) : timeout.value * 1000,
+    lastsMs: timeout.value === undefined ? minMs * (1 + server.registry.random()) : timeout.value * 1000,
   };
   return {
     kind: 'watch',

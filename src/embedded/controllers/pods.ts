@@ -1,4 +1,4 @@
-import { ofStored } from '../facts.ts';
+import { memoizeOnObject } from '../memo.ts';
 import { at, type OwnerReference, objects, type Stored, text } from '../object.ts';
 
 /** What controllers ask of a pod (k8s.io/kubernetes/pkg/api/v1/pod, pkg/controller/controller_utils.go). */
@@ -14,7 +14,7 @@ type Facts = {
   readonly readySince: number | undefined;
 };
 
-const factsOf = ofStored((pod: Stored): Facts => {
+const factsOf = memoizeOnObject((pod: Stored): Facts => {
   const phase = phaseOf(pod);
   return { isFinished: phase === 'Succeeded' || phase === 'Failed', readySince: findReadySince(pod) };
 });

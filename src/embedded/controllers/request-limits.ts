@@ -26,7 +26,7 @@ export const schedulerClient = 'kube-scheduler';
 export const otherClients = 'others';
 
 /** Requests of one client that are under way at once: the workers of its queue (`--concurrent-*-syncs`). */
-const usualWorkers = 5;
+const defaultWorkers = 5;
 const workersOf: Readonly<Record<string, number>> = { controllermanager: 1, 'daemonset-controller': 2, [schedulerClient]: 100 };
 
 /** Events go through the same client, one after the other, while up to ten pods are made at once: one in seven has its turn, and the others are late or dropped. */
@@ -82,7 +82,7 @@ export class RequestQueue {
     const known = this.#clients.get(name);
     if (known !== undefined) return known;
     const limit = name === otherClients ? undefined : name === schedulerClient ? this.#limits.scheduler : this.#limits.controllers;
-    const freeAtMs = Array.from({ length: workersOf[name] ?? usualWorkers }, () => 0);
+    const freeAtMs = Array.from({ length: workersOf[name] ?? defaultWorkers }, () => 0);
     const client = { ...(limit && { bucket: new TokenBucket(limit, this.#nowMs) }), freeAtMs };
     this.#clients.set(name, client);
     return client;

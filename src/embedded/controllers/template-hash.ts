@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../core/json.ts';
 import { isObject } from '../../core/json.ts';
-import { ofStored } from '../facts.ts';
+import { memoizeOnObject } from '../memo.ts';
 
 /** The letters that names are made of: no vowels, so that no words come out (apimachinery rand.SafeEncodeString). */
 const letters = 'bcdfghjklmnpqrstvwxz2456789';
@@ -24,6 +24,6 @@ const hash = (text: string): number => {
 };
 
 /** The value of `pod-template-hash`: another number than the real controller's, in the same form. */
-export const templateHash = ofStored((template: JsonObject): string =>
+export const templateHash = memoizeOnObject((template: JsonObject): string =>
   Array.from(String(hash(canonical(template))), digit => letters[digit.charCodeAt(0) % letters.length] ?? '').join(''),
 );

@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
 import { microTimeText, readTime, timeText } from '../../core/time.ts';
-import { Itself } from '../facts.ts';
+import { ReturnedObject } from '../memo.ts';
 import type { Draft } from '../object.ts';
 import { type Field, type FieldType, type Struct, structNamed } from './types.ts';
 
@@ -54,7 +54,7 @@ export const decode = (draft: Draft, struct: string): Decoded => {
  * What has been decoded, with its type: it comes again when what the steps of a write have made of it is read once more, and with every update of
  * another part of its object. Nobody changes it meanwhile: it can only be read, by its type, and once it is stored it is frozen.
  */
-class DecodedAs extends Itself {
+class DecodedAs extends ReturnedObject {
   readonly #type: Struct | FieldType;
 
   constructor(value: object, type: Struct | FieldType) {

@@ -14,7 +14,7 @@ import { home } from './words.ts';
 type Part = 'virt-api' | 'virt-controller';
 
 /** A few seconds to begin with, and what 512 MiB/s make of the memory. */
-const usualPace: MigrationPace = { baseMs: 2000, perGiMs: 2000 };
+const defaultPace: MigrationPace = { baseMs: 2000, perGiMs: 2000 };
 
 /** How soon a controller that is away is asked again, in milliseconds. */
 const awayMs = 1000;
@@ -25,7 +25,7 @@ export class SimulatedKubeVirt {
   readonly #away = new Set<Part>();
   readonly #pace: MigrationPace;
 
-  constructor(pace: MigrationPace = usualPace) {
+  constructor(pace: MigrationPace = defaultPace) {
     this.#pace = pace;
   }
 

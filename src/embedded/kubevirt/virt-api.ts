@@ -33,11 +33,11 @@ const setMark = (registry: RegistryContext, vmi: Stored, node: string | undefine
 };
 
 /** Whether an eviction makes KubeVirt move the VM, or is refused at once, or is nothing to it. */
-const verdictOn = ({ store }: RegistryContext, vmi: Stored): 'mark' | 'let go' | 'refuse' => {
+const verdictOn = ({ store }: RegistryContext, vmi: Stored): 'mark' | 'allow' | 'refuse' => {
   const strategy = strategyOf(store, vmi);
   if (strategy === 'External') return 'mark';
   if (strategy === 'LiveMigrate') return isMigratable(vmi) ? 'mark' : 'refuse';
-  return strategy === 'LiveMigrateIfPossible' && isMigratable(vmi) ? 'mark' : 'let go';
+  return strategy === 'LiveMigrateIfPossible' && isMigratable(vmi) ? 'mark' : 'allow';
 };
 
 /** Upstream: pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go. */
@@ -50,7 +50,7 @@ const eviction = (registry: RegistryContext, request: JsonObject): ReviewResult 
   if (vmi === undefined) return allowed;
   const { name } = vmi.metadata;
   const verdict = verdictOn(registry, vmi);
-  if (verdict === 'let go') return allowed;
+  if (verdict === 'allow') return allowed;
   if (verdict === 'refuse') return denied(429, `VMI ${name} is configured with an eviction strategy but is not live-migratable`);
   const triggered = `Eviction triggered evacuation of VMI "${namespace}/${name}"`;
   if (markOf(vmi) !== '') return denied(429, `Evacuation in progress: ${triggered}`);

@@ -1,4 +1,5 @@
-import type { EventKind, MachineEvent, SourceObservation } from '../../core/machine/event.ts';
+import type { EventKind } from '../../core/event-kind.ts';
+import type { MachineEvent, SourceObservation } from '../../core/machine/event.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 
@@ -15,7 +16,7 @@ export type Instance = {
 const stoppedAfterMs = 20_000;
 
 /** A reboot takes so long where nobody says otherwise, in milliseconds. */
-const usualRebootMs = 45_000;
+const defaultRebootMs = 45_000;
 
 type Announcement = { readonly kind: EventKind; readonly inSeconds: number; readonly description?: string };
 
@@ -36,7 +37,7 @@ export class SimulatedCloud {
   readonly #plans = new Map<string, () => void>();
   #count = 0;
 
-  constructor(clock: Clock, rebootMs = usualRebootMs) {
+  constructor(clock: Clock, rebootMs = defaultRebootMs) {
     this.#clock = clock;
     this.#rebootMs = rebootMs;
   }

@@ -4,7 +4,7 @@ import type { Api } from '../../operator/ports.ts';
 import { isReady } from '../controllers/pods.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import { budget, shop } from '../testing/drill.ts';
-import { machineDrill } from '../testing/machine-drill.ts';
+import { machineHarness } from '../testing/machine-harness.ts';
 import { type Flavour, machineDefinitions, machineGroups } from './definitions.ts';
 
 /** Whole stories of machine maintenances on a simulated cloud, in simulated time: what is announced, what is done about it, what is left of it. */
@@ -15,7 +15,7 @@ const mm = 'machinemaintenances.machinemaintenance.managed.openshift.io';
 const maintenances = 'maintenances.drydock.dev';
 const days = 86_400;
 
-type Drill = Awaited<ReturnType<typeof machineDrill>>;
+type Drill = Awaited<ReturnType<typeof machineHarness>>;
 
 const nameOf = ({ metadata }: Stored): string => metadata.name;
 
@@ -62,7 +62,7 @@ const assertClean = (drill: Drill): void => {
 for (const flavour of flavours) {
   describe(`on ${flavour}`, () => {
     test('a machine that is to be retired is drained within its budgets and replaced, and nothing is left', async () => {
-      const drill = await machineDrill({ flavour, replicas: 3 });
+      const drill = await machineHarness({ flavour, replicas: 3 });
       await workload(drill);
       const stop = drill.start();
       const machine = drill.machines()[0]!;
@@ -97,7 +97,7 @@ for (const flavour of flavours) {
     });
 
     test('a reboot: out shortly before, back when the machine is', async () => {
-      const drill = await machineDrill({ flavour, replicas: 3 });
+      const drill = await machineHarness({ flavour, replicas: 3 });
       await workload(drill);
       const stop = drill.start();
       const machine = drill.machines()[0]!;
@@ -121,7 +121,7 @@ for (const flavour of flavours) {
     });
 
     test('a cancelled event: what has begun is released, and a new one begins anew', async () => {
-      const drill = await machineDrill({ flavour, replicas: 3 });
+      const drill = await machineHarness({ flavour, replicas: 3 });
       await workload(drill);
       answerWith(drill, [{ kinds: ['retirement'], strategy: 'ReplaceWithSurge' }]);
       const stop = drill.start();
@@ -150,7 +150,7 @@ for (const flavour of flavours) {
 
     test('a machine that its cloud stops before its node is empty is replaced all the same, whoever had to agree', async () => {
       for (const approval of [undefined, 'Required'] as const) {
-        const drill = await machineDrill({ flavour, replicas: 3 });
+        const drill = await machineHarness({ flavour, replicas: 3 });
         answerWith(drill, [{ kinds: ['stop'], ...(approval && { approval }) }]);
         await workload(drill);
         drill.make('poddisruptionbudgets.policy', {
@@ -178,7 +178,7 @@ for (const flavour of flavours) {
     });
 
     test('a machine that is paused is left alone, and goes when it is not any more', async () => {
-      const drill = await machineDrill({ flavour, replicas: 3 });
+      const drill = await machineHarness({ flavour, replicas: 3 });
       await workload(drill);
       const stop = drill.start();
       const machine = drill.machines()[0]!;
@@ -202,7 +202,7 @@ for (const flavour of flavours) {
     });
 
     test('approval: nothing happens before somebody agrees', async () => {
-      const drill = await machineDrill({ flavour, replicas: 3 });
+      const drill = await machineHarness({ flavour, replicas: 3 });
       answerWith(drill, [{ kinds: ['retirement'], approval: 'Required' }]);
       const stop = drill.start();
       const machine = drill.machines()[0]!;
@@ -218,7 +218,7 @@ for (const flavour of flavours) {
     });
 
     test('several machines of one set go one after the other, the earliest deadline first', async () => {
-      const drill = await machineDrill({ flavour, replicas: 4 });
+      const drill = await machineHarness({ flavour, replicas: 4 });
       await workload(drill);
       const stop = drill.start();
       const [one, two, three] = drill.machines() as [Stored, Stored, Stored];
@@ -247,7 +247,7 @@ for (const flavour of flavours) {
     });
 
     test('a machine that the cloud takes within a minute is drained at once, in time, and replaced', async () => {
-      const drill = await machineDrill({ flavour, replicas: 3 });
+      const drill = await machineHarness({ flavour, replicas: 3 });
       await workload(drill);
       drill.make('maintenancewindows.drydock.dev', {
         metadata: { name: 'never' },
@@ -269,7 +269,7 @@ for (const flavour of flavours) {
 }
 
 test('a Machine without providerID is told, and the rest goes on', async () => {
-  const drill = await machineDrill({ flavour: 'capi', replicas: 3 });
+  const drill = await machineHarness({ flavour: 'capi', replicas: 3 });
   for (const definition of machineDefinitions('openshift')) drill.make('customresourcedefinitions.apiextensions.k8s.io', definition);
   drill.make('machines.machine.openshift.io', { metadata: { name: 'silent', namespace: 'machines' }, spec: {} });
   const stop = drill.start();
@@ -295,7 +295,7 @@ test('what the API server refuses is told where people look, and tried again', a
         ? { status: 403, headers: {}, body: { kind: 'Status', message: 'the quorum forbids it' } }
         : api.call(call, signal),
   });
-  const drill = await machineDrill({ flavour: 'capi', replicas: 3, between });
+  const drill = await machineHarness({ flavour: 'capi', replicas: 3, between });
   const stop = drill.start();
   const machine = drill.machines()[0]!;
   drill.cloud.announce(drill.instanceOf(machine), { kind: 'retirement', inSeconds: 14 * days });
@@ -310,7 +310,7 @@ test('what the API server refuses is told where people look, and tried again', a
 
 for (const atEnd of ['Pause', 'GiveBack'] as const) {
   test(`a drain that is under way when its window closes: ${atEnd}, and on in the next opening`, async () => {
-    const drill = await machineDrill({ flavour: 'capi', replicas: 3 });
+    const drill = await machineHarness({ flavour: 'capi', replicas: 3 });
     await workload(drill);
     const blocked = drill.store.get('poddisruptionbudgets.policy', 'shop', 'web')!;
     drill.writes.update('poddisruptionbudgets.policy', { ...blocked, spec: { ...part(blocked, 'spec'), maxUnavailable: 0 } });
@@ -381,7 +381,7 @@ describe('ReplaceWithSurge, with the operator killed at every call', () => {
         return answer;
       },
     });
-    const drill = await machineDrill({ flavour, replicas: 3, between });
+    const drill = await machineHarness({ flavour, replicas: 3, between });
     await workload(drill);
     answerWith(drill, [{ kinds: ['retirement'], strategy: 'ReplaceWithSurge' }]);
     const machine = drill.machines()[0]!;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, text } from '../object.ts';
-import { machineDrill } from '../testing/machine-drill.ts';
+import { machineHarness } from '../testing/machine-harness.ts';
 
 /** What a tenant of one namespace gets, who may write MachineMaintenances there and nowhere else. */
 
 const mm = 'machinemaintenances.machinemaintenance.managed.openshift.io';
 
 test('a MachineMaintenance of another namespace is told so, and nothing else is written', async () => {
-  const drill = await machineDrill({ flavour: 'capi', replicas: 2 });
+  const drill = await machineHarness({ flavour: 'capi', replicas: 2 });
   const [machine] = drill.machines();
   assert.ok(machine);
   const name = text(machine, 'metadata', 'name');

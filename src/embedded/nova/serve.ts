@@ -8,14 +8,14 @@ import { Keystone } from './keystone.ts';
 import type { OpenStack } from './open-stack.ts';
 
 /** One call as a client makes it. */
-export type NovaAsking = {
+export type NovaApiRequest = {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body?: string;
 };
 
-export type NovaSaying = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly text: string };
+export type NovaApiResponse = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly text: string };
 
 const parsed = (text: string | undefined): Json | undefined => (text === undefined || text === '' ? undefined : (JSON.parse(text) as Json));
 
@@ -48,7 +48,7 @@ export class OpenStackApi {
   }
 
   /** Answers one call. Rejects while the cloud is down, as a connection does. */
-  readonly exchange = async ({ method, url, headers, body }: NovaAsking): Promise<NovaSaying> => {
+  readonly exchange = async ({ method, url, headers, body }: NovaApiRequest): Promise<NovaApiResponse> => {
     if (this.#cloud.down) throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     this.#cloud.catchUp();
     const { origin, pathname, searchParams } = new URL(url);
@@ -64,7 +64,7 @@ export class OpenStackApi {
     method: string,
     pathname: string,
     query: URLSearchParams,
-    headers: NovaAsking['headers'],
+    headers: NovaApiRequest['headers'],
     body: Json | undefined,
     origin: string,
   ): NovaReply {

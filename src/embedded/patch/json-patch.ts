@@ -8,7 +8,7 @@ export type JsonPatchResult =
   | { readonly kind: 'failed'; readonly message: string };
 
 /** Thrown inside of one call of `applyJsonPatch` only. */
-class Misfit extends Error {}
+class PatchError extends Error {}
 
 const segments = (pointer: string): readonly string[] =>
   pointer
@@ -18,8 +18,8 @@ const segments = (pointer: string): readonly string[] =>
 
 const indexIn = (list: readonly Json[], key: string): number => {
   const index = Number(key);
-  if (!/^-?[0-9]+$/.test(key)) throw new Misfit(`strconv.Atoi: parsing ${JSON.stringify(key)}: invalid syntax`);
-  if (index < 0 || index >= list.length) throw new Misfit(`Unable to access invalid index: ${index}: invalid index referenced`);
+  if (!/^-?[0-9]+$/.test(key)) throw new PatchError(`strconv.Atoi: parsing ${JSON.stringify(key)}: invalid syntax`);
+  if (index < 0 || index >= list.length) throw new PatchError(`Unable to access invalid index: ${index}: invalid index referenced`);
   return index;
 };
 
@@ -39,7 +39,8 @@ type Change = (parent: Json, key: string) => Json;
 /** Copies what lies on the way and changes the parent at its end. */
 const within = (value: Json | undefined, path: readonly string[], whole: string, change: Change): Json => {
   const [key = '', ...rest] = path;
-  if (value === undefined || value === null || typeof value !== 'object') throw new Misfit(`doc is missing path: ${whole}: missing value`);
+  if (value === undefined || value === null || typeof value !== 'object')
+    throw new PatchError(`doc is missing path: ${whole}: missing value`);
   if (rest.length === 0) return change(value, key);
   if (Array.isArray(value)) {
     const list = value as readonly Json[];
@@ -65,7 +66,7 @@ const remove =
   (parent, key) => {
     if (Array.isArray(parent)) return (parent as readonly Json[]).toSpliced(indexIn(parent as readonly Json[], key), 1);
     const { [key]: removed, ...rest } = parent as JsonObject;
-    if (removed === undefined) throw new Misfit(`${operation} operation does not apply: doc is missing key: ${whole}: missing value`);
+    if (removed === undefined) throw new PatchError(`${operation} operation does not apply: doc is missing key: ${whole}: missing value`);
     return rest;
   };
 
@@ -74,21 +75,22 @@ const replace =
   (parent, key) => {
     if (Array.isArray(parent)) return (parent as readonly Json[]).with(indexIn(parent as readonly Json[], key), value);
     if ((parent as JsonObject)[key] === undefined) {
-      throw new Misfit(`replace operation does not apply: doc is missing key: ${whole}: missing value`);
+      throw new PatchError(`replace operation does not apply: doc is missing key: ${whole}: missing value`);
     }
     return { ...(parent as JsonObject), [key]: value };
   };
 
 const valueAt = (document: Json, pointer: string, operation: string): Json => {
   const value = find(document, segments(pointer));
-  if (value === undefined) throw new Misfit(`${operation} operation does not apply: doc is missing from path: ${pointer}: missing value`);
+  if (value === undefined)
+    throw new PatchError(`${operation} operation does not apply: doc is missing from path: ${pointer}: missing value`);
   return value;
 };
 
 const test = (document: Json, pointer: string, wanted: Json | undefined): Json => {
   const found = find(document, segments(pointer));
   if (sameJson(found ?? null, wanted ?? null)) return document;
-  throw new Misfit(`testing value ${pointer} failed: test failed`);
+  throw new PatchError(`testing value ${pointer} failed: test failed`);
 };
 
 const step = (document: Json, operation: JsonObject): Json => {
@@ -111,7 +113,7 @@ const step = (document: Json, operation: JsonObject): Json => {
       return within(within(document, segments(from), from, remove('move', from)), segments(path), path, add(moved));
     }
     default:
-      throw new Misfit(`Unexpected kind: ${JSON.stringify(op)}`);
+      throw new PatchError(`Unexpected kind: ${JSON.stringify(op)}`);
   }
 };
 
@@ -121,7 +123,7 @@ export const applyJsonPatch = (document: JsonObject, operations: readonly JsonOb
     const value = operations.reduce(step, document as Json);
     return isObject(value) ? { kind: 'patched', value } : { kind: 'failed', message: 'the patch leaves no object' };
   } catch (error) {
-    if (error instanceof Misfit) return { kind: 'failed', message: error.message };
+    if (error instanceof PatchError) return { kind: 'failed', message: error.message };
     throw error;
   }
 };

@@ -7,7 +7,7 @@ import { type Field, structNamed } from '../kinds/types.ts';
  */
 
 /** Thrown inside of one call of `applyStrategic` only. */
-class Misfit extends Error {}
+class PatchError extends Error {}
 
 export type StrategicPatchResult =
   | { readonly kind: 'patched'; readonly value: JsonObject }
@@ -17,7 +17,7 @@ export const applyStrategic = (document: JsonObject, patch: JsonObject, struct: 
   try {
     return { kind: 'patched', value: mergeMap(document, patch, struct) };
   } catch (error) {
-    if (error instanceof Misfit) return { kind: 'failed', message: error.message };
+    if (error instanceof PatchError) return { kind: 'failed', message: error.message };
     throw error;
   }
 };
@@ -80,7 +80,7 @@ const mergeList = (before: readonly Json[], patch: readonly Json[], field: Field
   const key = field.merge ?? '';
   if (key === '') return ordered(mergeSet(before, patch), patch, before, key);
   const elements = patch.filter(isObject);
-  if (elements.length !== patch.length) throw new Misfit('patch element is not a map, and its list merges by key');
+  if (elements.length !== patch.length) throw new PatchError('patch element is not a map, and its list merges by key');
   if (elements.some(one => one['$patch'] === 'replace')) return elements.filter(one => one['$patch'] === undefined).map(withoutDirectives);
   const inner = innerStruct(field);
   let result = before;
@@ -99,7 +99,7 @@ const mergeElement = (list: readonly Json[], element: JsonObject, key: string, s
     const message = `map: map[${Object.entries(element)
       .map(([name, value]) => `${name}:${typeof value === 'string' ? value : JSON.stringify(value)}`)
       .join(' ')}] does not contain declared merge key: ${key}`;
-    throw new Misfit(message);
+    throw new PatchError(message);
   }
   const isIt = (one: Json): boolean => isObject(one) && sameJson(one[key], id);
   if (element['$patch'] === 'delete') return list.filter(one => !isIt(one));

@@ -43,11 +43,11 @@ export const openEnvelope = (body: Uint8Array): Opened => {
   }
 };
 
-const longest = 30;
+const maxLength = 30;
 
 /** What errors show of a body that is none: summarizeData. */
 export const summarized = (body: Uint8Array): string => {
   if (body.length === 0) return '<empty>';
-  const start = Buffer.from(body.subarray(0, longest));
-  return `${body[0] === 0x7b ? start.toString('utf8') : start.toString('hex')}${body.length > longest ? ' ...' : ''}`;
+  const start = Buffer.from(body.subarray(0, maxLength));
+  return `${body[0] === 0x7b ? start.toString('utf8') : start.toString('hex')}${body.length > maxLength ? ' ...' : ''}`;
 };

@@ -1,7 +1,7 @@
 import type { Clock } from '../../support/clock.ts';
 import type { KindTable } from '../kinds/kind-table.ts';
 import type { Store } from '../store/store.ts';
-import type { AdmissionCheck } from './gate.ts';
+import type { AdmissionPlugin } from './gate.ts';
 
 /** What writes need: the objects, the kinds, the time and chance. */
 export type RegistryContext = {
@@ -11,7 +11,7 @@ export type RegistryContext = {
   /** Uniform in [0, 1). */
   readonly random: () => number;
   /** Is asked before each write, where there is somebody to ask. */
-  readonly gate?: AdmissionCheck;
+  readonly gate?: AdmissionPlugin;
 };
 
 const hex = (random: () => number, digits: number): string =>

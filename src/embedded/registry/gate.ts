@@ -17,4 +17,4 @@ export type AdmissionAttributes = {
 };
 
 /** Stands before the store: refuses, or lets the write happen. */
-export type AdmissionCheck = (attempt: AdmissionAttributes) => Refused | undefined;
+export type AdmissionPlugin = (attempt: AdmissionAttributes) => Refused | undefined;

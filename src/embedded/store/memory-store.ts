@@ -1,4 +1,4 @@
-import { withFacts } from '../facts.ts';
+import { withFacts } from '../memo.ts';
 import { freeze, type Stored } from '../object.ts';
 import { WatchHistory } from './history.ts';
 import { ResourceTable } from './resource-table.ts';

@@ -4,8 +4,8 @@ import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { NodeReconciler } from '../../operator/node/node-reconciler.ts';
 import { noMeter } from '../../operator/ports.ts';
-import { Defects } from '../../support/defects.ts';
 import { silentLog } from '../../support/log.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { type Faults, withFaults } from '../faults.ts';
 import { inProcess } from '../in-process.ts';
 import { seeded } from '../seeded.ts';
@@ -36,7 +36,7 @@ export const drill = ({ seed, nodes, faults = { refused: 0, lost: 0, unanswered:
     fence: { mayAct: () => true },
     clock,
     log: silentLog,
-    defects: new Defects({ log: silentLog }),
+    defects: new PanicHandler({ log: silentLog }),
     adapters: [maintenance('medik8s-leases')],
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
   });

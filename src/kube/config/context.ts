@@ -1,7 +1,7 @@
 import { type AuthInfo, type Kubeconfig, type KubeconfigCluster, KubeconfigError } from './kubeconfig.ts';
 
 /** One context of a kubeconfig with what it names. */
-export type Chosen = {
+export type ResolvedContext = {
   readonly name: string;
   readonly namespace: string;
   readonly cluster: KubeconfigCluster & { readonly server: string };
@@ -32,7 +32,7 @@ const overridden = <T extends object>(found: T, given: Partial<T> = {}): T => {
 };
 
 /** The requested context, else the current one, as flags change it. Throws a KubeconfigError that says what is missing, where, and what there is instead. */
-export const chooseContext = (config: Kubeconfig, requested?: string, overrides: Overrides = {}): Chosen => {
+export const chooseContext = (config: Kubeconfig, requested?: string, overrides: Overrides = {}): ResolvedContext => {
   const where = config.files.join(', ');
   const name = requested ?? config.currentContext;
   if (name === undefined) {

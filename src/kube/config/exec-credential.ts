@@ -1,9 +1,9 @@
 import { createSecureContext } from 'node:tls';
-import type { CredentialPart } from '../http/credentials.ts';
+import type { CredentialFields } from '../http/credentials.ts';
 
 /** What a credential program gave. */
 export type ExecCredential = {
-  readonly part: CredentialPart;
+  readonly part: CredentialFields;
   /** Infinite when the program says nothing of it: good until the server refuses it or the process ends. */
   readonly expiresAtMs: number;
 };

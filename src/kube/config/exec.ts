@@ -1,12 +1,12 @@
 import type { Clock } from '../../support/clock.ts';
-import { isDefect } from '../../support/defects.ts';
 import type { Env } from '../../support/env.ts';
 import type { Log } from '../../support/log.ts';
+import { isDefect } from '../../support/panic-handler.ts';
 import { textOf } from '../http/connection-error.ts';
-import type { CredentialPart, CredentialSource } from '../http/credentials.ts';
+import type { CredentialFields, CredentialSource } from '../http/credentials.ts';
 import { type ExecCredential, readExecCredential } from './exec-credential.ts';
+import { runProgram } from './exec-plugin.ts';
 import type { ExecConfig } from './kubeconfig.ts';
-import { runProgram } from './program.ts';
 
 /** What a credential program is run with. */
 export type ExecOptions = {
@@ -21,9 +21,9 @@ export type ExecOptions = {
 };
 
 /** A 401 does not start the program more often than this. */
-const shortestLifeMs = 10_000;
+const minLifeMs = 10_000;
 /** Without a person to wait for, a program that takes longer hangs. */
-const longestRunMs = 60_000;
+const maxRunMs = 60_000;
 
 /**
  * Credentials from a program (client.authentication.k8s.io/v1 and v1beta1, kubernetes.io/docs/reference/access-authn-authz/authentication,
@@ -41,16 +41,16 @@ export class ExecSource implements CredentialSource {
     this.#options = options;
   }
 
-  async read(): Promise<CredentialPart> {
+  async read(): Promise<CredentialFields> {
     const credential = this.#credential;
     const now = this.#nowMs();
     if (credential === undefined || now >= credential.expiresAtMs) return (await this.#run()).part;
-    if (now >= this.#renewAtMs(credential) && now - this.#triedAtMs >= shortestLifeMs) void this.#runEarly();
+    if (now >= this.#renewAtMs(credential) && now - this.#triedAtMs >= minLifeMs) void this.#runEarly();
     return credential.part;
   }
 
   renew(): void {
-    if (this.#running === undefined && this.#nowMs() - this.#gotAtMs >= shortestLifeMs) this.#credential = undefined;
+    if (this.#running === undefined && this.#nowMs() - this.#gotAtMs >= minLifeMs) this.#credential = undefined;
   }
 
   /** A minute before the end, of short lives when a fifth of them is left. */
@@ -82,7 +82,7 @@ export class ExecSource implements CredentialSource {
         args: config.args ?? [],
         env: this.#environment(),
         terminal: this.#isInteractive(),
-        longestMs: longestRunMs,
+        longestMs: maxRunMs,
       });
       this.#credential = readExecCredential(output, config.apiVersion);
       this.#gotAtMs = this.#nowMs();

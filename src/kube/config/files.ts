@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Clock } from '../../support/clock.ts';
-import { isDefect } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import { isDefect } from '../../support/panic-handler.ts';
 import { textOf } from '../http/connection-error.ts';
-import type { CredentialPart, CredentialSource } from '../http/credentials.ts';
+import type { CredentialFields, CredentialSource } from '../http/credentials.ts';
 
 /** What is needed to look at files from time to time. */
 export type FileOptions = {
@@ -17,19 +17,19 @@ export type FileOptions = {
 /** Something read from files: again when it is due, kept when it cannot be read for a moment (files are replaced one by one). */
 class FileSource implements CredentialSource {
   readonly #options: FileOptions;
-  readonly #load: () => Promise<CredentialPart>;
+  readonly #load: () => Promise<CredentialFields>;
   readonly #what: string;
-  #good: CredentialPart | undefined;
+  #good: CredentialFields | undefined;
   #readAtMs = Number.NEGATIVE_INFINITY;
-  #reading: Promise<CredentialPart> | undefined;
+  #reading: Promise<CredentialFields> | undefined;
 
-  constructor(what: string, options: FileOptions, load: () => Promise<CredentialPart>) {
+  constructor(what: string, options: FileOptions, load: () => Promise<CredentialFields>) {
     this.#what = what;
     this.#options = options;
     this.#load = load;
   }
 
-  read(): Promise<CredentialPart> {
+  read(): Promise<CredentialFields> {
     const { clock, rereadMs = 10_000 } = this.#options;
     if (this.#good !== undefined && clock.now().epochMilliseconds - this.#readAtMs < rereadMs) return Promise.resolve(this.#good);
     this.#reading ??= this.#reread().finally(() => {
@@ -42,7 +42,7 @@ class FileSource implements CredentialSource {
     this.#readAtMs = Number.NEGATIVE_INFINITY;
   }
 
-  async #reread(): Promise<CredentialPart> {
+  async #reread(): Promise<CredentialFields> {
     this.#readAtMs = this.#options.clock.now().epochMilliseconds;
     try {
       this.#good = await this.#load();
@@ -71,18 +71,18 @@ export const caFile = (path: string, options: FileOptions): CredentialSource =>
   new FileSource(`the certificate authority file ${path}`, options, async () => ({ ca: await readFile(path, 'utf8') }));
 
 /** PEM text: given, or in a file. */
-export type Pem = { readonly data: string } | { readonly file: string };
+export type PemFile = { readonly data: string } | { readonly file: string };
 
 /** A client certificate and its key. Both are taken over together, and only when they fit each other. */
-export const certificatePair = (cert: Pem, key: Pem, options: FileOptions): CredentialSource =>
+export const certificatePair = (cert: PemFile, key: PemFile, options: FileOptions): CredentialSource =>
   new FileSource(`the client certificate (${nameOf(cert)}, key ${nameOf(key)})`, options, async () => {
     const pair = { cert: await textIn(cert), key: await textIn(key) };
     createSecureContext(pair);
     return pair;
   });
 
-const nameOf = (pem: Pem): string => ('file' in pem ? pem.file : 'in the kubeconfig');
+const nameOf = (pem: PemFile): string => ('file' in pem ? pem.file : 'in the kubeconfig');
 
-const textIn = (pem: Pem): Promise<string> => ('file' in pem ? readFile(pem.file, 'utf8') : Promise.resolve(pem.data));
+const textIn = (pem: PemFile): Promise<string> => ('file' in pem ? readFile(pem.file, 'utf8') : Promise.resolve(pem.data));
 
 const readTrimmed = async (path: string): Promise<string> => (await readFile(path, 'utf8')).trim();

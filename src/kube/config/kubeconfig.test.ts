@@ -27,7 +27,7 @@ users: [{name: v, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
 
 test('the first file wins, name by name; paths are relative to their file; files that are missing are left out', async () => {
   await using it = await folder({ one, two });
-  const config = await loadKubeconfig([it.at('none'), it.at('one'), it.at('two')], 'is left out');
+  const config = await loadKubeconfig([it.at('none'), it.at('one'), it.at('two')], 'skip');
   const a = chooseContext(config);
   assert.deepEqual([a.name, a.namespace, a.cluster.server], ['a', 'team', 'https://one']);
   assert.equal(a.cluster['certificate-authority'], it.at('certs/ca.crt'));
@@ -38,19 +38,19 @@ test('the first file wins, name by name; paths are relative to their file; files
 
 test('what is missing is named, with what there is instead', async () => {
   await using it = await folder({ one, none: 'contexts: []', odd: 'a: [', list: '[]' });
-  const config = await loadKubeconfig([it.at('one')], 'is an error');
+  const config = await loadKubeconfig([it.at('one')], 'fail');
   assert.throws(() => chooseContext(config, 'x'), /there is no context "x" in .*one; there are: a, lost/);
   assert.throws(() => chooseContext(config, 'lost'), /context "lost" names the cluster "nowhere", which is not in/);
-  const empty = await loadKubeconfig([it.at('none')], 'is an error');
+  const empty = await loadKubeconfig([it.at('none')], 'fail');
   assert.throws(() => chooseContext(empty), /has no current context; choose one with --context: none/);
-  await assert.rejects(loadKubeconfig([it.at('nope')], 'is an error'), /cannot read the kubeconfig .*nope/);
-  await assert.rejects(loadKubeconfig([it.at('odd')], 'is an error'), KubeconfigError);
-  await assert.rejects(loadKubeconfig([it.at('list')], 'is an error'), /it is not a mapping/);
+  await assert.rejects(loadKubeconfig([it.at('nope')], 'fail'), /cannot read the kubeconfig .*nope/);
+  await assert.rejects(loadKubeconfig([it.at('odd')], 'fail'), KubeconfigError);
+  await assert.rejects(loadKubeconfig([it.at('list')], 'fail'), /it is not a mapping/);
 });
 
 test('flags take the place of what the kubeconfig says, in whatever form it says it', async () => {
   await using it = await folder({ one, two });
-  const config = await loadKubeconfig([it.at('one'), it.at('two')], 'is left out');
+  const config = await loadKubeconfig([it.at('one'), it.at('two')], 'skip');
   const other = chooseContext(config, undefined, { userName: 'v', cluster: { server: 'https://three' } });
   assert.deepEqual([other.cluster.server, other.user.exec?.command], ['https://three', it.at('bin/login')]);
   const trusting = chooseContext(config, undefined, { cluster: { 'insecure-skip-tls-verify': true } });

@@ -73,7 +73,7 @@ type Raw = {
  * Reads and merges files by kubectl's rules (kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig): the first file
  * that has a name, or a current context, wins; paths are relative to their file. `missing` says what a file that is not there means.
  */
-export const loadKubeconfig = async (files: readonly string[], missing: 'is an error' | 'is left out'): Promise<Kubeconfig> => {
+export const loadKubeconfig = async (files: readonly string[], missing: 'fail' | 'skip'): Promise<Kubeconfig> => {
   const contexts = new Map<string, Context>();
   const clusters = new Map<string, KubeconfigCluster>();
   const users = new Map<string, AuthInfo>();
@@ -99,12 +99,12 @@ const addNew = <E extends { readonly name?: string }, V>(
   for (const entry of entries ?? []) if (entry.name !== undefined && !to.has(entry.name)) to.set(entry.name, value(entry));
 };
 
-const read = async (file: string, missing: 'is an error' | 'is left out'): Promise<Raw | undefined> => {
+const read = async (file: string, missing: 'fail' | 'skip'): Promise<Raw | undefined> => {
   let text: string;
   try {
     text = await readFile(file, 'utf8');
   } catch (error) {
-    if (missing === 'is left out' && error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (missing === 'skip' && error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw new KubeconfigError(`cannot read the kubeconfig ${file}: ${textOf(error)}`, { cause: error });
   }
   try {

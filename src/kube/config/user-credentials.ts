@@ -4,9 +4,9 @@ import type { Env } from '../../support/env.ts';
 import type { Log } from '../../support/log.ts';
 import { type CredentialSource, Credentials, constant } from '../http/credentials.ts';
 import type { RequestHeaders } from '../http/exchange.ts';
-import type { Chosen } from './context.ts';
+import type { ResolvedContext } from './context.ts';
 import { ExecSource } from './exec.ts';
-import { caFile, certificatePair, type FileOptions, type Pem, tokenFile } from './files.ts';
+import { caFile, certificatePair, type FileOptions, type PemFile, tokenFile } from './files.ts';
 import { type AuthInfo, type ExecConfig, type KubeconfigCluster, KubeconfigError } from './kubeconfig.ts';
 
 /** What the credentials of a kubeconfig's user are made with. */
@@ -19,7 +19,7 @@ export type UserOptions = {
 };
 
 /** The credentials of a context. Throws a KubeconfigError for what kubectl refuses as well, and for what is not supported here. */
-export const userCredentials = ({ name, cluster, user }: Chosen, options: UserOptions): Credentials => {
+export const userCredentials = ({ name, cluster, user }: ResolvedContext, options: UserOptions): Credentials => {
   refuse(name, cluster, user);
   // As client-go (clientcmd, IsConfigTransportTLS): what would let somebody else be this user is not sent where everybody on the way can read it.
   const isSafe = cluster.server?.startsWith('https:') ?? false;
@@ -87,7 +87,7 @@ const clientCertificate = (user: AuthInfo, options: FileOptions): CredentialSour
   return certificatePair(cert, key, options);
 };
 
-const pem = (data: string | undefined, file: string | undefined): Pem | undefined => {
+const pem = (data: string | undefined, file: string | undefined): PemFile | undefined => {
   if (data !== undefined && data !== '') return { data: decode(data) };
   return file === undefined || file === '' ? undefined : { file };
 };

@@ -11,16 +11,16 @@ export type EventFacts = {
 };
 
 /** The API server takes so many characters of a message (k8s.io/kubernetes pkg/apis/core/validation/events.go). */
-const longestMessage = 1024;
+const maxMessageLength = 1024;
 /** Of 253 characters of a name, 17 are for what makes it unique. */
-const longestObjectName = 236;
+const maxObjectNameLength = 236;
 
 /** Events of what has no namespace lie in `default`. */
 export const eventNamespace = ({ about }: KubeEvent): string => about.namespace ?? 'default';
 
 /** `<object>.<hex>`, as client-go names them: nanoseconds, with something random where the clock does not have them. */
 export const eventName = ({ about }: KubeEvent, now: Temporal.Instant, random: () => number): string =>
-  `${about.name.slice(0, longestObjectName)}.${(now.epochNanoseconds + BigInt(Math.floor(random() * 1e6))).toString(16)}`;
+  `${about.name.slice(0, maxObjectNameLength)}.${(now.epochNanoseconds + BigInt(Math.floor(random() * 1e6))).toString(16)}`;
 
 /** A core/v1 Event. */
 export const eventBody = (note: KubeEvent, { name, instance, first, last, count }: EventFacts): unknown => ({
@@ -42,7 +42,8 @@ export const eventBody = (note: KubeEvent, { name, instance, first, last, count 
 /** What changes when the same thing happens again, as a JSON merge patch. */
 export const repeatPatch = (count: number, last: Temporal.Instant): unknown => ({ count, lastTimestamp: time(last) });
 
-const shortened = (message: string): string => (message.length <= longestMessage ? message : `${message.slice(0, longestMessage - 1)}…`);
+const shortened = (message: string): string =>
+  message.length <= maxMessageLength ? message : `${message.slice(0, maxMessageLength - 1)}…`;
 
 /** meta/v1 Time has whole seconds. */
 const time = (instant: Temporal.Instant): string => instant.toString({ fractionalSecondDigits: 0 });

@@ -1,7 +1,7 @@
 import type { Api, ApiResponse, KubeEvent, Recorder } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
-import { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { ConnectionError, textOf } from '../http/connection-error.ts';
 import { eventBody, eventName, eventNamespace, repeatPatch } from './event-body.ts';
 
@@ -11,7 +11,7 @@ export type EventRecorderOptions = {
   readonly clock: Clock;
   readonly log: Log;
   /** Logged when left out. */
-  readonly defects?: Defects;
+  readonly defects?: PanicHandler;
   /** Uniform in [0, 1). */
   readonly random: () => number;
   /** Reporting instance: the pod's name. */
@@ -33,7 +33,7 @@ type Reply = { readonly response: ApiResponse; readonly again: boolean } | undef
  */
 export class EventRecorder implements Recorder {
   readonly #options: EventRecorderOptions;
-  readonly #defects: Defects;
+  readonly #defects: PanicHandler;
   readonly #waiting = new Map<string, Waiting>();
   readonly #sent = new Map<string, Sent>();
   #working: Promise<void> | undefined;
@@ -41,7 +41,7 @@ export class EventRecorder implements Recorder {
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
-    this.#defects = options.defects ?? new Defects(options);
+    this.#defects = options.defects ?? new PanicHandler(options);
   }
 
   /** See `Recorder.record`. */

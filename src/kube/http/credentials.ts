@@ -5,7 +5,7 @@ import type { TlsMaterial } from './tls.ts';
 export type RequestAuth = { readonly headers: RequestHeaders; readonly tls: TlsMaterial };
 
 /** What one source of credentials has to give. */
-export type CredentialPart = {
+export type CredentialFields = {
   readonly authorization?: string;
   readonly ca?: string | readonly string[];
   readonly cert?: string;
@@ -15,7 +15,7 @@ export type CredentialPart = {
 /** Where a part of the credentials comes from: the kubeconfig itself, a file, a program. */
 export interface CredentialSource {
   /** What is good at the moment. Cheap when nothing is due. Rejects, with a text for people, when there is nothing to give. */
-  read(): Promise<CredentialPart>;
+  read(): Promise<CredentialFields>;
   /** The server refused what was read last: the next read gets it anew. */
   renew(): void;
 }
@@ -37,7 +37,7 @@ export class Credentials {
   /** What to present now. */
   async auth(): Promise<RequestAuth> {
     const parts = await Promise.all(this.#sources.map(source => source.read()));
-    const { authorization, ...certificates }: CredentialPart = Object.assign({}, ...parts);
+    const { authorization, ...certificates }: CredentialFields = Object.assign({}, ...parts);
     const headers: RequestHeaders = { ...this.#fixed.headers, ...(authorization === undefined ? {} : { authorization }) };
     return this.#keep({ headers, tls: { ...certificates, ...this.#fixed.tls } });
   }
@@ -62,4 +62,4 @@ export class Credentials {
 const isSame = (a: TlsMaterial, b: TlsMaterial): boolean => a.ca === b.ca && a.cert === b.cert && a.key === b.key;
 
 /** A source that is known from the start. */
-export const constant = (part: CredentialPart): CredentialSource => ({ read: () => Promise.resolve(part), renew: () => {} });
+export const constant = (part: CredentialFields): CredentialSource => ({ read: () => Promise.resolve(part), renew: () => {} });

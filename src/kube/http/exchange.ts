@@ -10,7 +10,7 @@ import { http } from './node-http.ts';
 export type RequestHeaders = Readonly<Record<string, string | readonly string[]>>;
 
 /** One request, ready to be written. */
-export type Wire = {
+export type WireInfo = {
   readonly server: URL;
   readonly agent: HttpAgent;
   readonly method: string;
@@ -41,7 +41,7 @@ export type Sent =
  * Writes one request and waits for the head of its answer. It never rejects. When the signal is aborted the connection is cut, at any time
  * until the body of the answer has been read to its end.
  */
-export const send = (wire: Wire, signal: AbortSignal): Promise<Sent> =>
+export const send = (wire: WireInfo, signal: AbortSignal): Promise<Sent> =>
   new Promise(resolve => {
     const trace = new SocketTrace();
     const fail = (error: unknown): void => resolve({ kind: 'failed', error, ...trace.verdict() });
@@ -65,7 +65,7 @@ export const send = (wire: Wire, signal: AbortSignal): Promise<Sent> =>
     }
   });
 
-const open = (wire: Wire) => {
+const open = (wire: WireInfo) => {
   const { port, protocol } = wire.server;
   const options = {
     protocol,

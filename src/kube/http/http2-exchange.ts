@@ -1,12 +1,12 @@
 import type { ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2';
-import type { Sent, Wire } from './exchange.ts';
-import type { StreamRoom } from './http2-session.ts';
+import type { Sent, WireInfo } from './exchange.ts';
+import type { StreamCapacity } from './http2-session.ts';
 
 /** RFC 9113 7: the stream is no longer needed. */
 const cancel = 8;
 
 /** The same as `send` in `exchange.ts`, as a stream of an HTTP/2 connection that others share. For requests without a body. */
-export const sendAsStream = ({ method, path, headers }: Wire, room: StreamRoom, signal: AbortSignal): Promise<Sent> =>
+export const sendAsStream = ({ method, path, headers }: WireInfo, room: StreamCapacity, signal: AbortSignal): Promise<Sent> =>
   new Promise(resolve => {
     const { session, reused, giveBack } = room;
     const fail = (error: unknown, sent: boolean): void => resolve({ kind: 'failed', error, established: true, sent, reused });

@@ -2,7 +2,7 @@ import type { ClientHttp2Session } from 'node:http2';
 import type { Clock } from '../../support/clock.ts';
 
 /** Room for one stream on a connection. Whoever takes it makes the stream, or gives the room back. */
-export type StreamRoom = {
+export type StreamCapacity = {
   readonly session: ClientHttp2Session;
   /** The connection had other streams before: it may have been closed under this one. */
   readonly reused: boolean;
@@ -41,7 +41,7 @@ export class Http2Session {
     return this.#streams > 0;
   }
 
-  take(): StreamRoom {
+  take(): StreamCapacity {
     const reused = this.#used;
     this.#used = true;
     this.#streams += 1;

@@ -5,7 +5,7 @@ import { bareHost } from '../../support/bare-host.ts';
 import type { Clock } from '../../support/clock.ts';
 import { orAborted } from '../../support/deadline.ts';
 import { keepAliveProbeMs } from './exchange.ts';
-import { Http2Session, type StreamRoom } from './http2-session.ts';
+import { Http2Session, type StreamCapacity } from './http2-session.ts';
 import type { TlsContext } from './tls.ts';
 
 /** Milliseconds within which a connection has to stand; callers give up by their own limits before. */
@@ -38,7 +38,7 @@ export class Http2Sessions {
   }
 
   /** Room for a stream; undefined where the server offers no HTTP/2. Rejects when no connection can be made, and with the signal's reason. */
-  async take(signal: AbortSignal): Promise<StreamRoom | undefined> {
+  async take(signal: AbortSignal): Promise<StreamCapacity | undefined> {
     while (this.#isOffered) {
       signal.throwIfAborted();
       const session = [...this.#sessions].find(({ hasRoom }) => hasRoom);

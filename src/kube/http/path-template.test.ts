@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { manifests } from '../../cli/install/install-manifests.ts';
-import { extraParts, usualParts } from '../../cli/install/install-parts.ts';
+import { defaultParts, extraParts } from '../../cli/install/install-parts.ts';
 import { copiedKinds, pathOfKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
 import { pathTemplate } from './path-template.ts';
 
@@ -50,7 +50,7 @@ test('law: whatever is asked for, there is a bound on the templates', () => {
 });
 
 test('every collection that the shipped roles give rights to, and a snapshot reads, has its own name in metrics', () => {
-  const parts = new Set([...usualParts, ...extraParts]);
+  const parts = new Set([...defaultParts, ...extraParts]);
   const rules = manifests({ parts, groups: [], namespace: 'drydock-system' }).flatMap(
     one =>
       (one as { readonly rules?: readonly { readonly apiGroups?: readonly string[]; readonly resources?: readonly string[] }[] }).rules ??

@@ -1,7 +1,7 @@
 import type { ApiResponse } from '../../operator/ports.ts';
 
 /** A server that asks for more than this is not believed: somebody's clock or unit is wrong. */
-const longestMs = 60_000;
+const maxMs = 60_000;
 
 /**
  * How long the whole client should hold back, in milliseconds; undefined when the answer asks for nothing of the kind.
@@ -27,5 +27,5 @@ const isAboutAll = (body: unknown): boolean => typeof body === 'string' && !body
 export const retryAfterMs = (header: string | undefined, now: Temporal.Instant): number | undefined => {
   if (header === undefined || header.trim() === '') return undefined;
   const wait = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - now.epochMilliseconds;
-  return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), longestMs);
+  return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), maxMs);
 };

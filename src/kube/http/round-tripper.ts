@@ -1,10 +1,10 @@
 import type { ApiCall, ApiResponse } from '../../operator/ports.ts';
 import { type Deadline, orAborted } from '../../support/deadline.ts';
-import { isDefect } from '../../support/defects.ts';
+import { isDefect } from '../../support/panic-handler.ts';
 import { ConnectionError, type FailureReason, reasonOf } from './connection-error.ts';
 import type { ConnectionPools, Pools } from './connection-pools.ts';
 import type { Credentials, RequestAuth } from './credentials.ts';
-import { type IncomingResponse, readText, type Sent, send, type Wire } from './exchange.ts';
+import { type IncomingResponse, readText, type Sent, send, type WireInfo } from './exchange.ts';
 import { sendAsStream } from './http2-exchange.ts';
 import { requestBody, requestHeaders, requestPath, responseBody, responseHeaders } from './request.ts';
 
@@ -103,7 +103,7 @@ export class RoundTripper {
     throw failure;
   }
 
-  #wire({ call, pool }: PendingCall, auth: RequestAuth, pools: Pools): Wire {
+  #wire({ call, pool }: PendingCall, auth: RequestAuth, pools: Pools): WireInfo {
     const { server, userAgent } = this.#options;
     const body = requestBody(call);
     return {
@@ -127,7 +127,7 @@ export class RoundTripper {
 }
 
 /** Streams share connections where the server speaks HTTP/2. */
-const sendBy = async ({ http2 }: Pools, { pool, deadline: { signal } }: PendingCall, wire: Wire): Promise<Sent> => {
+const sendBy = async ({ http2 }: Pools, { pool, deadline: { signal } }: PendingCall, wire: WireInfo): Promise<Sent> => {
   if (pool === 'calls' || http2 === undefined) return send(wire, signal);
   try {
     const room = await http2.take(signal);

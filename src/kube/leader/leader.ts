@@ -1,7 +1,7 @@
 import type { Api, Fence, Watcher } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
-import { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { LeaseLock, type Lock } from './lease-lock.ts';
 import { watchedLease } from './lease-record.ts';
 
@@ -15,7 +15,7 @@ export type ElectOptions = {
   readonly random: () => number;
   readonly log: Log;
   /** Logged when left out. */
-  readonly defects?: Defects;
+  readonly defects?: PanicHandler;
   readonly namespace: string;
   readonly name: string;
   /** Must differ from process to process: the pod's name and something random. */
@@ -56,13 +56,13 @@ export type ElectOutcome = 'stopped' | 'finished' | 'lost';
  */
 export const elect = async (options: ElectOptions): Promise<ElectOutcome> => {
   const { leaseDurationMs = leaseTimes.durationMs, renewDeadlineMs = leaseTimes.renewDeadlineMs } = options;
-  const { retryPeriodMs = 1500, uptime = () => performance.now(), defects = new Defects(options) } = options;
+  const { retryPeriodMs = 1500, uptime = () => performance.now(), defects = new PanicHandler(options) } = options;
   if (renewDeadlineMs >= leaseDurationMs) throw new RangeError('the renew deadline of a leader lease must be shorter than its duration');
   const lock = new LeaseLock({ ...options, uptime, defects, durationMs: leaseDurationMs, timeoutMs: Math.max(1000, renewDeadlineMs / 2) });
   const held = await contend(options, lock, retryPeriodMs);
   if (held === undefined) return 'stopped';
   options.log.info('leading', { lease: `${options.namespace}/${options.name}`, identity: options.identity });
-  return new Term(options, lock, held, { renewDeadlineMs, retryPeriodMs, uptime }).serve();
+  return new LeadershipTerm(options, lock, held, { renewDeadlineMs, retryPeriodMs, uptime }).serve();
 };
 
 /** Watches that go on from a version of later see nothing of what happens now: everything is to be read anew. */
@@ -117,7 +117,7 @@ const contend = async (options: ElectOptions, lock: LeaseLock, retryPeriodMs: nu
 type Timing = { readonly renewDeadlineMs: number; readonly retryPeriodMs: number; readonly uptime: () => number };
 
 /** One term of office. */
-class Term {
+class LeadershipTerm {
   readonly #options: ElectOptions;
   readonly #lock: LeaseLock;
   readonly #timing: Timing;

@@ -1,13 +1,13 @@
 import type { Api, ApiCall, ApiResponse } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
-import { type Defects, isDefect } from '../../support/defects.ts';
+import { isDefect, type PanicHandler } from '../../support/panic-handler.ts';
 import { heldBy, holderOf, type LeaseObject, leaseOf, released } from './lease-record.ts';
 
 /** Who claims which Lease. */
 export type LockOptions = {
   readonly api: Api;
   readonly clock: Clock;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   /** Milliseconds since any fixed moment, not moved by anybody who sets the time. */
   readonly uptime: () => number;
   readonly namespace: string;

@@ -1,11 +1,11 @@
 import type { CachedObject, Change, WatchHandler } from '../../operator/ports.ts';
-import type { Defects } from '../../support/defects.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { RawObject } from './raw-object.ts';
 
 /** Makes what is kept of an object; undefined for one to leave out. */
 export type Project<T> = (raw: unknown) => T | undefined;
 
-type Projected<T> = { readonly kind: 'kept'; readonly object: T } | { readonly kind: 'left out' } | { readonly kind: 'unreadable' };
+type Projected<T> = { readonly kind: 'kept'; readonly object: T } | { readonly kind: 'excluded' } | { readonly kind: 'unreadable' };
 
 /**
  * What is known of a collection, by name, and who is told when it changes. A `project` or a sink that throws is reported, and nothing else
@@ -16,10 +16,10 @@ export class ReflectorStore<T extends CachedObject> {
   readonly #project: Project<T>;
   readonly #handler: WatchHandler<T>;
   readonly #path: string;
-  readonly #defects: Defects;
+  readonly #defects: PanicHandler;
   #synced = false;
 
-  constructor(path: string, project: Project<T>, handler: WatchHandler<T>, defects: Defects) {
+  constructor(path: string, project: Project<T>, handler: WatchHandler<T>, defects: PanicHandler) {
     this.#path = path;
     this.#project = project;
     this.#handler = handler;
@@ -30,7 +30,7 @@ export class ReflectorStore<T extends CachedObject> {
   put(identity: RawObject, raw: unknown): void {
     const projected = this.#projected(identity, raw);
     if (projected.kind === 'unreadable') return;
-    if (projected.kind === 'left out') return this.#forget(identity.name);
+    if (projected.kind === 'excluded') return this.#forget(identity.name);
     const { object } = projected;
     const before = this.#objects.get(identity.name);
     if (before !== undefined && before.uid === object.uid && before.resourceVersion === object.resourceVersion) return;
@@ -85,7 +85,7 @@ export class ReflectorStore<T extends CachedObject> {
   #projected(identity: RawObject, raw: unknown): Projected<T> {
     try {
       const object = this.#project(raw);
-      return object === undefined ? { kind: 'left out' } : { kind: 'kept', object };
+      return object === undefined ? { kind: 'excluded' } : { kind: 'kept', object };
     } catch (error) {
       this.#defects.tell('Watch', `${this.#path} ${identity.name}`, error);
       return { kind: 'unreadable' };

@@ -1,8 +1,8 @@
 import type { Api, ApiResponse, CachedObject, Collection, Watcher, WatchHandler } from '../../operator/ports.ts';
 import { Backoff } from '../../support/backoff.ts';
 import type { Clock } from '../../support/clock.ts';
-import { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { ConnectionError, withoutStop } from '../http/connection-error.ts';
 import { retryAfterMs } from '../http/retry-after.ts';
 import type { Streams } from '../http/transport.ts';
@@ -26,7 +26,7 @@ export type ReflectorOptions = {
    */
   readonly quietMs?: number;
   /** Told of what a `project` or a handler throws, and of faults of our own in reading; logged when left out. */
-  readonly defects?: Defects | undefined;
+  readonly defects?: PanicHandler | undefined;
 };
 
 /** How a step went, and so how long to wait before the next. */
@@ -58,7 +58,7 @@ class Reflector<T extends CachedObject> {
   readonly #options: ReflectorOptions;
   readonly #collection: Collection;
   readonly #store: ReflectorStore<T>;
-  readonly #defects: Defects;
+  readonly #defects: PanicHandler;
   readonly #backoff: Backoff;
   #version: string | undefined;
   #listed = false;
@@ -68,7 +68,7 @@ class Reflector<T extends CachedObject> {
   constructor(options: ReflectorOptions, collection: Collection, project: Project<T>, handler: WatchHandler<T>) {
     this.#options = options;
     this.#collection = collection;
-    this.#defects = options.defects ?? new Defects(options);
+    this.#defects = options.defects ?? new PanicHandler(options);
     this.#store = new ReflectorStore(collection.path, project, handler, this.#defects);
     this.#backoff = new Backoff({ firstMs: 1000, longestMs: 30_000, random: options.random });
   }

@@ -10,7 +10,7 @@ export type WatchLine =
   | { readonly kind: 'garbled'; readonly why: string };
 
 /** etcd takes objects of 1.5 MB; a line longer than this is no object. */
-const longestLine = 64 * 1024 * 1024;
+const maxLineLength = 64 * 1024 * 1024;
 const newline = 0x0a;
 
 /**
@@ -33,7 +33,7 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
     }
     if (start < chunk.length) pieces.push(chunk.subarray(start));
     length += chunk.length - start;
-    if (length > longestLine) throw new Error(`a line of the watch is longer than ${longestLine} bytes`);
+    if (length > maxLineLength) throw new Error(`a line of the watch is longer than ${maxLineLength} bytes`);
     yield lines;
   }
 }

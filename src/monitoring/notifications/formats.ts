@@ -23,7 +23,7 @@ const json = 'application/json; charset=utf-8';
 /** Slack reads &, < and > as markup, of mentions too (docs.slack.dev, "Formatting message text"); Grafana shows HTML. */
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-const asItIs = (text: string): string => text;
+const identity = (text: string): string => text;
 
 /** CloudEvents 1.0 in structured mode (github.com/cloudevents/spec, http-protocol-binding.md). */
 const cloudEvent = ({ source, template }: Format, notification: Notification): Body => {
@@ -40,7 +40,7 @@ const cloudEvent = ({ source, template }: Format, notification: Notification): B
       subject: about.namespace === undefined ? about.name : `${about.namespace}/${about.name}`,
       time: at.toString(),
       datacontenttype: 'application/json',
-      data: { type, reason, message: printable(message), text: textOf(template, notification, asItIs), object: { ...about } },
+      data: { type, reason, message: printable(message), text: textOf(template, notification, identity), object: { ...about } },
     },
   };
 };
@@ -65,7 +65,7 @@ const teams = ({ template }: Format, notification: Notification): Body => ({
           $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
           type: 'AdaptiveCard',
           version: '1.4',
-          body: [{ type: 'RichTextBlock', inlines: [{ type: 'TextRun', text: textOf(template, notification, asItIs) }] }],
+          body: [{ type: 'RichTextBlock', inlines: [{ type: 'TextRun', text: textOf(template, notification, identity) }] }],
         },
       },
     ],
@@ -90,7 +90,7 @@ const bodies: Readonly<Record<ReceiverKind, (format: Format, notification: Notif
 };
 
 /** The call that tells a receiver at this address. */
-export const askingFor = (format: Format, url: string, notification: Notification): HttpRequest => {
+export const buildRequest = (format: Format, url: string, notification: Notification): HttpRequest => {
   const { contentType, path, json: body } = bodies[format.kind](format, notification);
   return { method: 'POST', url: `${url}${path}`, headers: { 'content-type': contentType }, body: JSON.stringify(body) };
 };

@@ -6,8 +6,8 @@ import { after, describe, test } from 'node:test';
 import { type Answer, type ServedRequest, serving } from '../../clouds/testing/serving.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { KubeEvent } from '../../operator/ports.ts';
-import { Defects } from '../../support/defects.ts';
 import { type Log, silentLog } from '../../support/log.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { Notifier } from './notifier.ts';
 import { readReceivers } from './receivers-file.ts';
@@ -59,7 +59,7 @@ const bench = async (
     await new Promise(resolve => setTimeout(resolve, 60));
   };
   await use({
-    notifier: new Notifier(file, { clock, log, defects: new Defects({ log }), meter }),
+    notifier: new Notifier(file, { clock, log, defects: new PanicHandler({ log }), meter }),
     clock,
     asked: server.asked,
     counted,

@@ -1,7 +1,7 @@
 import type { KubeEvent, Recorder } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import { ReloadedFile } from '../reloaded-file.ts';
 import { contentOf, isSelected, notificationOf } from './notification.ts';
 import { type ReceiverConfig, readReceivers } from './receivers-file.ts';
@@ -15,7 +15,7 @@ interface NotificationMeter {
 export type NotifierTools = {
   readonly clock: Clock;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   readonly meter?: NotificationMeter | undefined;
 };
 
@@ -23,7 +23,7 @@ export type NotifierTools = {
 const sameForMs = 600_000;
 
 /** So many of the latest are remembered. */
-const mostRemembered = 2000;
+const maxRemembered = 2000;
 
 /** Tells receivers of the events that the operator records: best effort, and nothing waits for it. */
 export class Notifier implements Recorder {
@@ -71,7 +71,7 @@ export class Notifier implements Recorder {
     this.#told.delete(content);
     this.#told.set(content, nowMs);
     for (const oldest of this.#told.keys()) {
-      if (this.#told.size <= mostRemembered) break;
+      if (this.#told.size <= maxRemembered) break;
       this.#told.delete(oldest);
     }
     return false;

@@ -3,7 +3,7 @@ import { ConfigFileError, type Reader, readConfigFile } from '../config-reader.t
 import { type HttpConfig, httpConfigOf, httpKeys } from '../http-config.ts';
 import { type ReceiverKind, receiverKinds } from './formats.ts';
 import { groups, isSelector } from './notification.ts';
-import { fieldNames, oddPlaceholder, usualTemplate } from './text.ts';
+import { defaultTemplate, fieldNames, unknownPlaceholder } from './text.ts';
 
 /** The file of --notification-config: who is told of what happens. */
 
@@ -23,8 +23,8 @@ const keys = ['name', 'kind', 'url', 'url_file', 'on', 'template', 'source', 'ti
 
 const receiverOf = (reader: Reader): ReceiverConfig => {
   reader.either('url', 'url_file');
-  const template = reader.text('template', usualTemplate);
-  const odd = oddPlaceholder(template);
+  const template = reader.text('template', defaultTemplate);
+  const odd = unknownPlaceholder(template);
   if (odd !== undefined) throw reader.wrong('template', `has a placeholder that is not known: there are ${fieldNames.join(', ')}`);
   const on = reader.texts('on', ['plans', 'blocked', 'announcements']);
   if (!on.every(isSelector)) throw reader.wrong('on', `has something that is neither one of ${groups.join(', ')} nor KIND/REASON`);

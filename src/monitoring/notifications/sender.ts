@@ -1,10 +1,10 @@
 import type { Clock } from '../../support/clock.ts';
 import { Deadline } from '../../support/deadline.ts';
-import { type Defects, isDefect } from '../../support/defects.ts';
 import type { HttpResponse } from '../../support/http-exchange.ts';
 import type { Log } from '../../support/log.ts';
-import { Carrier, contentOf, UnreadableFile } from '../carrier.ts';
-import { askingFor } from './formats.ts';
+import { isDefect, type PanicHandler } from '../../support/panic-handler.ts';
+import { contentOf, HttpClient, UnreadableFile } from '../http-client.ts';
+import { buildRequest } from './formats.ts';
 import type { Notification } from './notification.ts';
 import type { ReceiverConfig } from './receivers-file.ts';
 
@@ -17,29 +17,29 @@ type SenderOptions = {
   readonly config: ReceiverConfig;
   readonly clock: Clock;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   readonly told: (result: NotificationResult) => void;
 };
 
-const mostWaiting = 100;
+const maxWaiting = 100;
 
 /** Before each try but the first, in milliseconds; then it is given up. */
 const pausesMs = [1000, 5000, 30_000, 120_000];
 
 /** A receiver that asks for a pause gets one of this length at most. */
-const longestPauseMs = 300_000;
+const maxPauseMs = 300_000;
 
 /** How one try has ended. `why` has no address in it: those of chat services are secrets. */
-type Try = { readonly kind: 'sent' } | { readonly kind: 'refused' | 'again'; readonly why: string; readonly pauseMs?: number };
+type SendAttempt = { readonly kind: 'sent' } | { readonly kind: 'refused' | 'again'; readonly why: string; readonly pauseMs?: number };
 
 const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
 const pauseIn = ({ headers }: HttpResponse): { readonly pauseMs?: number } => {
   const seconds = Number(headers['retry-after']);
-  return seconds > 0 ? { pauseMs: Math.min(1000 * seconds, longestPauseMs) } : {};
+  return seconds > 0 ? { pauseMs: Math.min(1000 * seconds, maxPauseMs) } : {};
 };
 
-const judged = (said: HttpResponse): Try => {
+const judged = (said: HttpResponse): SendAttempt => {
   const { status } = said;
   if (status >= 200 && status < 300) return { kind: 'sent' };
   const why = `HTTP ${status}${status >= 300 && status < 400 ? ', a redirect, which is not followed' : ''}`;
@@ -54,7 +54,7 @@ const codeOf = (error: unknown): string => {
 
 export class Sender {
   readonly #options: SenderOptions;
-  readonly #carrier: Carrier;
+  readonly #carrier: HttpClient;
   readonly #waiting: Notification[] = [];
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
@@ -63,7 +63,7 @@ export class Sender {
 
   constructor(options: SenderOptions) {
     this.#options = options;
-    this.#carrier = new Carrier(options.config, { mostBytes: 0, headOnly: true });
+    this.#carrier = new HttpClient(options.config, { mostBytes: 0, headOnly: true });
   }
 
   get config(): ReceiverConfig {
@@ -74,7 +74,7 @@ export class Sender {
   send(notification: Notification): void {
     if (this.#stop.signal.aborted) return;
     this.#waiting.push(notification);
-    if (this.#waiting.length > mostWaiting) this.#drop();
+    if (this.#waiting.length > maxWaiting) this.#drop();
     this.#begin();
   }
 
@@ -124,13 +124,13 @@ export class Sender {
     return false;
   }
 
-  async #try(notification: Notification): Promise<Try> {
+  async #try(notification: Notification): Promise<SendAttempt> {
     const { config, clock } = this.#options;
     using deadline = new Deadline(clock, config.timeoutMs, [this.#stop.signal]);
     try {
       const url = this.#url();
       if (url === undefined) return { kind: 'again', why: 'its url_file has no http:// or https:// address' };
-      return judged(await this.#carrier.call(askingFor(config, url, notification), deadline.signal));
+      return judged(await this.#carrier.call(buildRequest(config, url, notification), deadline.signal));
     } catch (error) {
       if (error instanceof UnreadableFile) return { kind: 'again', why: error.message };
       return { kind: 'again', why: deadline.expired ? `no response within ${config.timeoutMs / 1000} s` : this.#why(error) };

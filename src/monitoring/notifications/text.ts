@@ -16,17 +16,17 @@ const fields: Readonly<Record<string, (notification: Notification) => string>> =
 export const fieldNames = Object.keys(fields);
 
 /** Characters; chat services take some thousand. */
-const longest = 2000;
+const maxLength = 2000;
 
-export const usualTemplate = '{{kind}} {{name}}: {{reason}}: {{message}}';
+export const defaultTemplate = '{{kind}} {{name}}: {{reason}}: {{message}}';
 
 const placeholder = /\{\{\s*([^{}]*?)\s*\}\}/g;
 
 /** The first placeholder that is none of those that there are. */
-export const oddPlaceholder = (template: string): string | undefined =>
+export const unknownPlaceholder = (template: string): string | undefined =>
   [...template.matchAll(placeholder)].map(([, name = '']) => name).find(name => !fieldNames.includes(name));
 
-const bounded = (text: string): string => printableLines(text.length > longest ? `${text.slice(0, longest - 1)}…` : text);
+const bounded = (text: string): string => printableLines(text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text);
 
 /** The template with the fields of the notification, each of them in one row and escaped; line breaks of the template stay. */
 export const textOf = (template: string, notification: Notification, escape: (text: string) => string): string =>

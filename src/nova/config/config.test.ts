@@ -117,7 +117,7 @@ test('a cloud of clouds.yaml is read, with its secrets from secure.yaml', () => 
     ['hidden', 'Flag', 'admin', true, '/ca.pem', `cloud mine of ${file}`],
   );
   const other = findNovaConfig({ cloud: 'credential' }, { OS_CLIENT_CONFIG_FILE: file, OS_CLOUD: 'mine' });
-  assert.deepEqual(other.login, { kind: 'application credential', credential: { id: 'abc' }, secret: 'hidden2' });
+  assert.deepEqual(other.login, { kind: 'applicationCredential', credential: { id: 'abc' }, secret: 'hidden2' });
   assert.deepEqual([other.authUrl, other.region], ['http://keystone:5000/v3', 'Only']);
   assert.throws(() => findNovaConfig({ cloud: 'none' }, { HOME: home }), /clouds.yaml has no cloud none; it has credential, mine/);
 });

@@ -19,7 +19,7 @@ export type Login =
       readonly scope: Scope;
     }
   | {
-      readonly kind: 'application credential';
+      readonly kind: 'applicationCredential';
       readonly credential: NameOrId;
       readonly secret: string;
       /** Whose it is, where it is given by name. */
@@ -85,7 +85,7 @@ const credentialLogin = (reader: Reader): Login => {
   const credential = named(reader, ['application_credential_id'], ['application_credential_name']);
   if (credential === undefined) reader.need('application_credential_id');
   return {
-    kind: 'application credential',
+    kind: 'applicationCredential',
     credential: credential ?? { id: '' },
     secret: reader.need('application_credential_secret'),
     ...(user && { user }),

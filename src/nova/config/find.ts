@@ -17,16 +17,16 @@ export type NovaWhere = {
   readonly insecure?: boolean | undefined;
 };
 
-const usualFile = 'config.yaml';
+const defaultFile = 'config.yaml';
 
 const base = ({ configPath, cloud }: NovaWhere, env: Env): NovaConfig => {
   if (configPath !== undefined) return seedConfig(configPath);
   const chosen = cloud ?? env['OS_CLOUD'];
   if (chosen !== undefined && chosen !== '') return cloudConfig(chosen, env);
   if ((env['OS_AUTH_URL'] ?? '') !== '') return environmentConfig(env);
-  if (existsSync(usualFile)) return seedConfig(usualFile);
+  if (existsSync(defaultFile)) return seedConfig(defaultFile);
   throw new NovaConfigError(
-    `no OpenStack is configured: there is no --config-path, no --cloud, no OS_CLOUD or OS_AUTH_URL in the environment, and no ${usualFile} here`,
+    `no OpenStack is configured: there is no --config-path, no --cloud, no OS_CLOUD or OS_AUTH_URL in the environment, and no ${defaultFile} here`,
   );
 };
 

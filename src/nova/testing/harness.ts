@@ -4,7 +4,7 @@ import { defaultServerPolicy, type ServerPolicy } from '../../core/vm/server-pol
 import type { VmStatus } from '../../core/vm/vm-status.ts';
 import { type NewServer, OpenStack, type OpenStackOptions, simulatedEnvironment } from '../../embedded/nova/open-stack.ts';
 import { OpenStackApi } from '../../embedded/nova/serve.ts';
-import type { Exchange } from '../../support/http-exchange.ts';
+import type { HttpTransport } from '../../support/http-exchange.ts';
 import { silentLog } from '../../support/log.ts';
 import type { NovaConfig } from '../config/config.ts';
 import { environmentConfig } from '../config/environment.ts';
@@ -15,7 +15,7 @@ export const simulatedConfig = (authUrl = 'http://openstack.example/identity/v3'
   environmentConfig(simulatedEnvironment(authUrl));
 
 /** Every call: who asks, and what; it may refuse to carry it. */
-export type Tap = (asking: Parameters<Exchange>[0], carry: () => ReturnType<Exchange>) => ReturnType<Exchange>;
+export type Tap = (asking: Parameters<HttpTransport>[0], carry: () => ReturnType<HttpTransport>) => ReturnType<HttpTransport>;
 
 export const makeHarness = (options: Partial<Omit<OpenStackOptions, 'clock'>> = {}) => {
   const clock = quickClock();

@@ -2,7 +2,7 @@ import { compareVersions } from '../../core/version.ts';
 import type { CachedObject, Change, CompleteList } from '../ports.ts';
 
 /** Objects that are gone are remembered by uid for as long as an answer about them may still be under way. */
-const remembered = 1000;
+const maxRemembered = 1000;
 
 /**
  * What is known of one collection, by key and by one index, where it has one. It is fed by a watch and by the answers to our own writes; whichever is newer
@@ -126,7 +126,7 @@ export class Cache<T extends CachedObject> {
   #remember(uid: string): void {
     this.#untold.delete(uid);
     this.#gone.add(uid);
-    if (this.#gone.size <= remembered) return;
+    if (this.#gone.size <= maxRemembered) return;
     const [oldest] = this.#gone;
     if (oldest !== undefined) this.#gone.delete(oldest);
   }

@@ -1,8 +1,8 @@
 import type { KindAdapter } from '../../core/request/request.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { Api, Watcher } from '../ports.ts';
 import type { ClusterCacheEvents } from './listeners.ts';
 import type { Namespaces } from './namespaces.ts';
@@ -29,5 +29,5 @@ export type ClusterCacheOptions = {
   readonly self?: OwnProcess | undefined;
   readonly events: ClusterCacheEvents;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
 };

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import { readMaintenanceWindow } from '../../apis/maintenance-window.ts';
-import { writeBefore } from '../../core/hold/hold-record.ts';
-import { beforeAnnotation, readNode } from '../../core/hold/node.ts';
+import { writeHoldRecord } from '../../core/hold/hold-record.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { beforeAnnotation, readNode } from '../../core/node/node.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
-import { Defects } from '../../support/defects.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Collection } from '../ports.ts';
 import { FakeCluster, uidOf } from '../testing/fake-cluster.ts';
-import { Lines, settle } from '../testing/fakes.ts';
+import { FakeLog, settle } from '../testing/fakes.ts';
 import { ClusterCache } from './cluster-cache.ts';
 import { type Namespaces, namespacesOf } from './namespaces.ts';
 import { lackText } from './withheld.ts';
@@ -66,8 +66,8 @@ const watched = async (
       podChanged: () => {},
       foreign: ({ name }) => foreign.push(name),
     },
-    log: new Lines(),
-    defects: new Defects({ log: new Lines() }),
+    log: new FakeLog(),
+    defects: new PanicHandler({ log: new FakeLog() }),
     ...more,
     ...(scope && { scope }),
   });
@@ -316,7 +316,7 @@ test('a node is left as it is where something that has a say about it may not be
     return found;
   };
   const heldBy = (...kinds: readonly string[]) => ({
-    [beforeAnnotation]: writeBefore({ unschedulable: false, taints: {}, labels: {}, kinds }),
+    [beforeAnnotation]: writeHoldRecord({ unschedulable: false, taints: {}, labels: {}, kinds }),
   });
   assert.deepEqual(await lackFor('/api/v1/nodes'), [false, 'nodes', 'nodes']);
   assert.deepEqual(await lackFor(other.path), [false, undefined, other.name], 'nobody holds it');

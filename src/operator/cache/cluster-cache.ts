@@ -11,19 +11,19 @@ import { BudgetIndex } from './budget-index.ts';
 import { Cache } from './cache.ts';
 import type { CacheScope, ClusterCacheOptions } from './cluster-cache-options.ts';
 import { InformerSet } from './informer-set.ts';
-import { KnownWindows } from './known-windows.ts';
 import { LifecycleEvictions } from './lifecycle-evictions.ts';
 import type { ClusterCacheEvents, Listener } from './listeners.ts';
 import { type NamedObject, readNamed } from './named.ts';
 import type { Namespaces } from './namespaces.ts';
 import { NodeCache } from './node-cache.ts';
-import { fingerprint, isMarked, standsFor } from './node-predicates.ts';
+import { fingerprint, isOwnedNode, quorumFingerprint } from './node-predicates.ts';
 import { NodeWatch } from './node-watch.ts';
 import { OperatorReplicas } from './operator-replicas.ts';
 import { PodWatches } from './pod-watches.ts';
 import { requestReader } from './read-requests.ts';
 import { Vms } from './vms.ts';
 import type { CachedNode } from './whole-node.ts';
+import { WindowFreshness } from './window-freshness.ts';
 import { isNeeded, isOptional, lackOf, leasesIn, windowsName } from './withheld.ts';
 
 /** Everything that is known of the cluster, kept up to date by watches. It only watches and tells; it never decides. */
@@ -38,7 +38,7 @@ export class ClusterCache {
   readonly attachments = new Cache<Attachment>(({ nodeName }) => nodeName);
   readonly pods: PodWatches;
   readonly windows = new Cache<MaintenanceWindow>();
-  readonly knownWindows: KnownWindows;
+  readonly knownWindows: WindowFreshness;
   readonly vms: Vms;
   readonly lifecycleEvictions: LifecycleEvictions;
   readonly operatorReplicas: OperatorReplicas;
@@ -61,7 +61,7 @@ export class ClusterCache {
     this.#readWindow = options.readWindow;
     this.#namespaces = options.namespaces;
     this.pods = new PodWatches(options);
-    this.knownWindows = new KnownWindows(options, this.windows);
+    this.knownWindows = new WindowFreshness(options, this.windows);
     this.#informers = new InformerSet({
       watcher: options.watcher,
       log: options.log,
@@ -155,12 +155,12 @@ export class ClusterCache {
 
   /** Collections that may not be read here. */
   get withheld(): readonly string[] {
-    return this.#informers.withheld;
+    return this.#informers.forbidden;
   }
 
   /** The collection that has a say about this node and may not be read; undefined where nothing is missing for it. */
   lackFor(nodeName: string): string | undefined {
-    const { withheld } = this.#informers;
+    const { forbidden: withheld } = this.#informers;
     if (withheld.length === 0 || this.#scope === 'drain') return undefined;
     const [requests, node, isLeased] = [this.requests.in(nodeName), this.nodes.get(nodeName), this.#isLeased(nodeName)];
     return lackOf({ withheld, adapters: this.#adapters, nodeName, requests, node, isLeased });
@@ -178,7 +178,7 @@ export class ClusterCache {
 
   /** There is something to decide about this node: somebody wants it, or something of ours is left on it or about it. */
   concerns(nodeName: string): boolean {
-    if (this.requests.in(nodeName).length > 0 || isMarked(this.nodes.get(nodeName)) || this.#isLeased(nodeName)) return true;
+    if (this.requests.in(nodeName).length > 0 || isOwnedNode(this.nodes.get(nodeName)) || this.#isLeased(nodeName)) return true;
     return this.lifecycleEvictions.requestsOf(nodeName).size > 0;
   }
 
@@ -250,8 +250,8 @@ export class ClusterCache {
     ) {
       this.#tell(listener => listener.node?.(change.object));
     }
-    if (standsFor(before) !== standsFor(change.type === 'removed' ? undefined : change.object)) this.#touchMembers(name);
-    if (!isMarked(before) && !isMarked(change.object) && this.requests.in(name).length === 0) return;
+    if (quorumFingerprint(before) !== quorumFingerprint(change.type === 'removed' ? undefined : change.object)) this.#touchMembers(name);
+    if (!isOwnedNode(before) && !isOwnedNode(change.object) && this.requests.in(name).length === 0) return;
     if (change.type !== 'removed' && before !== undefined && fingerprint(before) === fingerprint(change.object)) return;
     this.#events.touched(name);
   }
@@ -260,7 +260,7 @@ export class ClusterCache {
   observeNode(node: CachedNode): void {
     const before = this.nodes.get(node.name);
     this.nodes.observe(node);
-    if (standsFor(before) !== standsFor(this.nodes.get(node.name))) this.#touchMembers(node.name);
+    if (quorumFingerprint(before) !== quorumFingerprint(this.nodes.get(node.name))) this.#touchMembers(node.name);
   }
 
   /** What one node of the quorum does, others may have waited for. */

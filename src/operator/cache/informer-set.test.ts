@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Defects } from '../../support/defects.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Change, WatchHandler } from '../ports.ts';
-import { failure, Lines, response, ScriptedApi, settle } from '../testing/fakes.ts';
+import { FakeLog, failure, response, ScriptedApi, settle } from '../testing/fakes.ts';
 import { Cache } from './cache.ts';
 import { InformerSet } from './informer-set.ts';
 
@@ -12,8 +12,8 @@ const bench = () => {
   const told: string[] = [];
   const informers = new InformerSet({
     watcher: { watch: async ({ path }, _project, handler) => void handlers.set(path, handler) },
-    log: new Lines(),
-    defects: new Defects({ log: new Lines() }),
+    log: new FakeLog(),
+    defects: new PanicHandler({ log: new FakeLog() }),
     mayLack: () => true,
     complete: () => told.push('complete'),
   });
@@ -98,8 +98,8 @@ test('what was read and may not be read for a while is known again when it is li
   const told: string[] = [];
   const informers = new InformerSet({
     watcher: { watch: async (_collection, _project, handler) => void handlers.push(handler) },
-    log: new Lines(),
-    defects: new Defects({ log: new Lines() }),
+    log: new FakeLog(),
+    defects: new PanicHandler({ log: new FakeLog() }),
     mayLack: () => true,
     complete: () => told.push('complete'),
   });
@@ -133,8 +133,8 @@ test('what only answers to our own writes have told of is removed when a complet
   const handlers: WatchHandler<Thing>[] = [];
   const informers = new InformerSet({
     watcher: { watch: async (_collection, _project, handler) => void handlers.push(handler) },
-    log: new Lines(),
-    defects: new Defects({ log: new Lines() }),
+    log: new FakeLog(),
+    defects: new PanicHandler({ log: new FakeLog() }),
     mayLack: () => false,
     complete: () => {},
   });
@@ -153,12 +153,12 @@ test('what may not be read is withheld at once when it was never known, at the s
   const handlers: Pick<WatchHandler<never>, 'synced' | 'failing'>[] = [];
   const informers = new InformerSet({
     watcher: { watch: async (_collection, _project, handler) => void handlers.push(handler) },
-    log: new Lines(),
-    defects: new Defects({ log: new Lines() }),
+    log: new FakeLog(),
+    defects: new PanicHandler({ log: new FakeLog() }),
     mayLack: () => true,
     complete: () => {},
   });
-  const found = (): readonly unknown[] => [[...informers.withheld], [...informers.missing], informers.unsynced];
+  const found = (): readonly unknown[] => [[...informers.forbidden], [...informers.missing], informers.unsynced];
   const { signal } = new AbortController();
   void informers.follow(
     'kinds',

@@ -1,6 +1,6 @@
 import type { Clock } from '../../support/clock.ts';
-import { type Defects, isDefect } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import { isDefect, type PanicHandler } from '../../support/panic-handler.ts';
 import type { Api, CachedObject, Change, Collection, CompleteList, Watcher, WatchHandler } from '../ports.ts';
 import type { Cache } from './cache.ts';
 
@@ -15,7 +15,7 @@ const askAgainMs = 10_000;
 type Resources = { readonly resources?: readonly { readonly name: string }[] };
 
 /** What is served under the path of a version; everybody may ask. Undefined when that cannot be found out. */
-const servedUnder = async (api: Api, path: string, defects: Defects, signal: AbortSignal): Promise<readonly string[] | undefined> => {
+const servedUnder = async (api: Api, path: string, defects: PanicHandler, signal: AbortSignal): Promise<readonly string[] | undefined> => {
   try {
     const { status, body } = await api.call({ method: 'GET', path }, signal);
     if (status === 404) return [];
@@ -38,7 +38,7 @@ export class InformerSet {
   readonly #discoveries = new Map<string, Promise<readonly string[] | undefined>>();
   readonly #watcher: Watcher;
   readonly #log: Log;
-  readonly #defects: Defects;
+  readonly #defects: PanicHandler;
   readonly #mayLack: (name: string) => boolean;
   readonly #complete: () => void;
 
@@ -46,7 +46,7 @@ export class InformerSet {
   constructor(options: {
     readonly watcher: Watcher;
     readonly log: Log;
-    readonly defects: Defects;
+    readonly defects: PanicHandler;
     readonly mayLack: (name: string) => boolean;
     readonly complete: () => void;
   }) {
@@ -63,7 +63,7 @@ export class InformerSet {
   }
 
   /** Collections that this user may not read, and that are done without. */
-  get withheld(): readonly string[] {
+  get forbidden(): readonly string[] {
     return [...this.#withheld].sort();
   }
 

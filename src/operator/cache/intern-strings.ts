@@ -1,5 +1,5 @@
 /** Strings that are remembered at once: enough for those that come again and again, and few beside those that they stand in for. */
-const mostStrings = 4096;
+const maxStrings = 4096;
 
 const isPlain = (value: object): value is Record<string, unknown> => Object.getPrototypeOf(value) === Object.prototype;
 
@@ -27,7 +27,7 @@ class StringPool {
   #pooled(text: string): string {
     const known = this.#strings.get(text);
     if (known !== undefined) return known;
-    if (this.#strings.size >= mostStrings) this.#strings.clear();
+    if (this.#strings.size >= maxStrings) this.#strings.clear();
     this.#strings.set(text, text);
     return text;
   }

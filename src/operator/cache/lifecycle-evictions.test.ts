@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { secondsAfter } from '../../core/time.ts';
-import { Defects } from '../../support/defects.ts';
 import { silentLog } from '../../support/log.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Api, Collection, Watcher, WatchHandler } from '../ports.ts';
 import { InformerSet } from './informer-set.ts';
@@ -20,7 +20,13 @@ const followed = async (resources: readonly string[]) => {
     },
   };
   const mayLack = (name: string): boolean => lifecycleCollections.has(name);
-  const informers = new InformerSet({ watcher, log: silentLog, defects: new Defects({ log: silentLog }), complete: () => {}, mayLack });
+  const informers = new InformerSet({
+    watcher,
+    log: silentLog,
+    defects: new PanicHandler({ log: silentLog }),
+    complete: () => {},
+    mayLack,
+  });
   const api: Api = { call: async () => ({ status: 200, headers: {}, body: { resources: resources.map(name => ({ name })) } }) };
   const touched: string[] = [];
   const over = new AbortController();

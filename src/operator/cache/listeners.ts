@@ -1,5 +1,5 @@
 import type { Budget } from '../../core/drain/budgets/budget.ts';
-import type { Node } from '../../core/hold/node.ts';
+import type { Node } from '../../core/node/node.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';

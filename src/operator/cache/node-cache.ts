@@ -1,6 +1,6 @@
-import { readNode } from '../../core/hold/node.ts';
 import { sameJson } from '../../core/json.ts';
 import { type Identified, likelyNames, type MachineIdentity, nodeOfMachine } from '../../core/machine/identity.ts';
+import { readNode } from '../../core/node/node.ts';
 import { isControlPlane } from '../../core/quorum/quorum.ts';
 import { Cache } from './cache.ts';
 import { IdentityIndex } from './identity-index.ts';

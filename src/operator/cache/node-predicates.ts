@@ -1,5 +1,5 @@
-import { hasWords } from '../../core/hold/conditions.ts';
-import { conditionOf, type Node } from '../../core/hold/node.ts';
+import { hasLifecycleConditions } from '../../core/hold/conditions.ts';
+import { conditionOf, type Node } from '../../core/node/node.ts';
 import { isControlPlane } from '../../core/quorum/quorum.ts';
 
 /** What of a node matters to its maintenances and to those of others. */
@@ -20,8 +20,9 @@ export const fingerprint = (node: Node): string =>
   ]);
 
 /** Something of ours is on it: a hold, or a word that one has left behind. */
-export const isMarked = (node: Node | undefined): boolean => node !== undefined && (node.holdRecord !== undefined || hasWords(node));
+export const isOwnedNode = (node: Node | undefined): boolean =>
+  node !== undefined && (node.holdRecord !== undefined || hasLifecycleConditions(node));
 
 /** What a node means to the quorum. */
-export const standsFor = (node: Node | undefined): string =>
+export const quorumFingerprint = (node: Node | undefined): string =>
   node === undefined || !isControlPlane(node) ? '' : `${conditionOf(node, 'Ready')?.status ?? ''} ${node.holdRecord === undefined}`;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Defects } from '../../support/defects.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import type { Change, Watcher, WatchHandler } from '../ports.ts';
-import { Lines, settle } from '../testing/fakes.ts';
+import { FakeLog, settle } from '../testing/fakes.ts';
 import { InformerSet } from './informer-set.ts';
 import { NodeCache } from './node-cache.ts';
 import { NodeWatch } from './node-watch.ts';
@@ -50,7 +50,13 @@ const bench = () => {
     },
   };
   const informers = (): InformerSet =>
-    new InformerSet({ watcher, log: new Lines(), defects: new Defects({ log: new Lines() }), mayLack: () => false, complete: () => {} });
+    new InformerSet({
+      watcher,
+      log: new FakeLog(),
+      defects: new PanicHandler({ log: new FakeLog() }),
+      mayLack: () => false,
+      complete: () => {},
+    });
   const [first, second] = [informers(), informers()];
   const nodes = new NodeCache();
   const told: string[] = [];

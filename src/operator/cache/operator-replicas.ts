@@ -1,5 +1,5 @@
-import type { Node } from '../../core/hold/node.ts';
 import { type OperatorPod, type OperatorView, operatorPods, readOperatorPod } from '../../core/maintenance/successor.ts';
+import type { Node } from '../../core/node/node.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { Cache } from './cache.ts';
 import type { InformerSet } from './informer-set.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readPod } from '../../core/pod/pod.ts';
-import { Defects } from '../../support/defects.ts';
 import { silentLog } from '../../support/log.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { CachedObject, Collection, WatchHandler } from '../ports.ts';
 import { PodWatches } from './pod-watches.ts';
@@ -35,7 +35,7 @@ const bench = (listed: () => readonly object[]) => {
     },
     clock,
     log: silentLog,
-    defects: new Defects({ log: silentLog }),
+    defects: new PanicHandler({ log: silentLog }),
     events: {
       touched: nodeName => touched.push(nodeName),
       podChanged: ({ name }, _nodeName, isLeaving) => {

@@ -1,8 +1,8 @@
 import type { Problem } from '../../core/maintenance/report.ts';
 import { isTerminating, type Pod, readPod } from '../../core/pod/pod.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import { listAll } from '../list.ts';
 import type { Api, Change, Watcher } from '../ports.ts';
 import { Cache } from './cache.ts';
@@ -17,7 +17,7 @@ type Watch = {
   problem?: Problem;
   /** Pods (uid by key) that were read and of which the watch has not told: it may never do, when they have gone before it came so far. */
   readonly unheard: Map<string, string>;
-  confirmed: 'not asked' | 'asked' | 'yes';
+  confirmed: 'unasked' | 'asked' | 'yes';
 };
 
 type Options = {
@@ -29,7 +29,7 @@ type Options = {
     readonly podChanged: (pod: Pod, nodeName: string, leaving: boolean) => void;
   };
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
 };
 
 /** Milliseconds until a list that could not be read is tried again. */
@@ -87,7 +87,7 @@ export class PodWatches {
   start(nodeName: string): void {
     if (this.#watches.has(nodeName)) return;
     const pods = new Cache<Pod>(({ namespace }) => namespace);
-    const watch: Watch = { pods, stop: new AbortController(), synced: false, failures: 0, unheard: new Map(), confirmed: 'not asked' };
+    const watch: Watch = { pods, stop: new AbortController(), synced: false, failures: 0, unheard: new Map(), confirmed: 'unasked' };
     this.#watches.set(nodeName, watch);
     void this.#run(nodeName, watch);
   }
@@ -95,7 +95,7 @@ export class PodWatches {
   /** Reads the pods once more, this time not from a cache that may be old. */
   confirm(nodeName: string): void {
     const watch = this.#watches.get(nodeName);
-    if (watch?.confirmed !== 'not asked') return;
+    if (watch?.confirmed !== 'unasked') return;
     watch.confirmed = 'asked';
     void this.#confirm(nodeName, watch);
   }
@@ -139,7 +139,7 @@ export class PodWatches {
     const { api, clock, log, defects } = this.#options;
     while (!signal.aborted) {
       try {
-        return await listAll(api, collection, { fieldSelector: onNode(nodeName) }, 'an error', signal);
+        return await listAll(api, collection, { fieldSelector: onNode(nodeName) }, 'fail', signal);
       } catch (error) {
         if (signal.aborted) return undefined;
         // The node waits for these pods: there is another try, whoever is to blame.

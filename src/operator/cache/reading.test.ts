@@ -4,15 +4,15 @@ import { isControlPlane } from '../../core/quorum/quorum.ts';
 import { noHistory } from '../../core/request/request.ts';
 import { at, heldNode, makeNode, makeRequest } from '../../core/testing/make.ts';
 import { listAll } from '../list.ts';
-import { longestDrain } from '../node/overview.ts';
+import { maxDrain } from '../node/overview.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
 import { failure, response, ScriptedApi } from '../testing/fakes.ts';
-import { fingerprint, isMarked, standsFor } from './node-predicates.ts';
+import { fingerprint, isOwnedNode, quorumFingerprint } from './node-predicates.ts';
 
 describe('a whole collection', () => {
   const page = (items: readonly number[], next?: string): ApiResponse =>
     response(200, { items, metadata: next === undefined ? {} : { continue: next } });
-  const read = async (reply: (call: ApiCall) => ApiResponse, ...rest: readonly ['none if missing'] | readonly []) => {
+  const read = async (reply: (call: ApiCall) => ApiResponse, ...rest: readonly ['empty'] | readonly []) => {
     const api = new ScriptedApi(reply);
     const items = await listAll(api, '/things', { labelSelector: 'a' }, ...rest);
     return { items, asked: api.calls.map(({ query }) => query?.['continue']) };
@@ -32,13 +32,13 @@ describe('a whole collection', () => {
   });
 
   test('that is not served is empty only where that is said to be right; everything else is an error', async () => {
-    assert.deepEqual((await read(() => failure(404, 'not found'), 'none if missing')).items, []);
+    assert.deepEqual((await read(() => failure(404, 'not found'), 'empty')).items, []);
     await assert.rejects(
       read(() => failure(404, 'not found')),
       /cannot read \/things: .*not found/,
     );
     await assert.rejects(
-      read(() => failure(403, 'forbidden'), 'none if missing'),
+      read(() => failure(403, 'forbidden'), 'empty'),
       /forbidden/,
     );
   });
@@ -48,10 +48,10 @@ describe('what of a node matters', () => {
   const word = { type: 'Drained', status: 'True', reason: 'DrydockDrainCompleted', message: '' };
   test('something of ours is on it: a hold, or a word', () => {
     assert.deepEqual(
-      [isMarked(undefined), isMarked(makeNode()), isMarked(heldNode), isMarked(makeNode({ conditions: [word] }))],
+      [isOwnedNode(undefined), isOwnedNode(makeNode()), isOwnedNode(heldNode), isOwnedNode(makeNode({ conditions: [word] }))],
       [false, false, true, true],
     );
-    assert.equal(isMarked(makeNode({ conditions: [{ ...word, reason: 'KubectlDrain' }] })), false);
+    assert.equal(isOwnedNode(makeNode({ conditions: [{ ...word, reason: 'KubectlDrain' }] })), false);
   });
 
   test('it is of the quorum by one of its labels, and what it stands for changes with Ready and the hold', () => {
@@ -61,12 +61,12 @@ describe('what of a node matters', () => {
       [isControlPlane(makeNode(member)), isControlPlane(makeNode({ labels: { 'node-role.kubernetes.io/worker': '' } }))],
       [true, false],
     );
-    assert.deepEqual([standsFor(undefined), standsFor(makeNode())], ['', '']);
+    assert.deepEqual([quorumFingerprint(undefined), quorumFingerprint(makeNode())], ['', '']);
     const said = [
-      standsFor(makeNode(ready('True'))),
-      standsFor(makeNode(ready('False'))),
-      standsFor({ ...heldNode, ...ready('True') }),
-      standsFor(makeNode(member)),
+      quorumFingerprint(makeNode(ready('True'))),
+      quorumFingerprint(makeNode(ready('False'))),
+      quorumFingerprint({ ...heldNode, ...ready('True') }),
+      quorumFingerprint(makeNode(member)),
     ];
     assert.equal(new Set(said).size, 4);
     assert.ok(!said.includes(''));
@@ -103,7 +103,7 @@ test('how long drains have taken is the longest of those that are complete', () 
     request('c', { drainStartedAt: at(0) }),
     request('d', { drainedAt: at(9000) }),
   ];
-  assert.deepEqual(longestDrain([short, long, open, odd]), { drainSeconds: 600 });
-  assert.deepEqual(longestDrain([long, short]), { drainSeconds: 600 });
-  assert.deepEqual(longestDrain([open, odd]), {});
+  assert.deepEqual(maxDrain([short, long, open, odd]), { drainSeconds: 600 });
+  assert.deepEqual(maxDrain([long, short]), { drainSeconds: 600 });
+  assert.deepEqual(maxDrain([open, odd]), {});
 });

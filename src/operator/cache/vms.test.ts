@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { launcherOf, makeVmi } from '../../core/testing/make-vms.ts';
-import { Defects } from '../../support/defects.ts';
 import { silentLog } from '../../support/log.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Api, Watcher, WatchHandler } from '../ports.ts';
 import { InformerSet } from './informer-set.ts';
@@ -18,7 +18,7 @@ const hands = () => {
   const informers = new InformerSet({
     watcher,
     log: silentLog,
-    defects: new Defects({ log: silentLog }),
+    defects: new PanicHandler({ log: silentLog }),
     complete: () => {},
     mayLack: name => vmCollections.has(name),
   });

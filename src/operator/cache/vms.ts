@@ -1,5 +1,4 @@
 import type { Pod } from '../../core/pod/pod.ts';
-import { knownFor, ownersOf, type Traffic, trafficOf } from '../../core/vm/known.ts';
 import {
   defaultSettings,
   type KubeVirtSettings,
@@ -15,7 +14,8 @@ import {
   type VmMigration,
   vmisPath,
 } from '../../core/vm/kubevirt.ts';
-import type { VmsKnown } from '../../core/vm/vm-pod.ts';
+import { type MigrationLoad, migrationLoadOf, nodeVmsFor, ownersOf } from '../../core/vm/kubevirt-state.ts';
+import type { NodeVms } from '../../core/vm/vm-pod.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Api, Change } from '../ports.ts';
 import { Cache } from './cache.ts';
@@ -48,7 +48,7 @@ export class Vms {
   readonly #waiting = new Set<string>();
   readonly #byUid = new Map<string, string>();
   /** Missing when something has changed since. */
-  #traffic: Traffic | undefined;
+  #traffic: MigrationLoad | undefined;
 
   /** Aborted when all of it ends. */
   #following: AbortSignal | undefined;
@@ -124,16 +124,16 @@ export class Vms {
   }
 
   /** What concerns one node; undefined where there is no KubeVirt, or where it may not be read. */
-  of(nodeName: string, pods: readonly Pod[], remembered: ReadonlySet<string>): VmsKnown | undefined {
+  of(nodeName: string, pods: readonly Pod[], remembered: ReadonlySet<string>): NodeVms | undefined {
     if (!this.#informers.isKnown(names.vmis) || !this.#informers.isKnown(names.migrations)) return undefined;
     const [settings = defaultSettings] = this.#settings.values();
-    this.#traffic ??= trafficOf({ settings, vmis: [...this.#vmis.values()], migrations: [...this.#migrations.values()] });
+    this.#traffic ??= migrationLoadOf({ settings, vmis: [...this.#vmis.values()], migrations: [...this.#migrations.values()] });
     const own = [...ownersOf(pods), ...remembered].flatMap(uid => this.#vmis.get(this.#byUid.get(uid) ?? '') ?? []);
     const asked = this.#traffic.asked.filter(({ evacuatedFrom }) => evacuatedFrom === nodeName);
     const vmis = [...new Set([...this.#vmis.in(nodeName), ...own, ...asked])];
     const unplaced = this.#informers.isKnown(names.targets) ? [...this.#targets.values()] : undefined;
     const migrations = vmis.flatMap(({ key }) => this.#migrations.in(key));
-    return knownFor({ settings, vmis, migrations, ...(unplaced && { unplaced }) }, this.#traffic);
+    return nodeVmsFor({ settings, vmis, migrations, ...(unplaced && { unplaced }) }, this.#traffic);
   }
 
   /** Whether the node waits until there is room for more migrations. */

@@ -1,5 +1,5 @@
-import { type Node, readNode } from '../../core/hold/node.ts';
 import { isObject, type JsonObject, sameJson } from '../../core/json.ts';
+import { type Node, readNode } from '../../core/node/node.ts';
 
 /** A Node, and once there is a plan all that its expressions may ask of it, at the same version. */
 export type CachedNode = Node & { readonly object?: JsonObject };

@@ -3,7 +3,7 @@ import { notAllowedText } from '../../core/maintenance/problem.ts';
 import { type KindAdapter, leaseNames, type MaintenanceRequest } from '../../core/request/request.ts';
 import type { Overview } from '../ports.ts';
 import { lifecycleCollections } from './lifecycle-evictions.ts';
-import { isMarked } from './node-predicates.ts';
+import { isOwnedNode } from './node-predicates.ts';
 import { vmCollections } from './vms.ts';
 import type { CachedNode } from './whole-node.ts';
 
@@ -54,7 +54,7 @@ const withheldHolder = ({ withheld, adapters, requests, node, isLeased }: Known)
   const asked = new Set(requests.map(({ adapter }) => adapter.name));
   const holders = holdersIn(node?.holdRecord);
   // A lease alone, or marks without a record, may be anybody's where nobody is known to want the node.
-  const isSomebodys = holders.length === 0 && asked.size === 0 && (isMarked(node) || isLeased);
+  const isSomebodys = holders.length === 0 && asked.size === 0 && (isOwnedNode(node) || isLeased);
   const mayHold = (name: string): boolean => isSomebodys || holders.includes(name);
   return adapters.map(({ name }) => name).find(name => withheld.includes(name) && (asked.has(name) || mayHold(name)));
 };

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PodCall } from '../../core/drain/plan.ts';
 import { at, makeBudget, makePod } from '../../core/testing/make.ts';
-import { Defects } from '../../support/defects.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Api } from '../ports.ts';
-import { failure, Lines, Notebook, response, SlowApi, settle, Tallies } from '../testing/fakes.ts';
+import { FakeLog, FakeMeter, FakeRecorder, failure, response, SlowApi, settle } from '../testing/fakes.ts';
 import { Evictor } from './evictor.ts';
 import { InFlightEvictions } from './in-flight-evictions.ts';
 
@@ -21,7 +21,13 @@ const uidOf = (name: string): string => makePod(name).uid;
 
 const bench = () => {
   const clock = new VirtualClock(at(0));
-  const [api, inFlight, recorder, meter, log] = [new SlowApi(), new InFlightEvictions(), new Notebook(), new Tallies(), new Lines()];
+  const [api, inFlight, recorder, meter, log] = [
+    new SlowApi(),
+    new InFlightEvictions(),
+    new FakeRecorder(),
+    new FakeMeter(),
+    new FakeLog(),
+  ];
   const answered: string[] = [];
   const leader = { yes: true };
   const fence = { mayAct: () => leader.yes };
@@ -30,7 +36,7 @@ const bench = () => {
     api,
     clock,
     log,
-    defects: new Defects({ log, meter }),
+    defects: new PanicHandler({ log, meter }),
     recorder,
     meter,
     fence,
@@ -397,15 +403,15 @@ type Breaks = { readonly gone?: () => never; readonly answered?: () => never; re
 
 const broken = <A extends Api>(over: Breaks, api: A) => {
   const clock = new VirtualClock(at(0));
-  const [inFlight, meter, log] = [new InFlightEvictions(), new Tallies(), new Lines()];
+  const [inFlight, meter, log] = [new InFlightEvictions(), new FakeMeter(), new FakeLog()];
   if (over.evicted !== undefined) meter.evicted = over.evicted;
   const { gone = () => {}, answered = () => {} } = over;
   const evictor = new Evictor({
     api,
     clock,
     log,
-    defects: new Defects({ log, meter }),
-    recorder: new Notebook(),
+    defects: new PanicHandler({ log, meter }),
+    recorder: new FakeRecorder(),
     meter,
     fence: { mayAct: () => true },
     inFlight,
@@ -454,5 +460,5 @@ test('a bug of ours in the call is no refusal of the API server', async () => {
   await settle();
   assert.deepEqual([meter.panics.length, log.of('error').length], [1, 1]);
   const attempt = evictor.attemptsOf('n1').get(uidOf('a'));
-  assert.match(JSON.stringify(attempt), /A defect in Drydock/);
+  assert.match(JSON.stringify(attempt), /Drydock hit a bug/);
 });

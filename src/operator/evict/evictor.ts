@@ -3,18 +3,18 @@ import { type Attempt, type EvictionMethod, nextAttempt } from '../../core/drain
 import type { PodCall } from '../../core/drain/plan.ts';
 import { isFinished, type Pod } from '../../core/pod/pod.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { Api, ApiCall, ApiResponse, Fence, Meter, Recorder } from '../ports.ts';
 import { BudgetTurns } from './budget-turns.ts';
-import { type InFlightEvictions, takesNothing } from './in-flight-evictions.ts';
+import { hasNoBudget, type InFlightEvictions } from './in-flight-evictions.ts';
 import { escalation, podCall } from './pod-calls.ts';
 
 type Options = {
   readonly api: Api;
   readonly clock: Clock;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   readonly recorder: Recorder;
   readonly meter: Meter;
   readonly fence: Fence;
@@ -26,7 +26,7 @@ type Options = {
 };
 
 /** Where there is no answer to be made of what the server said. */
-const defectText = 'A defect in Drydock keeps it from reading the answer of the API server: see the log of the operator';
+const defectText = 'Drydock hit a bug reading the response of the API server: see the log of the operator';
 
 /** For the log. */
 const said: Readonly<Record<EvictionMethod, string>> = {
@@ -200,7 +200,7 @@ export class Evictor {
     const inFlightEviction = inFlight.get(uid);
     if (inFlightEviction === undefined) return;
     const counts = outcome.kind === 'accepted' || outcome.kind === 'failed';
-    if (!takesNothing(inFlightEviction) && counts) inFlight.put({ ...inFlightEviction, state: 'accepted', at: now });
+    if (!hasNoBudget(inFlightEviction) && counts) inFlight.put({ ...inFlightEviction, state: 'accepted', at: now });
     else inFlight.end(uid);
   }
 }

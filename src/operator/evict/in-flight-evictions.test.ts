@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 
-import { freeOf, type InFlightEviction } from '../../core/drain/budgets/in-flight-eviction.ts';
+import { availableDisruptions, type InFlightEviction } from '../../core/drain/budgets/in-flight-eviction.ts';
 import { at, makeBudget } from '../../core/testing/make.ts';
 import { InFlightEvictions } from './in-flight-evictions.ts';
 
@@ -75,7 +75,8 @@ test('whoever asks about a node or a budget gets what looking at all would give,
         const near = inFlight.about('n1', [web]);
         assert.equal(inFlight.size, all.length);
         assert.equal(new Set(near.map(({ uid }) => uid)).size, near.length);
-        for (const few of [near, inFlight.takingFrom(web.key)]) assert.equal(freeOf(web, few, at(second)), freeOf(web, all, at(second)));
+        for (const few of [near, inFlight.takingFrom(web.key)])
+          assert.equal(availableDisruptions(web, few, at(second)), availableDisruptions(web, all, at(second)));
         const counts = ({ nodeName, podName }: InFlightEviction): boolean => nodeName === 'n1' || podName.startsWith('virt-launcher-');
         const uidsOf = (some: readonly InFlightEviction[]): readonly string[] =>
           some

@@ -1,6 +1,6 @@
 import type { Budget } from '../../core/drain/budgets/budget.ts';
 import { type InFlightEviction, isCounted, isReflected, reflectionLimitMs } from '../../core/drain/budgets/in-flight-eviction.ts';
-import { isLauncher } from '../../core/vm/migration-slots.ts';
+import { isLauncher } from '../../core/drain/vm/migration-slots.ts';
 
 /** Of the budgets that have to be seen counting it: the one that is asked, and those that are overruled. */
 export const budgetKeysOf = ({ budget, overrules = [] }: InFlightEviction): readonly string[] => [
@@ -9,7 +9,7 @@ export const budgetKeysOf = ({ budget, overrules = [] }: InFlightEviction): read
 ];
 
 /** No budget has to be seen counting it (any more). */
-export const takesNothing = (inFlightEviction: InFlightEviction): boolean => budgetKeysOf(inFlightEviction).length === 0;
+export const hasNoBudget = (inFlightEviction: InFlightEviction): boolean => budgetKeysOf(inFlightEviction).length === 0;
 
 const ofNode = (nodeName: string): string => `node ${nodeName}`;
 const ofBudget = (key: string): string => `budget ${key}`;
@@ -77,7 +77,7 @@ export class InFlightEvictions {
   podLeft(uid: string, resourceVersion: string): void {
     const inFlightEviction = this.#inFlight.get(uid);
     if (inFlightEviction === undefined || inFlightEviction.deletionVersion !== undefined) return;
-    if (inFlightEviction.state === 'accepted' && takesNothing(inFlightEviction)) this.end(uid);
+    if (inFlightEviction.state === 'accepted' && hasNoBudget(inFlightEviction)) this.end(uid);
     else this.put({ ...inFlightEviction, deletionVersion: resourceVersion });
   }
 
@@ -95,7 +95,7 @@ export class InFlightEvictions {
     const left = overrules?.filter(one => one.budget !== budget.key || !isCounted(inFlightEviction, one, budget, now));
     const isLeft = asked !== undefined && (asked !== budget.key || !isReflected(inFlightEviction, budget, now));
     const next: InFlightEviction = { ...rest, ...(isLeft && { budget: asked }), ...(left && left.length > 0 && { overrules: left }) };
-    if (takesNothing(next)) this.end(inFlightEviction.uid);
+    if (hasNoBudget(next)) this.end(inFlightEviction.uid);
     else this.put(next);
   }
 

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
-import type { Node } from '../../core/hold/node.ts';
 import type { AnnouncedTarget } from '../../core/machine/adapter.ts';
 import type { Machine } from '../../core/machine/machine.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
-import type { Write } from '../../core/maintenance/decision.ts';
+import type { Node } from '../../core/node/node.ts';
 import { at, makeNode } from '../../core/testing/make.ts';
 import { makeEvent, makeMachine, makeMachineRequest } from '../../core/testing/make-machine.ts';
+import type { Write } from '../../core/write.ts';
 import type { Clock } from '../../support/clock.ts';
-import { Defects } from '../../support/defects.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NodeCache } from '../cache/node-cache.ts';
-import { Lines, ScriptedApi } from '../testing/fakes.ts';
+import { FakeLog, ScriptedApi } from '../testing/fakes.ts';
 import type { WriteOutcome, Writer } from '../write/writer.ts';
 import { EventIngester } from './event-ingester.ts';
 import { MachineCache } from './machine-cache.ts';
@@ -31,14 +31,14 @@ const bench = ({ machines = [], nodes = [], requests = [] }: Known, responses: r
     },
   } as unknown as Writer;
   const clock = { now: () => at(0), sleep: (ms: number) => Promise.resolve(void pauses.push(ms)) } as unknown as Clock;
-  const log = new Lines();
+  const log = new FakeLog();
   const unused = {
     api: new ScriptedApi(),
     watcher: {} as never,
     namespaces: {} as never,
     changes: {} as never,
     log,
-    defects: new Defects({ log }),
+    defects: new PanicHandler({ log }),
   };
   const machineCache = new MachineCache({ ...unused, clock, adapter: machineAdapter });
   for (const machine of machines) machineCache.machines.observe(machine);
@@ -189,7 +189,7 @@ describe('what is taken in', () => {
     const { ingester, writes } = bench({ requests: [request] });
     const { deadline: _none, ...fresh } = makeEvent({ id: 'fresh', kind: 'freeze' });
     await ingester.take(look(about, [old, { ...moved, deadline: at(60) }, fresh]));
-    assert.deepEqual(writes.flatMap(({ announce }) => announce.map(({ message }) => message)).toSorted(), [
+    assert.deepEqual(writes.flatMap(({ events: announce }) => announce.map(({ message }) => message)).toSorted(), [
       'aws says: freeze scheduled',
       'aws says: instance-stop scheduled, deadline 2026-11-21T08:01:00Z',
     ]);

@@ -1,13 +1,13 @@
 import { sameJson } from '../../core/json.ts';
 import type { AnnouncedTarget, MachineAdapter } from '../../core/machine/adapter.ts';
-import { afterLook, sorted } from '../../core/machine/announced.ts';
+import { mergeEvents, sorted } from '../../core/machine/announced.ts';
 import { isPending, type MachineEvent } from '../../core/machine/event.ts';
 import type { Machine } from '../../core/machine/machine.ts';
 import { instanceOf, isCalled } from '../../core/machine/provider-id.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
 import type { EventSource } from '../../core/machine/source.ts';
 import { announce, independentAnnotation, machineMaintenanceApi, ownWrite } from '../../core/machine/writes.ts';
-import type { Write } from '../../core/maintenance/decision.ts';
+import type { Write } from '../../core/write.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { WriteOutcome, Writer } from '../write/writer.ts';
@@ -107,7 +107,7 @@ export class EventIngester {
   #writeFor(look: MachineObservation): Write | undefined {
     const { adapter, clock } = this.#options;
     const known = this.#requestOf(look.target);
-    const events = sorted(afterLook(known?.events ?? [], look.events, look, clock.now()));
+    const events = sorted(mergeEvents(known?.events ?? [], look.events, look, clock.now()));
     if (known === undefined) return events.some(isPending) || events.some(isWord) ? this.#creation(look, events) : undefined;
     if (known.deleting) return undefined;
     const spec = adapter.eventsSpec(events);
@@ -145,12 +145,12 @@ export class EventIngester {
     const { namespace, adapter } = this.#options;
     const place = { namespace, name: this.#nameFor(target) };
     return {
-      what: `announce ${events.map(({ kind }) => kind).join(', ')}`,
+      description: `announce ${events.map(({ kind }) => kind).join(', ')}`,
       method: 'POST',
       path: `/apis/${machineMaintenanceApi}/namespaces/${encodeURIComponent(namespace)}/machinemaintenances`,
       body: adapter.newMaintenance(target, place, events, response),
-      store: 'machineMaintenances',
-      announce: [],
+      cache: 'machineMaintenances',
+      events: [],
     };
   }
 }
@@ -168,7 +168,7 @@ const textOf = (written: Exclude<WriteOutcome, { result: 'stored' }>): string =>
 const wordsOf = ({ provider, code, kind, state, deadline }: MachineEvent): string =>
   `${provider} says: ${code ?? kind} ${state.toLowerCase()}${deadline ? `, deadline ${deadline.toString({ smallestUnit: 'second' })}` : ''}`;
 
-const told = (request: MachineRequest, events: readonly MachineEvent[]): Write['announce'] => {
+const told = (request: MachineRequest, events: readonly MachineEvent[]): Write['events'] => {
   const before = new Map(request.events.map(event => [`${event.provider} ${event.id}`, wordsOf(event)]));
   const news = events.filter(event => before.get(`${event.provider} ${event.id}`) !== wordsOf(event));
   return news.map(event => announce(request, 'Normal', 'EventChanged', wordsOf(event)));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Node } from '../../core/hold/node.ts';
 import type { JsonObject } from '../../core/json.ts';
+import type { Node } from '../../core/node/node.ts';
 import { failure, response } from '../testing/fakes.ts';
 import { announced, type Furniture, machineBench, paths } from '../testing/machine-bench.ts';
 

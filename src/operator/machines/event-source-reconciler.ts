@@ -1,12 +1,12 @@
-import type { Node } from '../../core/hold/node.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { isPending, type MachineEvent, type SourceObservation } from '../../core/machine/event.ts';
 import { instanceOf, isAgentsOwn, isEc2Instance } from '../../core/machine/provider-id.ts';
 import { type EventSource, type Notice, noticesPath, type ScanResult } from '../../core/machine/source.ts';
+import type { Node } from '../../core/node/node.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Recorder } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
@@ -34,7 +34,7 @@ type Options = {
   readonly signals: SignalReader;
   readonly clock: Clock;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
 };
 
 /** Near a deadline, and while something happens, a source is asked this often, in seconds. */
@@ -71,7 +71,7 @@ export class EventSourceReconciler {
       return;
     }
     this.#queue.add(`scan/${source.name}`);
-    if (source.signals.length > 0 || source.presets.length > 0) this.everything();
+    if (source.signals.length > 0 || source.presets.length > 0) this.enqueueAll();
   }
 
   noticed(notice: Notice): void {
@@ -84,7 +84,7 @@ export class EventSourceReconciler {
   }
 
   /** Looks at all nodes and notices, after a start and after a change of what is to be looked for. */
-  everything(): void {
+  enqueueAll(): void {
     // Nobody looks at nodes where no source does.
     if (this.#signalSources().length > 0) for (const { name } of this.#options.cache.nodes.values()) this.#queue.add(`node/${name}`);
     for (const { key } of this.#options.machines.notices.values()) this.#queue.add(`notice/${key}`);
@@ -158,12 +158,12 @@ export class EventSourceReconciler {
     const { writer, clock } = this.#options;
     const { result } = await writer.write(
       {
-        what: 'forget the notice of a node that is gone',
+        description: 'forget the notice of a node that is gone',
         method: 'DELETE',
         path: `${noticesPath}/${encodeURIComponent(key)}`,
         body: { preconditions: { uid } },
-        store: 'nodeNotices',
-        announce: [],
+        cache: 'nodeNotices',
+        events: [],
       },
       key,
     );

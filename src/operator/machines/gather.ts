@@ -1,13 +1,13 @@
-import { conditionOf, isReady, type Node, transitionTimeOf } from '../../core/hold/node.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { isPending } from '../../core/machine/event.ts';
 import type { Machine, MachineSet } from '../../core/machine/machine.ts';
 import { pauseOf } from '../../core/machine/pause.ts';
 import { instanceOf, isAgentsOwn, isCalled } from '../../core/machine/provider-id.ts';
 import { isOver, isResponse, type MachineRequest, type MachineStrategy, nodeNameOf } from '../../core/machine/request.ts';
-import type { MachineLimits, MachineSnapshot, OtherMaintenance, ReplacementSet, UnreadyMachine } from '../../core/machine/snapshot.ts';
+import type { ConcurrentMaintenance, MachineLimits, MachineSnapshot, ReplacementSet, UnreadyMachine } from '../../core/machine/snapshot.ts';
 import { childDrain, childName } from '../../core/machine/writes.ts';
 import { isChanged } from '../../core/maintenance/child.ts';
+import { conditionOf, isReady, type Node, transitionTimeOf } from '../../core/node/node.ts';
 import { secondsBetween } from '../../core/time.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { MachineCache } from './machine-cache.ts';
@@ -15,13 +15,13 @@ import type { MachineCache } from './machine-cache.ts';
 /** Puts together what is known about one machine maintenance. */
 
 /** Longest chain of owners that is followed: Machine, MachineSet, MachineDeployment. */
-const longestChain = 3;
+const maxChain = 3;
 
 /** The owners of a machine that are known, from the nearest to the uppermost. */
 const setsOf = ({ sets }: MachineCache, { api, namespace, owner }: Pick<Machine, 'api' | 'namespace' | 'owner'>): readonly MachineSet[] => {
   const found: MachineSet[] = [];
   let next = owner;
-  while (found.length < longestChain && next !== undefined) {
+  while (found.length < maxChain && next !== undefined) {
     const set = sets.get(`${api}/${next.kind}/${namespace}/${next.name}`);
     if (set?.uid !== next.uid) break;
     found.push(set);
@@ -103,7 +103,7 @@ const replacementOf = (machines: MachineCache, cache: ClusterCache, set: Machine
   return { set, members, ready: members.length - others.length, unready };
 };
 
-const otherOf = (machines: MachineCache, request: MachineRequest): OtherMaintenance => {
+const otherOf = (machines: MachineCache, request: MachineRequest): ConcurrentMaintenance => {
   const machine = machineOf(machines, request);
   const set = request.history.set ?? (machine && setOf(machines, machine)?.key);
   return {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { failure, Lines, response, ScriptedApi } from '../testing/fakes.ts';
+import { FakeLog, failure, response, ScriptedApi } from '../testing/fakes.ts';
 import { isNodeGone, isUnseenGone } from './is-node-gone.ts';
 
 const missing = (name: string) => response(404, { kind: 'Status', code: 404, reason: 'NotFound', details: { name, kind: 'nodes' } });
 
 describe('whether a node is gone', () => {
   const ask = async (name: string, reply: ConstructorParameters<typeof ScriptedApi>[0]) => {
-    const [api, log] = [new ScriptedApi(reply), new Lines()];
+    const [api, log] = [new ScriptedApi(reply), new FakeLog()];
     return { isGone: await isNodeGone(api, name, log), asked: api.asked, said: log.lines.map(({ message }) => message) };
   };
 
@@ -46,7 +46,7 @@ describe('whether there is no node of a providerID', () => {
     });
   const ask = async (...pages: readonly Awaited<ReturnType<typeof response>>[]) => {
     let at = 0;
-    const [api, log] = [new ScriptedApi(() => pages[at++] ?? failure(500, 'asked too often')), new Lines()];
+    const [api, log] = [new ScriptedApi(() => pages[at++] ?? failure(500, 'asked too often')), new FakeLog()];
     const isGone = await isUnseenGone(api, { providerId: id }, log);
     return [isGone, api.asked.length, log.lines.length];
   };

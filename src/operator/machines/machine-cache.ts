@@ -14,8 +14,8 @@ import type { MachineRequest } from '../../core/machine/request.ts';
 import { type EventSource, type Notice, noticesPath, sourcesPath } from '../../core/machine/source.ts';
 import { machineMaintenancesPath } from '../../core/machine/writes.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import { Cache } from '../cache/cache.ts';
 import { InformerSet } from '../cache/informer-set.ts';
 import type { Namespaces } from '../cache/namespaces.ts';
@@ -43,7 +43,7 @@ type Options = {
   readonly watcher: Watcher;
   readonly clock: Clock;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   readonly adapter: MachineAdapter;
   readonly namespaces: Namespaces;
   readonly changes: MachineChanges;
@@ -94,7 +94,7 @@ export class MachineCache {
 
   /** Collections that may not be read here. */
   get withheld(): readonly string[] {
-    return this.#informers.withheld;
+    return this.#informers.forbidden;
   }
 
   /** Whether there are machines can be known: at least one machine API is served and read. */

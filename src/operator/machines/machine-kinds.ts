@@ -1,5 +1,5 @@
 import type { MachineKind } from '../../core/machine/machine.ts';
-import { saidBy } from '../../core/status.ts';
+import { statusMessage } from '../../core/status.ts';
 import type { Api } from '../ports.ts';
 
 /** Which machine APIs this cluster serves, in which versions. */
@@ -45,7 +45,7 @@ const groups: readonly { readonly group: string; readonly versions: readonly str
 const resourcesOf = async (api: Api, version: string, signal: AbortSignal): Promise<ReadonlySet<string>> => {
   const response = await api.call({ method: 'GET', path: `/apis/${version}` }, signal);
   if (response.status === 404) return new Set();
-  if (response.status !== 200) throw new Error(`failed to discover what ${version} serves: ${saidBy(response)}`);
+  if (response.status !== 200) throw new Error(`failed to discover what ${version} serves: ${statusMessage(response)}`);
   const { resources = [] } = response.body as { readonly resources?: readonly { readonly name: string }[] };
   return new Set(resources.map(({ name }) => name));
 };

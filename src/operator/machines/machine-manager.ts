@@ -1,12 +1,12 @@
 import type { MachineEvent } from '../../core/machine/event.ts';
-import { fewOf, shortened } from '../../core/text.ts';
+import { joinLimited, truncate } from '../../core/text.ts';
 import { EventIngester } from './event-ingester.ts';
 import { type EventScanner, EventSourceReconciler, type SignalReader } from './event-source-reconciler.ts';
 import { MachineReconciler, type MachinesOptions } from './machine-reconciler.ts';
 import { WindowReconciler } from './window-reconciler.ts';
 
 /** What has become of events that somebody has sent. */
-export type Reception =
+export type IngestResult =
   | 'stored'
   /** So many are; the others are about nothing that this cluster has. */
   | { readonly stored: number; readonly refused: string }
@@ -17,8 +17,8 @@ export type Reception =
 const [longestName, mostNames] = [253, 5];
 
 const strangersText = (names: readonly string[]): string =>
-  `no node or machine of this cluster is called ${fewOf(
-    [...new Set(names)].map(name => shortened(name, longestName)),
+  `no node or machine of this cluster is called ${joinLimited(
+    [...new Set(names)].map(name => truncate(name, longestName)),
     mostNames,
   )}`;
 
@@ -43,7 +43,7 @@ export class MachineManager {
     this.#machines = new MachineReconciler(options, {
       source: (source, change) => this.#sources.sourceChanged(source, change),
       notice: notice => this.#sources.noticed(notice),
-      complete: () => this.#sources.everything(),
+      complete: () => this.#sources.enqueueAll(),
     });
     const { machines, writer } = this.#machines;
     this.#ingester = new EventIngester({ ...options, machines, writer });
@@ -79,7 +79,7 @@ export class MachineManager {
    * Takes in what somebody has sent about machines, whatever he calls them. Each event is judged by itself: an account has machines of several clusters, and senders cannot
    * tell them apart. What is stored stays stored where the rest has to be sent again.
    */
-  async receive(events: readonly MachineEvent[]): Promise<Reception> {
+  async receive(events: readonly MachineEvent[]): Promise<IngestResult> {
     if (this.unsynced.length > 0 || this.#options.cache.unsynced.length > 0) return { later: 'the cluster has not been read yet' };
     const strangers: string[] = [];
     let later: string | undefined;
@@ -103,8 +103,8 @@ export class MachineManager {
       node: node => this.#sources.nodeChanged(node),
       window: window => this.#windows.changed(window),
       complete: () => {
-        this.#machines.everything();
-        this.#sources.everything();
+        this.#machines.enqueueAll();
+        this.#sources.enqueueAll();
       },
     });
     try {

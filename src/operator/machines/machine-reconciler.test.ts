@@ -5,16 +5,16 @@ import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { MachineKind } from '../../core/machine/machine.ts';
 import { machineMaintenanceFinalizer } from '../../core/machine/writes.ts';
-import type { Write } from '../../core/maintenance/decision.ts';
 import { makeMachine, makeMachineRequest } from '../../core/testing/make-machine.ts';
 import { windowsPath } from '../../core/window/window.ts';
-import { Defects } from '../../support/defects.ts';
+import type { Write } from '../../core/write.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
 import type { FakeCluster } from '../testing/fake-cluster.ts';
-import { Lines, Notebook, response, ScriptedApi, Tallies } from '../testing/fakes.ts';
+import { FakeLog, FakeMeter, FakeRecorder, response, ScriptedApi } from '../testing/fakes.ts';
 import { announced, type Furniture, machineBench, paths } from '../testing/machine-bench.ts';
 import { MachineReconciler } from './machine-reconciler.ts';
 
@@ -36,13 +36,13 @@ const deaf = () => {
     unsynced: [],
     withheld: [],
   } as unknown as ClusterCache;
-  const ports = { api, watcher: {} as never, recorder: new Notebook(), meter: new Tallies(), fence: { mayAct: () => true } };
+  const ports = { api, watcher: {} as never, recorder: new FakeRecorder(), meter: new FakeMeter(), fence: { mayAct: () => true } };
   const { machines, writer } = new MachineReconciler(
     {
       ...ports,
       clock: new VirtualClock(),
-      log: new Lines(),
-      defects: new Defects({ log: new Lines() }),
+      log: new FakeLog(),
+      defects: new PanicHandler({ log: new FakeLog() }),
       cache,
       adapters: [adapter],
       adapter: machineAdapter,
@@ -53,9 +53,9 @@ const deaf = () => {
     { source: () => {}, notice: () => {}, complete: () => {} },
   );
   for (const kind of kinds) machines.kinds.set(kind.plural, kind);
-  const write = (store: Write['store'], over: Partial<Write>, status: number, body: unknown) => {
+  const write = (store: Write['cache'], over: Partial<Write>, status: number, body: unknown) => {
     api.reply = () => response(status, body);
-    return writer.write({ what: 'try', method: 'PATCH', path: '/x', body: {}, store, announce: [], ...over }, 'n1');
+    return writer.write({ description: 'try', method: 'PATCH', path: '/x', body: {}, cache: store, events: [], ...over }, 'n1');
   };
   return { machines, observed, write };
 };
@@ -80,7 +80,7 @@ const rawRequest = (over: JsonObject = {}): JsonObject => ({
 });
 
 describe('what the server answers is known at once', () => {
-  const learned: readonly (readonly [string, Write['store'], Partial<Write>, JsonObject, readonly string[]])[] = [
+  const learned: readonly (readonly [string, Write['cache'], Partial<Write>, JsonObject, readonly string[]])[] = [
     ['a machine maintenance', 'machineMaintenances', {}, rawRequest(), ['mm-m1']],
     ['one of a namespace where it does not count', 'machineMaintenances', {}, rawRequest({ namespace: 'shop' }), []],
     ['one that cannot be read', 'machineMaintenances', {}, { ...rawRequest(), spec: {} }, []],
@@ -123,7 +123,7 @@ describe('what the server answers is known at once', () => {
 });
 
 test('what a write finds gone is forgotten, if it was about that very object', async () => {
-  const gone = async (store: Write['store'], path: string, uid: string): Promise<readonly number[]> => {
+  const gone = async (store: Write['cache'], path: string, uid: string): Promise<readonly number[]> => {
     const { machines, write } = deaf();
     machines.requests.observe(makeMachineRequest());
     machines.machines.observe(makeMachine({ path: '/machines/m1' }));

@@ -6,9 +6,9 @@ import { type Machine, readMachine, readMachineSet } from '../../core/machine/ma
 import { isOver, type MachineRequest, nodeNameOf } from '../../core/machine/request.ts';
 import type { MachineDecision, MachineLimits, MachineSnapshot } from '../../core/machine/snapshot.ts';
 import { announce, pathOfRequest } from '../../core/machine/writes.ts';
-import type { Write } from '../../core/maintenance/decision.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import { statusChange } from '../../core/status.ts';
+import type { Write } from '../../core/write.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Listener } from '../cache/listeners.ts';
 import type { Namespaces } from '../cache/namespaces.ts';
@@ -17,7 +17,7 @@ import type { Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import { type CacheUpdater, cacheUpdaterOf, isAbout, isRemoved, isStillThere, objectPath } from '../write/cache-updater.ts';
 import { DecisionWriter } from '../write/decision-writer.ts';
-import { UncertainWrites } from '../write/uncertain-writes.ts';
+import { UnconfirmedWrites } from '../write/unconfirmed-writes.ts';
 import { Writer } from '../write/writer.ts';
 import { snapshotOf, subjectOf } from './gather.ts';
 import { isUnseenGone } from './is-node-gone.ts';
@@ -71,7 +71,7 @@ export class MachineReconciler {
         set: () => this.#touch(request => isUnderWay(request) || isPaused(request)),
         cluster: () => this.#touch(request => isUnderWay(request) || isPaused(request)),
         complete: () => {
-          this.everything();
+          this.enqueueAll();
           options.changed?.();
           told.complete();
         },
@@ -82,7 +82,7 @@ export class MachineReconciler {
     this.#decisions = new DecisionWriter({
       writer: this.writer,
       clock,
-      uncertainWrites: new UncertainWrites({ ...options, cacheUpdater: this.cacheUpdater, stores: decidedBy }),
+      uncertainWrites: new UnconfirmedWrites({ ...options, cacheUpdater: this.cacheUpdater, stores: decidedBy }),
       stored: key => this.#queue.add(key),
       again: (key, at) => this.#queue.addAt(key, at),
     });
@@ -116,7 +116,7 @@ export class MachineReconciler {
   }
 
   /** Looks at all of them, after something that may concern each. */
-  everything(): void {
+  enqueueAll(): void {
     this.#touch(() => true);
   }
 
@@ -187,7 +187,7 @@ export class MachineReconciler {
     const { snapshot, decision } = await this.#decide(request, now);
     const verdict = this.#decisions.withTrouble(request.key, decision);
     this.#queue.clearAppointment(request.key);
-    if (verdict.again !== undefined) this.#queue.addAt(request.key, verdict.again);
+    if (verdict.requeueAt !== undefined) this.#queue.addAt(request.key, verdict.requeueAt);
     const status = verdict.own ?? this.#statusWrite(verdict, request, this.#options.adapter.maintenanceStatus(verdict, snapshot, now));
     // The beginning is stored before anything is done.
     const writes = [...(status ? [status] : []), ...(verdict.writes ?? [])];
@@ -218,7 +218,7 @@ export class MachineReconciler {
     if (patch === undefined) return undefined;
     const isTransition = wanted['phase'] !== request.status['phase'] || wanted['waitingFor'] !== request.status['waitingFor'];
     const said = isTransition ? [announce(request, verdict.warning ? 'Warning' : 'Normal', verdict.reason, verdict.message)] : [];
-    return { ...statusWrite(request, verdict.phase, patch), announce: said };
+    return { ...statusWrite(request, verdict.phase, patch), events: said };
   }
 
   /** What the server answers to our writes is seen at once. */
@@ -226,14 +226,14 @@ export class MachineReconciler {
     const { cache, adapters, adapter } = this.#options;
     const ofNodes = cacheUpdaterOf(cache, adapters);
     return {
-      learn: (write, body) => {
+      observe: (write, body) => {
         if (body === undefined) return this.#forget(write, ofNodes);
         // Of what is gone for good the watch tells.
         if (write.method === 'DELETE' && !isStillThere(body)) return;
-        if (write.store === 'nodeNotices') this.machines.notices.observe(adapter.readNotice(body));
-        else if (write.store === 'machineMaintenances') this.#learnRequest(adapter.readMaintenance(body));
-        else if (write.store === 'machines' || write.store === 'machineSets') this.#learnMachine(body);
-        else ofNodes.learn(write, body);
+        if (write.cache === 'nodeNotices') this.machines.notices.observe(adapter.readNotice(body));
+        else if (write.cache === 'machineMaintenances') this.#learnRequest(adapter.readMaintenance(body));
+        else if (write.cache === 'machines' || write.cache === 'machineSets') this.#learnMachine(body);
+        else ofNodes.observe(write, body);
       },
     };
   }
@@ -246,7 +246,7 @@ export class MachineReconciler {
     const machine = [...machines.values()].find(one => one.path === path);
     if (request !== undefined && isAbout(write, request)) requests.forget(request.key, request.uid);
     if (machine !== undefined && isAbout(write, machine)) machines.forget(machine.key, machine.uid);
-    ofNodes.learn(write, undefined);
+    ofNodes.observe(write, undefined);
   }
 
   #learnRequest(request: MachineRequest | string): void {
@@ -265,13 +265,13 @@ export class MachineReconciler {
 }
 
 const statusWrite = (request: MachineRequest, what: string, patch: JsonObject): Write => ({
-  what: `report ${what}`,
+  description: `report ${what}`,
   method: 'PATCH',
   style: 'merge',
   path: `${pathOfRequest(request)}/status`,
   body: { metadata: { resourceVersion: request.resourceVersion }, status: patch },
-  store: 'machineMaintenances',
-  announce: [],
+  cache: 'machineMaintenances',
+  events: [],
 });
 
 /** Machines, nodes and sets of any name may be what it waits for. */

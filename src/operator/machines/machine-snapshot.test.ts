@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
-import type { Node } from '../../core/hold/node.ts';
 import type { Machine, MachineSet } from '../../core/machine/machine.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
 import type { EventSource, Notice } from '../../core/machine/source.ts';
+import type { Node } from '../../core/node/node.ts';
 import { at, makeNode } from '../../core/testing/make.ts';
 import { isReady, makeChild, makeEvent, makeMachine, makeMachineRequest, makeNotice, makeSet } from '../../core/testing/make-machine.ts';
 import { timeText } from '../../core/time.ts';

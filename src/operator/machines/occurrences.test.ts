@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { type EventKind, eventKinds } from '../../core/event-kind.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { type EventKind, eventKinds, type MachineEvent } from '../../core/machine/event.ts';
+import type { MachineEvent } from '../../core/machine/event.ts';
 import { isOver, type MachinePhase } from '../../core/machine/request.ts';
 import { announced, type Furniture, machineBench, paths } from '../testing/machine-bench.ts';
 

@@ -31,13 +31,13 @@ export const reportScan = async (
   const patch = statusChange(source.status, adapter.sourceStatus(source, result));
   if (patch !== undefined) {
     const write = {
-      what: `report the scan of ${timeText(result.at)}`,
+      description: `report the scan of ${timeText(result.at)}`,
       method: 'PATCH',
       style: 'merge',
       path: `${sourcesPath}/${encodeURIComponent(source.name)}/status`,
       body: { status: patch },
-      store: 'machineEventSources',
-      announce: [],
+      cache: 'machineEventSources',
+      events: [],
     } as const;
     await writer.write(write, source.name);
   }

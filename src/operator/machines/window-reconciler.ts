@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
-import type { Write } from '../../core/maintenance/decision.ts';
 import { statusChange } from '../../core/status.ts';
 import { secondsAfter, timeText } from '../../core/time.ts';
 import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
+import type { Write } from '../../core/write.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { WorkQueue } from '../work-queue.ts';
 import type { Writer } from '../write/writer.ts';
@@ -14,7 +14,7 @@ type Options = {
   readonly cache: ClusterCache;
   readonly writer: Writer;
   readonly clock: Clock;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   readonly windowStatus: MachineAdapter['windowStatus'];
 };
 
@@ -71,11 +71,11 @@ export class WindowReconciler {
 }
 
 const statusWrite = (name: string, status: JsonObject): Write => ({
-  what: 'report the window',
+  description: 'report the window',
   method: 'PATCH',
   style: 'merge',
   path: `${windowsPath}/${encodeURIComponent(name)}/status`,
   body: { status },
-  store: 'windows',
-  announce: [],
+  cache: 'windows',
+  events: [],
 });

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { maintenance } from '../../apis/maintenance/maintenance.ts';
-import type { Decision, Write } from '../../core/maintenance/decision.ts';
-import { type NodeSnapshot, noNotes } from '../../core/maintenance/snapshot.ts';
+import type { Decision } from '../../core/maintenance/decision.ts';
+import { emptyMemo, type NodeSnapshot } from '../../core/maintenance/snapshot.ts';
 import { readPod } from '../../core/pod/pod.ts';
 import { at } from '../../core/testing/make.ts';
-import { Defects } from '../../support/defects.ts';
+import type { Write } from '../../core/write.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ApiResponse } from '../ports.ts';
 import { FakeCluster } from '../testing/fake-cluster.ts';
-import { failure, Lines, Notebook, response, settle, Tallies } from '../testing/fakes.ts';
+import { FakeLog, FakeMeter, FakeRecorder, failure, response, settle } from '../testing/fakes.ts';
 import { NodeReconciler, type NodeReconcilerOptions } from './node-reconciler.ts';
 
 /** What the operator makes of decisions, whatever they are: the test decides in place of the core. */
@@ -31,7 +32,7 @@ const nothing: Decision = {
   handOver: false,
   requestUnanswered: false,
   lookups: [],
-  notes: noNotes,
+  notes: emptyMemo,
 };
 
 /** Node n1, which somebody wants, and an operator that decides as the test says. */
@@ -39,7 +40,7 @@ const bench = (
   decision: Partial<Decision> | ((snapshot: NodeSnapshot) => Partial<Decision>),
   over: Partial<NodeReconcilerOptions> = {},
 ) => {
-  const [cluster, clock, meter, log] = [new FakeCluster(), new VirtualClock(), new Tallies(), new Lines()];
+  const [cluster, clock, meter, log] = [new FakeCluster(), new VirtualClock(), new FakeMeter(), new FakeLog()];
   const snapshots: NodeSnapshot[] = [];
   const leader = { yes: true };
   const script = { decision };
@@ -51,12 +52,12 @@ const bench = (
   const operator = new NodeReconciler({
     api: cluster,
     watcher: cluster,
-    recorder: new Notebook(),
+    recorder: new FakeRecorder(),
     meter,
     fence: { mayAct: () => leader.yes },
     clock,
     log,
-    defects: new Defects({ log, meter }),
+    defects: new PanicHandler({ log, meter }),
     adapters: [adapter],
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
     decide: snapshot => {
@@ -92,21 +93,21 @@ const bench = (
 
 const request = { key: `${adapter.name}//n1` };
 const write: Write = {
-  what: 'say something',
+  description: 'say something',
   method: 'PATCH',
   style: 'merge',
   path: `${requestPath('n1')}/status`,
   body: { status: { phase: 'Draining' } },
-  store: 'requests',
+  cache: 'requests',
   adapter: adapter.name,
-  announce: [],
+  events: [],
 };
 
 test('nothing is decided before it runs, whoever asks', async () => {
   const { operator, snapshots, calm, run, end } = bench({});
   const asked = adapter.read({ metadata: { name: 'n9', uid: 'u', resourceVersion: '1', generation: 1 }, spec: { nodeName: 'n9' } });
   assert.ok(typeof asked !== 'string');
-  operator.ask(asked);
+  operator.addRequest(asked);
   await calm();
   assert.deepEqual(snapshots, []);
   await run();
@@ -119,8 +120,8 @@ test('a touch wakes a node that somebody wants, and no other', async () => {
   put('n2', false);
   await run();
   const before = looksAt('n1');
-  operator.touch('n1');
-  operator.touch('n2');
+  operator.enqueue('n1');
+  operator.enqueue('n2');
   await calm();
   assert.deepEqual([looksAt('n1'), looksAt('n2')], [before + 1, 0]);
   await end();
@@ -146,7 +147,7 @@ test('a decision takes no longer than the time that has gone by', async () => {
   await end();
 });
 
-const hold: Write = { ...write, what: 'hold', path: nodePath('n1'), body: { spec: { unschedulable: true } }, store: 'nodes' };
+const hold: Write = { ...write, description: 'hold', path: nodePath('n1'), body: { spec: { unschedulable: true } }, cache: 'nodes' };
 
 test('a node whose hold may have been written is read before anything is decided, but only by who leads', async () => {
   const { cluster, leader, script, snapshots, run, wait, wake, end } = bench({ writes: [hold] });
@@ -236,7 +237,7 @@ test('a claim that cannot be looked up is asked for again a little later; where 
 });
 
 test('what is known of a node is kept as long as somebody wants it', async () => {
-  const notes = { ...noNotes, blockedSince: new Map([['LocalData shop/a ', at(0)]]) };
+  const notes = { ...emptyMemo, blockedSince: new Map([['LocalData shop/a ', at(0)]]) };
   const { cluster, operator, script, calm, run, wake, end } = bench({ notes });
   await run();
   await wake();
@@ -250,19 +251,19 @@ test('what is known of a node is kept as long as somebody wants it', async () =>
 
 test('a report that was not stored counts as not told; one that was, and other writes, leave it at that', async () => {
   const status = at(0) as never;
-  const notes = { ...noNotes, reported: new Map([[request.key, status]]) };
+  const notes = { ...emptyMemo, reported: new Map([[request.key, status]]) };
   const toldAfter = async (writes: readonly Write[], reply: 'stored' | 'conflict'): Promise<boolean> => {
     const { cluster, script, snapshots, run, wake, end } = bench({ writes, notes });
     cluster.intercept = ({ method }) => (method === 'PATCH' && reply === 'conflict' ? failure(409, 'changed') : undefined);
     // Once is enough: what was stored would be written again at once.
     const first = script.decision;
     script.decision = () => {
-      script.decision = ({ notes: kept }) => ({ notes: kept });
+      script.decision = ({ memo: kept }) => ({ notes: kept });
       return first as Partial<Decision>;
     };
     await run();
     await wake();
-    const told = snapshots.at(-1)?.notes.reported.has(request.key) === true;
+    const told = snapshots.at(-1)?.memo.reported.has(request.key) === true;
     await end();
     return told;
   };

@@ -4,11 +4,11 @@ import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
 import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { windowsPath } from '../../core/window/window.ts';
-import { Defects } from '../../support/defects.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
 import { FakeCluster } from '../testing/fake-cluster.ts';
-import { failure, Lines, Notebook, response, settle, Tallies } from '../testing/fakes.ts';
+import { FakeLog, FakeMeter, FakeRecorder, failure, response, settle } from '../testing/fakes.ts';
 import { lateWatch } from '../testing/late-watch.ts';
 import { NodeReconciler } from './node-reconciler.ts';
 
@@ -43,7 +43,13 @@ const allow = (cluster: FakeCluster, disruptionsAllowed: number, namespace = 'sh
 
 /** An operator at work on a cluster that the test has filled. */
 const bench = (fill: (cluster: FakeCluster) => void, { windowsLate }: { readonly windowsLate?: true } = {}) => {
-  const [cluster, clock, recorder, meter, log] = [new FakeCluster(), new VirtualClock(), new Notebook(), new Tallies(), new Lines()];
+  const [cluster, clock, recorder, meter, log] = [
+    new FakeCluster(),
+    new VirtualClock(),
+    new FakeRecorder(),
+    new FakeMeter(),
+    new FakeLog(),
+  ];
   fill(cluster);
   const leader = { yes: true };
   const operator = new NodeReconciler({
@@ -55,7 +61,7 @@ const bench = (fill: (cluster: FakeCluster) => void, { windowsLate }: { readonly
     fence: { mayAct: () => leader.yes },
     clock,
     log,
-    defects: new Defects({ log, meter }),
+    defects: new PanicHandler({ log, meter }),
     adapters: [adapter],
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
   });

@@ -1,7 +1,7 @@
 import type { Budget } from '../../core/drain/budgets/budget.ts';
-import { freeOf } from '../../core/drain/budgets/in-flight-eviction.ts';
+import { availableDisruptions } from '../../core/drain/budgets/in-flight-eviction.ts';
 import { decide } from '../../core/maintenance/decide.ts';
-import type { Decision, Write } from '../../core/maintenance/decision.ts';
+import type { Decision } from '../../core/maintenance/decision.ts';
 import { notAllowedText } from '../../core/maintenance/problem.ts';
 import type { Problem } from '../../core/maintenance/report.ts';
 import type { NodeSnapshot } from '../../core/maintenance/snapshot.ts';
@@ -9,6 +9,7 @@ import type { Pod } from '../../core/pod/pod.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { earliest, secondsAfter } from '../../core/time.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
+import type { Write } from '../../core/write.ts';
 import { ClusterCache } from '../cache/cluster-cache.ts';
 import type { CacheScope } from '../cache/cluster-cache-options.ts';
 import type { Namespaces } from '../cache/namespaces.ts';
@@ -18,9 +19,9 @@ import { budgetKeysOf, InFlightEvictions } from '../evict/in-flight-evictions.ts
 import type { Overview, Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import { cacheUpdaterOf } from '../write/cache-updater.ts';
-import { UncertainWrites } from '../write/uncertain-writes.ts';
+import { UnconfirmedWrites } from '../write/unconfirmed-writes.ts';
 import { type WriteOutcome, Writer } from '../write/writer.ts';
-import { LookedUp, lookUp } from './look-up.ts';
+import { LookupCache, runLookups } from './lookup-cache.ts';
 import { NodeStates } from './node-states.ts';
 import { countedByState } from './overview.ts';
 import { type SnapshotOptions, snapshots } from './take-snapshot.ts';
@@ -51,13 +52,13 @@ export class NodeReconciler {
   readonly cache: ClusterCache;
   readonly #options: NodeReconcilerOptions;
   readonly #inFlight = new InFlightEvictions();
-  readonly #lookedUp = new LookedUp();
+  readonly #lookedUp = new LookupCache();
   readonly #budgetWaiters = new BudgetWaiters();
   readonly #nodeStates = new NodeStates();
   readonly #queue: WorkQueue;
   readonly #evictor: Evictor;
   readonly #writer: Writer;
-  readonly #uncertainWrites: UncertainWrites;
+  readonly #uncertainWrites: UnconfirmedWrites;
   readonly #takeSnapshot: (nodeName: string) => NodeSnapshot;
   #acting = false;
 
@@ -88,7 +89,7 @@ export class NodeReconciler {
       options,
     });
     const cacheUpdater = cacheUpdaterOf(this.cache, adapters);
-    this.#uncertainWrites = new UncertainWrites({ ...options, cacheUpdater, stores: ['nodes', 'leases'] });
+    this.#uncertainWrites = new UnconfirmedWrites({ ...options, cacheUpdater, stores: ['nodes', 'leases'] });
     this.#writer = new Writer({ ...options, cacheUpdater });
   }
 
@@ -119,18 +120,18 @@ export class NodeReconciler {
   }
 
   /** Takes up a request that is not an object of the API: one that somebody makes at a keyboard. */
-  ask(request: MaintenanceRequest): void {
+  addRequest(request: MaintenanceRequest): void {
     this.cache.requests.apply({ type: 'added', object: request });
     this.#queue.add(request.nodeName);
   }
 
   /** Something about the node is known that none of the watches tells. */
-  touch(nodeName: string): void {
+  enqueue(nodeName: string): void {
     if (this.cache.concerns(nodeName)) this.#queue.add(nodeName);
   }
 
   /** Gives up such a request: what is queued for it is called back. */
-  withdraw(request: MaintenanceRequest): void {
+  removeRequest(request: MaintenanceRequest): void {
     this.cache.requests.apply({ type: 'removed', object: request });
     this.#queue.add(request.nodeName);
   }
@@ -207,12 +208,12 @@ export class NodeReconciler {
     this.cache.vms.setWaiting(nodeName, decision.waitsForSlots);
     this.#options.hypervisors?.want(nodeName, decision.desiredHost);
     this.#queue.clearAppointment(nodeName);
-    if (decision.again !== undefined) this.#queue.addAt(nodeName, decision.again);
+    if (decision.requeueAt !== undefined) this.#queue.addAt(nodeName, decision.requeueAt);
     if (decision.confirmPods) this.cache.pods.confirm(nodeName);
     if (decision.handOver) this.#options.self?.handOver();
     const [written, found] = await Promise.all([
       Promise.all(decision.writes.map(write => this.#writer.write(write, nodeName))),
-      lookUp({ ...this.#options, lookedUp: this.#lookedUp, knownWindows: this.cache.knownWindows }, decision.lookups),
+      runLookups({ ...this.#options, lookedUp: this.#lookedUp, knownWindows: this.cache.knownWindows }, decision.lookups),
     ]);
     this.#afterWrites(nodeName, decision.writes, written);
     if (found) this.#queue.add(nodeName);
@@ -233,7 +234,7 @@ export class NodeReconciler {
     for (const [at, write] of writes.entries()) {
       const one = written[at];
       if (write.reportOf !== undefined && one?.result !== 'stored') this.#nodeStates.unsaid(nodeName, write.reportOf);
-      if (one?.result === 'refused' && one.mayBeMade) this.#uncertainWrites.add(nodeName, write);
+      if (one?.result === 'refused' && one.outcomeUnknown) this.#uncertainWrites.add(nodeName, write);
     }
     const refused = written.find(one => one.result === 'refused');
     if (refused !== undefined) this.#nodeStates.refused(nodeName, refused.message);
@@ -259,7 +260,7 @@ export class NodeReconciler {
 
   #offer(budget: Budget): void {
     if (this.#budgetWaiters.nodesOf(budget.key).length === 0) return;
-    const free = freeOf(budget, this.#inFlight.takingFrom(budget.key), this.#options.clock.now());
+    const free = availableDisruptions(budget, this.#inFlight.takingFrom(budget.key), this.#options.clock.now());
     if (free === 0) return;
     const nodes = this.#budgetWaiters.offer(budget.key, budget.resourceVersion, free, nodeName => this.#rank(nodeName));
     for (const nodeName of nodes) this.#queue.add(nodeName);

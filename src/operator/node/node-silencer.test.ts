@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nothingBefore, writeBefore } from '../../core/hold/hold-record.ts';
-import type { Node } from '../../core/hold/node.ts';
+import { emptyRecord, writeHoldRecord } from '../../core/hold/hold-record.ts';
+import type { Node } from '../../core/node/node.ts';
 import { makeNode } from '../../core/testing/make.ts';
-import { Defects } from '../../support/defects.ts';
 import { silentLog } from '../../support/log.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Listener } from '../cache/listeners.ts';
 import { NodeCache } from '../cache/node-cache.ts';
@@ -34,7 +34,7 @@ const setting = () => {
   };
   const see = (name: string, isHeld: boolean): void => {
     const { holdRecord: _record, ...free } = makeNode({ key: name, name, uid: name, resourceVersion: `${told.length}${name}${isHeld}` });
-    const node: Node = isHeld ? { ...free, holdRecord: writeBefore({ ...nothingBefore, unschedulable: false }) } : free;
+    const node: Node = isHeld ? { ...free, holdRecord: writeHoldRecord({ ...emptyRecord, unschedulable: false }) } : free;
     nodes.observe(node);
     for (const { node: tell } of listeners) tell?.(node);
   };
@@ -44,7 +44,7 @@ const setting = () => {
     silencer,
     fence: { mayAct: () => state.acts },
     clock,
-    defects: new Defects({ log: silentLog }),
+    defects: new PanicHandler({ log: silentLog }),
   }).run(stop.signal);
   return {
     clock,

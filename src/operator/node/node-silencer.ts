@@ -1,6 +1,6 @@
-import type { Node } from '../../core/hold/node.ts';
+import type { Node } from '../../core/node/node.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { AlertSilencer, Fence } from '../ports.ts';
 
@@ -17,7 +17,7 @@ type NodeSilencerOptions = {
   readonly silencer: AlertSilencer;
   readonly fence: Fence;
   readonly clock: Clock;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
 };
 
 export class NodeSilencer {

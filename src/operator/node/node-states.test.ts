@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { noNotes } from '../../core/maintenance/snapshot.ts';
+import { emptyMemo } from '../../core/maintenance/snapshot.ts';
 import { at } from '../../core/testing/make.ts';
 import { NodeStates } from './node-states.ts';
 
 test('a node that nobody has looked at has a blank sheet', () => {
-  assert.deepEqual(new NodeStates().of('n1'), { notes: noNotes, remaining: 0, failures: 0 });
+  assert.deepEqual(new NodeStates().of('n1'), { notes: emptyMemo, remaining: 0, failures: 0 });
 });
 
 test('pauses double from failure to failure up to a limit', () => {
@@ -25,7 +25,7 @@ test('one node does not slow down another', () => {
 
 test('a refusal is remembered until a write succeeds, and the notes survive both', () => {
   const nodeStates = new NodeStates();
-  const notes = { ...noNotes, leaseMissedAt: at(1) };
+  const notes = { ...emptyMemo, leaseMissedAt: at(1) };
   nodeStates.note('n1', notes, 4);
   nodeStates.refused('n1', 'forbidden (HTTP 403)');
   assert.deepEqual(nodeStates.of('n1').trouble, { reason: 'WriteRefused', message: 'cannot write: forbidden (HTTP 403)' });
@@ -40,7 +40,7 @@ test('a refusal is remembered until a write succeeds, and the notes survive both
 test('success on a node without a sheet does not make one', () => {
   const nodeStates = new NodeStates();
   nodeStates.succeeded('n1');
-  nodeStates.note('n2', { ...noNotes, blockedSince: new Map([['Terminating shop/a ', at(0)]]) }, 1);
+  nodeStates.note('n2', { ...emptyMemo, blockedSince: new Map([['Terminating shop/a ', at(0)]]) }, 1);
   nodeStates.forget('n2');
   assert.deepEqual(nodeStates.of('n2').remaining, 0);
   assert.deepEqual([...nodeStates.blockers()], []);
@@ -49,8 +49,8 @@ test('success on a node without a sheet does not make one', () => {
 test('blockers are counted by cause over all nodes', () => {
   const nodeStates = new NodeStates();
   const since = (...ids: readonly string[]): ReadonlyMap<string, Temporal.Instant> => new Map(ids.map(id => [id, at(0)]));
-  nodeStates.note('n1', { ...noNotes, blockedSince: since('DisruptionBudget shop/a ', 'Terminating shop/b ') }, 2);
-  nodeStates.note('n2', { ...noNotes, blockedSince: since('DisruptionBudget shop/c ', 'VolumeAttached  pv-1') }, 1);
+  nodeStates.note('n1', { ...emptyMemo, blockedSince: since('DisruptionBudget shop/a ', 'Terminating shop/b ') }, 2);
+  nodeStates.note('n2', { ...emptyMemo, blockedSince: since('DisruptionBudget shop/c ', 'VolumeAttached  pv-1') }, 1);
   assert.deepEqual(Object.fromEntries(nodeStates.blockers()), { DisruptionBudget: 2, Terminating: 1, VolumeAttached: 1 });
 });
 
@@ -60,7 +60,7 @@ test('a report that was not stored counts as not said', () => {
   nodeStates.note(
     'n1',
     {
-      ...noNotes,
+      ...emptyMemo,
       reported: new Map([
         ['one', said],
         ['two', said],

@@ -1,11 +1,11 @@
 import { causeOfId } from '../../core/drain/blockers/blocker.ts';
 import type { Problem } from '../../core/maintenance/report.ts';
-import { type Notes, noNotes } from '../../core/maintenance/snapshot.ts';
+import { emptyMemo, type ReconcileMemo } from '../../core/maintenance/snapshot.ts';
 import type { Overview } from '../ports.ts';
 
 /** What lies on the node states for one node. */
 type NodeState = {
-  readonly notes: Notes;
+  readonly notes: ReconcileMemo;
   /** Pods still to go at the last look: the fewer, the sooner the node has its turn. */
   readonly remaining: number;
   /** Failed passes in a row. */
@@ -13,7 +13,7 @@ type NodeState = {
   readonly trouble?: Problem;
 };
 
-const blank: NodeState = { notes: noNotes, remaining: 0, failures: 0 };
+const blank: NodeState = { notes: emptyMemo, remaining: 0, failures: 0 };
 
 /** First and longest pause after a lost race, in seconds. */
 const pause = { first: 0.02, longest: 5 };
@@ -26,7 +26,7 @@ export class NodeStates {
     return this.#nodeStates.get(nodeName) ?? blank;
   }
 
-  note(nodeName: string, notes: Notes, remaining: number): void {
+  note(nodeName: string, notes: ReconcileMemo, remaining: number): void {
     this.#nodeStates.set(nodeName, { ...this.of(nodeName), notes, remaining });
   }
 

@@ -13,7 +13,7 @@ export const countedByState = (all: readonly (readonly [kind: string, state: str
 };
 
 /** How long the drains of the maintenances that there are have taken, in seconds: the longest, where one is complete. */
-export const longestDrain = (requests: Iterable<MaintenanceRequest>): { readonly drainSeconds?: number } => {
+export const maxDrain = (requests: Iterable<MaintenanceRequest>): { readonly drainSeconds?: number } => {
   let longest: number | undefined;
   for (const { history } of requests) {
     const { drainStartedAt, drainedAt } = history;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { noNotes } from '../../core/maintenance/snapshot.ts';
-import { Defects } from '../../support/defects.ts';
+import { emptyMemo } from '../../core/maintenance/snapshot.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { ClusterCache } from '../cache/cluster-cache.ts';
 import { FakeCluster } from '../testing/fake-cluster.ts';
-import { Lines, settle } from '../testing/fakes.ts';
-import { LookedUp } from './look-up.ts';
+import { FakeLog, settle } from '../testing/fakes.ts';
+import { LookupCache } from './lookup-cache.ts';
 import { NodeStates } from './node-states.ts';
 import { snapshots } from './take-snapshot.ts';
 
@@ -23,19 +23,19 @@ test('a control-plane node that nobody has looked at yet takes no seat; one that
     clock: new VirtualClock(),
     adapters: [],
     events,
-    log: new Lines(),
-    defects: new Defects({ log: new Lines() }),
+    log: new FakeLog(),
+    defects: new PanicHandler({ log: new FakeLog() }),
   });
   const running = cache.run(stop.signal);
   await settle();
   const nodeStates = new NodeStates();
   const options = { adapters: [], terms: { durationSeconds: 3600, renewEverySeconds: 900 } };
   const [evictor, inFlight] = [{ attemptsOf: () => new Map() }, { about: () => [] }];
-  const sources = { cache, nodeStates, evictor, inFlight, lookedUp: new LookedUp(), options, clock: new VirtualClock() };
+  const sources = { cache, nodeStates, evictor, inFlight, lookedUp: new LookupCache(), options, clock: new VirtualClock() };
   const look = snapshots(sources as unknown as Parameters<typeof snapshots>[0]);
   assert.equal(look('n1').quorum?.members.length, 3);
   assert.deepEqual(look('n1').quorum?.seats, new Set());
-  nodeStates.note('n2', { ...noNotes, seat: true }, 0);
+  nodeStates.note('n2', { ...emptyMemo, seat: true }, 0);
   assert.deepEqual(look('n1').quorum?.seats, new Set(['n2']));
   assert.deepEqual(look('n2').quorum?.seats, new Set(), 'its own does not count');
   stop.abort();

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EvictionRequest } from '../../core/drain/responders/eviction-request.ts';
 import type { ActiveResponder } from '../../core/drain/responders/lifecycle-eviction.ts';
-import type { Node } from '../../core/hold/node.ts';
-import { type NodeSnapshot, noNotes } from '../../core/maintenance/snapshot.ts';
+import { emptyMemo, type NodeSnapshot } from '../../core/maintenance/snapshot.ts';
+import type { Node } from '../../core/node/node.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import { type MaintenanceRequest, noHistory } from '../../core/request/request.ts';
 import { at, makeBudget, makeEvictionRequest, makeNode, makePod, makeRequest } from '../../core/testing/make.ts';
@@ -12,7 +12,7 @@ import type { MaintenanceWindow } from '../../core/window/window.ts';
 import { Cache } from '../cache/cache.ts';
 import { NodeCache } from '../cache/node-cache.ts';
 import type { CachedObject, Hypervisors } from '../ports.ts';
-import { LookedUp } from './look-up.ts';
+import { LookupCache } from './lookup-cache.ts';
 import { snapshots } from './take-snapshot.ts';
 
 type Sources = Parameters<typeof snapshots>[0];
@@ -83,10 +83,10 @@ const snapshotOf = ({
   };
   const sources = {
     cache,
-    nodeStates: { of: (name: string) => ({ notes: { ...noNotes, seat: seats.includes(name) } }) },
+    nodeStates: { of: (name: string) => ({ notes: { ...emptyMemo, seat: seats.includes(name) } }) },
     evictor: { attemptsOf: () => new Map() },
     inFlight: { about: () => [] },
-    lookedUp: new LookedUp(),
+    lookedUp: new LookupCache(),
     clock: { now: () => at(0) },
     options: { adapters: [], terms: { durationSeconds: 1, renewEverySeconds: 1 }, ...options },
   };

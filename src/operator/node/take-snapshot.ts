@@ -1,7 +1,7 @@
 import type { PlanWork } from '../../core/drain/filters.ts';
-import type { Node } from '../../core/hold/node.ts';
 import type { LeaseTerms } from '../../core/lease/lease.ts';
 import type { NodeSnapshot, Self } from '../../core/maintenance/snapshot.ts';
+import type { Node } from '../../core/node/node.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import { etcdNamespace } from '../../core/quorum/etcd-guard.ts';
 import { isControlPlane, membersOf } from '../../core/quorum/quorum.ts';
@@ -12,9 +12,9 @@ import type { OwnProcess } from '../cache/operator-replicas.ts';
 import type { Evictor } from '../evict/evictor.ts';
 import type { InFlightEvictions } from '../evict/in-flight-evictions.ts';
 import type { Hypervisors } from '../ports.ts';
-import type { LookedUp } from './look-up.ts';
+import type { LookupCache } from './lookup-cache.ts';
 import type { NodeStates } from './node-states.ts';
-import { longestDrain } from './overview.ts';
+import { maxDrain } from './overview.ts';
 
 /** What does not change while the operator runs. */
 export type SnapshotOptions = {
@@ -42,7 +42,7 @@ type SnapshotSources = {
   readonly nodeStates: NodeStates;
   readonly evictor: Evictor;
   readonly inFlight: InFlightEvictions;
-  readonly lookedUp: LookedUp;
+  readonly lookedUp: LookupCache;
   readonly clock: Clock;
   readonly options: SnapshotOptions;
 };
@@ -128,12 +128,12 @@ export const snapshots =
       unscheduled: lookedUp.unscheduled,
       attempts: evictor.attemptsOf(nodeName),
       inFlight: inFlight.about(nodeName, budgets),
-      notes,
+      memo: notes,
       adapters,
       missingKinds: cache.missingKinds,
       terms,
       ...windowsOf(requests, snapshotSources),
-      ...(cache.windows.size > 0 && longestDrain(cache.requests.values())),
+      ...(cache.windows.size > 0 && maxDrain(cache.requests.values())),
       ...quorumOf(node, snapshotSources),
       ...vmsOf(nodeName, pods, snapshotSources),
       ...evictionsOf(node, nodeName, pods, snapshotSources),

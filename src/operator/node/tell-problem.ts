@@ -2,10 +2,10 @@ import { problemWrite } from '../../core/maintenance/problem.ts';
 import type { Problem } from '../../core/maintenance/report.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { Writer } from '../write/writer.ts';
 
-type Options = { readonly clock: Clock; readonly defects: Defects; readonly writer: Pick<Writer, 'write'> };
+type Options = { readonly clock: Clock; readonly defects: PanicHandler; readonly writer: Pick<Writer, 'write'> };
 
 /** Tells in the status of these maintenances what keeps them from being worked on at all. Never rejects. */
 export const tellProblem = async (

@@ -3,7 +3,7 @@ import { randomLetters } from '../../support/random.ts';
 
 /** It looks at the time so often, and has been away where it did not for so long; in milliseconds. */
 const everyMs = 5_000;
-const longestMs = 20_000;
+const maxMs = 20_000;
 
 /**
  * Whether one process has watched all along. It has not when it did not run for a while, when its clock was set, or when it was not the one that acts: what happened then, nobody has
@@ -64,7 +64,7 @@ export class Attention {
   #look(): void {
     const now = this.#clock.now();
     const gap = now.epochMilliseconds - this.#seenMs;
-    if (gap < -everyMs || gap > longestMs) this.#anew(now);
+    if (gap < -everyMs || gap > maxMs) this.#anew(now);
     else this.#seenMs = now.epochMilliseconds;
   }
 

@@ -2,11 +2,11 @@ import { anyVariables, compile, mentions, type Schemas, type Wanted } from '../.
 import { evaluate } from '../../cel/evaluate/evaluate.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { Machine } from '../../core/machine/machine.ts';
-import { longestExpression, mostGates, type Plan } from '../../core/plan/plan.ts';
-import type { Said } from '../../core/plan/snapshot.ts';
+import { maxExpressionLength, maxGates, type Plan } from '../../core/plan/plan.ts';
+import type { CelResult } from '../../core/plan/snapshot.ts';
 import { timeText } from '../../core/time.ts';
+import { CelCostBudget } from './cel-cost-budget.ts';
 import { planVariables } from './expression-variables.ts';
-import { StepPool } from './step-pool.ts';
 
 /** The CEL of plans: over `node`, the Node as the API serves it without images and managed fields; `machine`, its Machine as far as it is known, with its metadata, providerID and phase (an
  * empty object where there is none); `plan`, its name and runID; and `now`; of gates over `object` and `now`, or over `value` and `labels` of a sample. */
@@ -27,13 +27,13 @@ export type PlanExpressions = {
   readonly readsNow: boolean;
   /** One of them looks at `machine`. */
   readonly readsMachine: boolean;
-  readonly due?: Evaluate<Said>;
-  readonly done?: Evaluate<Said>;
-  readonly finished?: Evaluate<Said>;
+  readonly due?: Evaluate<CelResult>;
+  readonly done?: Evaluate<CelResult>;
+  readonly finished?: Evaluate<CelResult>;
   /** A number; where it fails the node comes last. */
   readonly rank?: Evaluate<number>;
   /** What they may cost; whoever looks at all nodes begins it anew. */
-  readonly pool: StepPool;
+  readonly pool: CelCostBudget;
   /** Of gates of kinds object and promql, by the gate's name. */
   readonly gates: ReadonlyMap<string, Program>;
 };
@@ -63,12 +63,12 @@ const machineValue = (machine: Machine | undefined): JsonObject => {
 const planValue = ({ name, runId }: Plan): JsonObject => ({ name, runID: runId });
 
 /** Characters of an error that are told. */
-const longest = 200;
+const maxLength = 200;
 
 /** Of a node, as the API serves it. */
 type Evaluate<T> = (node: JsonObject, now: Temporal.Instant, machine?: Machine) => T;
 
-const evaluatorOf = (plan: Plan, program: Program, pool: StepPool): Evaluate<ReturnType<typeof evaluate>> => {
+const evaluatorOf = (plan: Plan, program: Program, pool: CelCostBudget): Evaluate<ReturnType<typeof evaluate>> => {
   const own = planValue(plan);
   const compute: Evaluate<ReturnType<typeof evaluate>> = (node, now, machine) => {
     const result = pool.left > 0 ? evaluate(program, { node, machine: machineValue(machine), plan: own, now }, { pool }) : undefined;
@@ -86,10 +86,10 @@ const evaluatorOf = (plan: Plan, program: Program, pool: StepPool): Evaluate<Ret
   };
 };
 
-const saying = (evaluateOn: Evaluate<ReturnType<typeof evaluate>>): Evaluate<Said> => {
+const saying = (evaluateOn: Evaluate<ReturnType<typeof evaluate>>): Evaluate<CelResult> => {
   return (node, now, machine) => {
     const result = evaluateOn(node, now, machine);
-    if (result.kind === 'error') return { error: result.message.slice(0, longest) };
+    if (result.kind === 'error') return { error: result.message.slice(0, maxLength) };
     return typeof result.value === 'boolean' ? result.value : { error: 'the expression is not true or false' };
   };
 };
@@ -105,36 +105,36 @@ const ranking = (evaluateOn: Evaluate<ReturnType<typeof evaluate>>): Evaluate<nu
 type PlanTexts = Pick<Plan, 'expressions' | 'gates' | 'undo'>;
 
 /** One expression of a plan, and where it stands. */
-type Found = { readonly place: string; readonly compiled: ReturnType<typeof compile> };
+type LocatedExpression = { readonly place: string; readonly compiled: ReturnType<typeof compile> };
 
 /** The API server has refused longer ones: whoever asks the webhook itself does not keep it busy. A character may count twice here. */
 const compiled = (source: string, variables: Schemas, wanted: Wanted): ReturnType<typeof compile> =>
-  source.length > 2 * longestExpression
-    ? { kind: 'wrong', message: `an expression has ${longestExpression} characters at most` }
+  source.length > 2 * maxExpressionLength
+    ? { kind: 'wrong', message: `an expression has ${maxExpressionLength} characters at most` }
     : compile(source, variables, wanted);
 
-const compiledOf = (plan: PlanTexts): ReadonlyMap<Name, Found> =>
+const compiledOf = (plan: PlanTexts): ReadonlyMap<Name, LocatedExpression> =>
   new Map(
-    names.flatMap((name): [Name, Found][] => {
+    names.flatMap((name): [Name, LocatedExpression][] => {
       const source = plan.expressions[name];
       if (source === undefined) return [];
       return [[name, { place: placeOf(name, plan), compiled: compiled(source, planVariables, name === 'rank' ? number : yesOrNo) }]];
     }),
   );
 
-const gatesOf = ({ gates }: PlanTexts): ReadonlyMap<string, Found> =>
+const gatesOf = ({ gates }: PlanTexts): ReadonlyMap<string, LocatedExpression> =>
   new Map(
-    gates.slice(0, mostGates).flatMap((gate): [string, Found][] => {
+    gates.slice(0, maxGates).flatMap((gate): [string, LocatedExpression][] => {
       if (gate.kind !== 'object' && gate.kind !== 'promql') return [];
       const place = `spec.gates[${gate.name}].${gate.kind}.expression`;
       return [[gate.name, { place, compiled: compiled(gate.expression, gateVariables[gate.kind], yesOrNo) }]];
     }),
   );
 
-const problemsIn = (found: Iterable<Found>): readonly string[] =>
+const problemsIn = (found: Iterable<LocatedExpression>): readonly string[] =>
   [...found].flatMap(({ place, compiled }) => (compiled.kind === 'wrong' ? [`${place}: ${compiled.message}`] : []));
 
-const programsIn = <Key>(found: ReadonlyMap<Key, Found>): ReadonlyMap<Key, Program> =>
+const programsIn = <Key>(found: ReadonlyMap<Key, LocatedExpression>): ReadonlyMap<Key, Program> =>
   new Map([...found].flatMap(([key, { compiled }]) => (compiled.kind === 'program' ? [[key, compiled.program] as const] : [])));
 
 /** What is wrong with the expressions of a plan, each with its place: the first one makes it not Valid, and is why the webhook refuses it. */
@@ -142,9 +142,9 @@ export const planProblems = (plan: PlanTexts): readonly string[] => problemsIn([
 
 /** Nodes in flight are not done because nothing can be evaluated: they wait, where there is anything that they are proven by. */
 const unreadable = ({ expressions }: Plan, problem: string): PlanExpressions => {
-  const fails = (): Said => ({ error: problem.slice(0, longest) });
+  const fails = (): CelResult => ({ error: problem.slice(0, maxLength) });
   const isProven = expressions.done !== undefined || expressions.due !== undefined;
-  return { problem, readsNow: false, readsMachine: false, pool: new StepPool(), gates: new Map(), ...(isProven && { done: fails }) };
+  return { problem, readsNow: false, readsMachine: false, pool: new CelCostBudget(), gates: new Map(), ...(isProven && { done: fails }) };
 };
 
 /** Compiles the expressions of a plan. What cannot be read is told with its place; nothing of the plan is evaluated then. */
@@ -153,7 +153,7 @@ export const planExpressions = (plan: Plan): PlanExpressions => {
   const [problem] = problemsIn([...found.values(), ...foundGates.values()]);
   if (problem !== undefined) return unreadable(plan, problem);
   const [programs, gates] = [programsIn(found), programsIn(foundGates)];
-  const pool = new StepPool();
+  const pool = new CelCostBudget();
   const on = <T>(name: Name, make: (evaluateOn: Evaluate<ReturnType<typeof evaluate>>) => Evaluate<T>): Evaluate<T> | undefined => {
     const program = programs.get(name);
     return program && make(evaluatorOf(plan, program, pool));

@@ -17,7 +17,7 @@ type Followed = {
 };
 
 /** What an object is now: it itself, or why nothing can be said of it. */
-export type Sight = { readonly object: JsonObject } | { readonly problem: string };
+export type GateObjectState = { readonly object: JsonObject } | { readonly problem: string };
 
 const collectionOf = ({ apiVersion, resource, namespace }: ObjectGate): string => {
   const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
@@ -68,7 +68,7 @@ export class GateObjects {
   }
 
   /** What the object of a gate is now. */
-  sightOf(gate: ObjectGate): Sight {
+  sightOf(gate: ObjectGate): GateObjectState {
     const { object, problem = `${titleOf(gate)} has not been read yet` } = this.#followed.get(keyOf(gate)) ?? {};
     return object === undefined ? { problem } : { object };
   }

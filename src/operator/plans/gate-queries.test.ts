@@ -4,7 +4,7 @@ import type { AlertGate, Gate, PromqlGate } from '../../core/plan/gates/gate.ts'
 import type { Plan } from '../../core/plan/plan.ts';
 import { makeInFlight, makePlan } from '../../core/testing/make-plan.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import type { Monitoring, Sample, Told } from '../ports.ts';
+import type { Monitoring, QueryResult, Sample } from '../ports.ts';
 import { settle } from '../testing/fakes.ts';
 import { GateQueries } from './gate-queries.ts';
 
@@ -24,9 +24,9 @@ const alerts: AlertGate = { ...common, name: 'page', kind: 'alerts', source: 'de
 
 const running = (gates: readonly Gate[], over: Partial<Plan> = {}): Plan => makePlan({ gates, status: { phase: 'Running' }, ...over });
 
-const sample = (value: number): Told<readonly Sample[]> => ({ value: [{ labels: {}, value }] });
+const sample = (value: number): QueryResult<readonly Sample[]> => ({ value: [{ labels: {}, value }] });
 
-const bench = (answer: (query: string) => Told<readonly Sample[]> | Promise<never>) => {
+const bench = (answer: (query: string) => QueryResult<readonly Sample[]> | Promise<never>) => {
   const clock = new VirtualClock();
   const asked: string[] = [];
   const told = { count: 0 };
@@ -92,7 +92,7 @@ test('sources and questions are told apart', async () => {
 });
 
 test('who does not answer is asked ever more seldom, and says nothing meanwhile', async () => {
-  let answer: Told<readonly Sample[]> = sample(1);
+  let answer: QueryResult<readonly Sample[]> = sample(1);
   const { queries, clock, asked, stop } = bench(() => answer);
   const gate = promql('up');
   queries.follow([running([gate])]);

@@ -1,9 +1,9 @@
 import type { AlertGate, Gate, PromqlGate } from '../../core/plan/gates/gate.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import { errorText } from '../../support/error-text.ts';
-import type { FiringAlert, Monitoring, Sample, Told } from '../ports.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
+import type { FiringAlert, Monitoring, QueryResult, Sample } from '../ports.ts';
 
 /**
  * What gates ask of Prometheus and Alertmanager. Neither tells of changes: the same question is asked again and again, once for all plans that have it, and
@@ -11,11 +11,11 @@ import type { FiringAlert, Monitoring, Sample, Told } from '../ports.ts';
  */
 
 type QueryGate = PromqlGate | AlertGate;
-type Answer = Told<readonly Sample[]> | Told<readonly FiringAlert[]>;
+type Answer = QueryResult<readonly Sample[]> | QueryResult<readonly FiringAlert[]>;
 type Polled = { readonly stop: AbortController; answer?: Answer };
 
 /** While nobody answers a question it is asked at least this often, in milliseconds. */
-const longestMs = 120_000;
+const maxMs = 120_000;
 
 const asksMonitoring = (gate: Gate): gate is QueryGate => gate.kind === 'promql' || gate.kind === 'alerts';
 
@@ -41,7 +41,7 @@ export type GateQueriesOptions = {
   readonly monitoring?: Monitoring | undefined;
   readonly clock: Clock;
   /** Told of what the port should never do. */
-  readonly defects?: Defects | undefined;
+  readonly defects?: PanicHandler | undefined;
   /** One of the answers is another one now. */
   readonly changed: () => void;
 };
@@ -75,13 +75,13 @@ export class GateQueries {
   }
 
   /** What the query of a gate has come to last. */
-  samplesOf(gate: PromqlGate): Told<readonly Sample[]> {
-    return this.#answerTo(gate) as Told<readonly Sample[]>;
+  samplesOf(gate: PromqlGate): QueryResult<readonly Sample[]> {
+    return this.#answerTo(gate) as QueryResult<readonly Sample[]>;
   }
 
   /** The alerts that a gate asks for, as they were last. */
-  firingOf(gate: AlertGate): Told<readonly FiringAlert[]> {
-    return this.#answerTo(gate) as Told<readonly FiringAlert[]>;
+  firingOf(gate: AlertGate): QueryResult<readonly FiringAlert[]> {
+    return this.#answerTo(gate) as QueryResult<readonly FiringAlert[]>;
   }
 
   /** A question of the plan has been asked and not been answered, or given up, even once. That ends within the time limit of its source. */
@@ -124,7 +124,7 @@ export class GateQueries {
         changed();
       }
       const { everyMs } = monitoring;
-      waitMs = 'problem' in answer ? Math.max(everyMs, Math.min(2 * waitMs, longestMs)) : everyMs;
+      waitMs = 'problem' in answer ? Math.max(everyMs, Math.min(2 * waitMs, maxMs)) : everyMs;
       await clock.sleep(waitMs, signal);
     }
   }
@@ -135,7 +135,7 @@ const ask = async (
   monitoring: Monitoring,
   gate: QueryGate,
   signal: AbortSignal,
-  defects: Defects | undefined,
+  defects: PanicHandler | undefined,
 ): Promise<Answer | undefined> => {
   try {
     const answer =

@@ -3,9 +3,9 @@ import { describe, test } from 'node:test';
 import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-plan.ts';
 import { type Budget, readBudget } from '../../core/drain/budgets/budget.ts';
 import type { JsonObject } from '../../core/json.ts';
-import type { FiringAlert, Sample, Told } from '../ports.ts';
+import type { FiringAlert, QueryResult, Sample } from '../ports.ts';
 import { planExpressions } from './expressions.ts';
-import type { Sight } from './gate-objects.ts';
+import type { GateObjectState } from './gate-objects.ts';
 import { gateValues } from './gates.ts';
 
 const now = Temporal.Instant.from('2026-11-22T10:00:00Z');
@@ -36,9 +36,9 @@ const budget = (name: string, status: JsonObject, generation = 1): Budget =>
 
 type Seen = {
   readonly budgets?: readonly Budget[];
-  readonly sight?: Sight;
-  readonly samples?: Told<readonly Sample[]>;
-  readonly firing?: Told<readonly FiringAlert[]>;
+  readonly sight?: GateObjectState;
+  readonly samples?: QueryResult<readonly Sample[]>;
+  readonly firing?: QueryResult<readonly FiringAlert[]>;
   readonly inFlight?: readonly string[];
 };
 
@@ -47,7 +47,7 @@ const nothing = { problem: 'nobody answers' };
 const say = (gate: JsonObject, { budgets = [], sight, samples = nothing, firing = nothing, inFlight = [] }: Seen): string => {
   const plan = planOf(gate, inFlight);
   const queries = { samplesOf: () => samples, firingOf: () => firing };
-  const objects = { sightOf: (): Sight => sight ?? { problem: 'there is none' } };
+  const objects = { sightOf: (): GateObjectState => sight ?? { problem: 'there is none' } };
   const said = gateValues(plan, planExpressions(plan), { budgets: () => budgets, objects, queries }, now).get('g');
   return `${said?.value}${said?.message === '' ? '' : `: ${said?.message}`}`;
 };
@@ -73,7 +73,7 @@ describe('a gate over an object', () => {
   const gate = {
     object: { apiVersion: 'ceph.rook.io/v1', resource: 'cephclusters', name: 'rook', expression: "object.status.health == 'OK'" },
   };
-  const seen = (health: JsonObject): Sight => ({ object: { status: health } });
+  const seen = (health: JsonObject): GateObjectState => ({ object: { status: health } });
 
   test('is what its expression says', () => {
     assert.equal(say(gate, { sight: seen({ health: 'OK' }) }), 'True');
@@ -97,14 +97,14 @@ describe('a gate over an object', () => {
 });
 
 /** Samples with these values, told apart by a label. */
-const samplesOf = (...values: readonly number[]): { readonly samples: Told<readonly Sample[]> } => ({
+const samplesOf = (...values: readonly number[]): { readonly samples: QueryResult<readonly Sample[]> } => ({
   samples: { value: values.map((value, index) => ({ labels: { __name__: 'errors', job: `j${index + 1}` }, value })) },
 });
 
 describe('a gate over the samples of a query', () => {
   const gate = (more: JsonObject = {}): JsonObject => ({ promql: { query: 'errors', expression: 'value < 0.01', ...more } });
 
-  const table: readonly (readonly [string, JsonObject, { readonly samples: Told<readonly Sample[]> }, string])[] = [
+  const table: readonly (readonly [string, JsonObject, { readonly samples: QueryResult<readonly Sample[]> }, string])[] = [
     ['true of all', {}, samplesOf(0, 0.009, -5), 'True'],
     ['false of one', {}, samplesOf(0, 0.0123456), 'False: errors{job="j2"} is 0.0123'],
     [

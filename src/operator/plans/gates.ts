@@ -2,10 +2,10 @@ import { evaluate } from '../../cel/evaluate/evaluate.ts';
 import type { Budget } from '../../core/drain/budgets/budget.ts';
 import type { Gate, GateValue, WorkloadGate } from '../../core/plan/gates/gate.ts';
 import type { Plan } from '../../core/plan/plan.ts';
-import { fewOf } from '../../core/text.ts';
+import { joinLimited } from '../../core/text.ts';
 import type { PlanExpressions } from './expressions.ts';
-import { ofAlerts, ofSamples } from './gate-answers.ts';
-import type { GateObjects, Sight } from './gate-objects.ts';
+import { evaluateAlerts, evaluateSamples } from './gate-evaluation.ts';
+import type { GateObjectState, GateObjects } from './gate-objects.ts';
 import type { GateQueries } from './gate-queries.ts';
 
 /** What the gates of a plan say now. */
@@ -19,7 +19,7 @@ const isUntold = ({ fresh, syncFailure }: Budget): boolean => !fresh || syncFail
 export const isShort = ({ expectedPods, currentHealthy, desiredHealthy }: Budget): boolean =>
   expectedPods > 0 && currentHealthy < desiredHealthy;
 
-const few = (budgets: readonly Budget[], text: (budget: Budget) => string): string => fewOf(budgets.map(text).toSorted(), 3);
+const few = (budgets: readonly Budget[], text: (budget: Budget) => string): string => joinLimited(budgets.map(text).toSorted(), 3);
 
 const ofWorkloads = ({ namespaces }: WorkloadGate, all: Iterable<Budget>): GateValue => {
   const budgets = [...all].filter(({ namespace }) => namespaces.length === 0 || namespaces.includes(namespace));
@@ -33,7 +33,7 @@ const ofWorkloads = ({ namespaces }: WorkloadGate, all: Iterable<Budget>): GateV
   return { value: 'Unknown', message: `the disruption controller has not counted the pods of ${few(untold, ({ key }) => key)}` };
 };
 
-const ofObject = (program: Program, sight: Sight, now: Temporal.Instant): GateValue => {
+const ofObject = (program: Program, sight: GateObjectState, now: Temporal.Instant): GateValue => {
   if ('problem' in sight) return { value: 'Unknown', message: sight.problem };
   const result = evaluate(program, { object: sight.object, now });
   if (result.kind === 'error') return { value: 'Unknown', message: `its expression fails: ${result.message}`.slice(0, 300) };
@@ -58,9 +58,9 @@ const valueOf = (
   held: ReadonlySet<string>,
 ): GateValue | undefined => {
   if (gate.kind === 'workloads') return ofWorkloads(gate, budgets());
-  if (gate.kind === 'alerts') return ofAlerts(queries.firingOf(gate), gate.excludesHeldNodes ? held : noNodes);
+  if (gate.kind === 'alerts') return evaluateAlerts(queries.firingOf(gate), gate.excludesHeldNodes ? held : noNodes);
   if (program === undefined) return undefined;
-  return gate.kind === 'object' ? ofObject(program, objects.sightOf(gate), now) : ofSamples(gate, program, queries.samplesOf(gate));
+  return gate.kind === 'object' ? ofObject(program, objects.sightOf(gate), now) : evaluateSamples(gate, program, queries.samplesOf(gate));
 };
 
 /** By the gate's name. One that cannot be told is Unknown, never true. */

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Write } from '../../core/maintenance/decision.ts';
+import type { Write } from '../../core/write.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { WriteTurn } from '../write/decision-writer.ts';
 import { OwnWrites } from './own-writes.ts';
 
 const about = (of: string | undefined, method: Write['method'] = 'POST'): Write => ({
-  what: 'make the pod',
+  description: 'make the pod',
   method,
   path: '/api/v1/namespaces/drydock-plans/pods',
   body: {},
-  store: 'planPods',
-  announce: [],
+  cache: 'planPods',
+  events: [],
   ...(of !== undefined && { of }),
 });
 

@@ -1,4 +1,4 @@
-import type { Write } from '../../core/maintenance/decision.ts';
+import type { Write } from '../../core/write.ts';
 import type { Clock } from '../../support/clock.ts';
 import { type DecisionWriter, takesAway } from '../write/decision-writer.ts';
 
@@ -6,7 +6,7 @@ import { type DecisionWriter, takesAway } from '../write/decision-writer.ts';
 const patienceMs = 1_000;
 
 /** With so many writes of a plan that have no answer, nothing new is made for it: what takes away and what records still is. */
-const mostUnanswered = 16;
+const maxUnanswered = 16;
 
 /** The writes of one decision. */
 type Batch = {
@@ -63,7 +63,7 @@ export class OwnWrites {
   /** Begins them, where there are any. */
   begin(plan: string, writes: readonly Write[]): void {
     const unanswered = this.unanswered(plan);
-    const isFull = unanswered.size >= mostUnanswered;
+    const isFull = unanswered.size >= maxUnanswered;
     const own = writes.filter(write => write.of !== undefined && !unanswered.has(write.of) && (!isFull || takesAway(write)));
     if (own.length === 0) return;
     const end = this.#make(plan, own);

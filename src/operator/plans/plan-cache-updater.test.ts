@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Write } from '../../core/maintenance/decision.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import { makeInFlight, makePlan } from '../../core/testing/make-plan.ts';
+import type { Write } from '../../core/write.ts';
 import { Cache } from '../cache/cache.ts';
 import type { Change } from '../ports.ts';
 import { planCacheUpdater } from './plan-cache-updater.ts';
@@ -23,7 +23,7 @@ test('whoever waits for the work of a plan hears of its end from the answer to o
     { cache: {}, adapters: [], adapter: { readPlan: () => proven }, machines: {} } as never,
     change => changes.push(change),
   );
-  updater.learn({ store: 'plans' } as Write, {});
+  updater.observe({ cache: 'plans' } as Write, {});
   assert.deepEqual(changes.map(nodesDone), [['n1']]);
   assert.equal(plans.get(working.key)?.inFlight[0]?.state, 'Verifying');
 });

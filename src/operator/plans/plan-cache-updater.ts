@@ -1,8 +1,8 @@
-import type { Write } from '../../core/maintenance/decision.ts';
 import type { PlanAdapter } from '../../core/plan/adapter.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import { pathOfPlan, recordsPath } from '../../core/plan/writes.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
+import type { Write } from '../../core/write.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Change } from '../ports.ts';
 import { type CacheUpdater, cacheUpdaterOf, isRemoved, objectPath } from '../write/cache-updater.ts';
@@ -42,16 +42,16 @@ export const planCacheUpdater = (
 ): CacheUpdater => {
   const ofNodes = cacheUpdaterOf(cache, adapters);
   return {
-    learn: (write, body) => {
-      if (write.store === 'machineMaintenances') return machines.cacheUpdater.learn(write, body);
+    observe: (write, body) => {
+      if (write.cache === 'machineMaintenances') return machines.cacheUpdater.observe(write, body);
       if (body === undefined) {
         forget(plans, write);
-        return ofNodes.learn(write, undefined);
+        return ofNodes.observe(write, undefined);
       }
-      if (write.store === 'plans') return learned(learnPlan(plans, adapter.readPlan(body)));
+      if (write.cache === 'plans') return learned(learnPlan(plans, adapter.readPlan(body)));
       // Of a record that is deleted the watch tells.
-      if (write.store === 'planRecords') return write.method === 'DELETE' ? undefined : plans.records.observe(adapter.readRecord(body));
-      if (write.store !== 'planPods') return ofNodes.learn(write, body);
+      if (write.cache === 'planRecords') return write.method === 'DELETE' ? undefined : plans.records.observe(adapter.readRecord(body));
+      if (write.cache !== 'planPods') return ofNodes.observe(write, body);
       if ((body as { readonly kind?: string }).kind === 'Pod') plans.pods.observe(readWorkPod(body));
     },
   };

@@ -2,8 +2,8 @@ import type { PlanAdapter } from '../../core/plan/adapter.ts';
 import { type Plan, planAnnotation, plansPath } from '../../core/plan/plan.ts';
 import type { Approval, RecordSlice, WorkPod } from '../../core/plan/snapshot.ts';
 import { approvalsPath, recordsPath } from '../../core/plan/writes.ts';
-import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import { Cache } from '../cache/cache.ts';
 import { InformerSet } from '../cache/informer-set.ts';
 import type { NodeWatch } from '../cache/node-watch.ts';
@@ -16,7 +16,7 @@ export type PlanCacheOptions = {
   /** Keeps the nodes: whole, when there is a plan. */
   readonly cache: { readonly nodeWatch: NodeWatch };
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   readonly adapter: PlanAdapter;
   /** Of the pods that work on nodes. */
   readonly workNamespace: string;
@@ -88,7 +88,7 @@ export class PlanCache {
 
   /** Collections that may not be read. */
   get withheld(): readonly string[] {
-    return this.#informers.withheld;
+    return this.#informers.forbidden;
   }
 
   /** What may not be read here although plans need it, for people. */

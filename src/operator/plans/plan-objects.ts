@@ -60,7 +60,7 @@ type RawPod = {
 const phases: readonly WorkPod['phase'][] = ['Pending', 'Running', 'Succeeded', 'Failed'];
 
 /** Characters of what a failed pod says: kubelet gives the end of the log. */
-const longestMessage = 800;
+const maxMessageLength = 800;
 
 const containersOf = ({ initContainerStatuses = [], containerStatuses = [] }: RawStatus): readonly RawContainer[] => [
   ...initContainerStatuses,
@@ -74,7 +74,7 @@ const stateText = ({ name, state }: RawContainer): readonly string[] => {
   const { terminated, waiting } = state ?? {};
   if (terminated !== undefined && terminated.exitCode !== 0) {
     const { exitCode, reason = 'ended', message = '' } = terminated;
-    return [`container ${name}: ${reasonAnd(`${reason}, exit code ${exitCode ?? '?'}`, message.trim().slice(-longestMessage))}`];
+    return [`container ${name}: ${reasonAnd(`${reason}, exit code ${exitCode ?? '?'}`, message.trim().slice(-maxMessageLength))}`];
   }
   return waiting?.reason === undefined ? [] : [`container ${name}: ${reasonAnd(waiting.reason, waiting.message)}`];
 };
@@ -108,7 +108,7 @@ const messageOf = (status: RawStatus): string => {
   const rest = isEnd(phase) ? [] : [...runningOn(status), ...unscheduled(status)];
   const all = [own, ...disruption(status), ...containersOf(status).flatMap(stateText), ...rest].filter(text => text !== '');
   const unknown = phase === 'Failed' ? 'no reason is known' : '';
-  return [...new Set(all)].join('; ').slice(0, 2 * longestMessage) || unknown;
+  return [...new Set(all)].join('; ').slice(0, 2 * maxMessageLength) || unknown;
 };
 
 /** What kubelet says of a container that it cannot find at the end of its pod: one that has run keeps its ID. */
@@ -136,13 +136,13 @@ const ranAtOf = (status: RawStatus): Temporal.Instant | undefined =>
   );
 
 /** kubelet gives no more. */
-const longestOutput = 4096;
+const maxOutputLength = 4096;
 
 /** What the first of its containers that has something to say has said at its end. */
 const outputOf = ({ phase, containerStatuses = [] }: RawStatus): string | undefined =>
   phase === 'Succeeded'
     ? containerStatuses
-        .map(({ state }) => state?.terminated?.message?.slice(0, longestOutput))
+        .map(({ state }) => state?.terminated?.message?.slice(0, maxOutputLength))
         .find(text => text !== undefined && text !== '')
     : undefined;
 

@@ -5,14 +5,14 @@ import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { windowsPath } from '../../core/window/window.ts';
-import { Defects } from '../../support/defects.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import { MachineManager } from '../machines/machine-manager.ts';
 import { NodeReconciler } from '../node/node-reconciler.ts';
 import type { ApiResponse, Monitoring } from '../ports.ts';
 import { FakeCluster } from '../testing/fake-cluster.ts';
-import { failure, Lines, Notebook, settle, Tallies } from '../testing/fakes.ts';
+import { FakeLog, FakeMeter, FakeRecorder, failure, settle } from '../testing/fakes.ts';
 import { lateWatch } from '../testing/late-watch.ts';
 import { PlanReconciler } from './plan-reconciler.ts';
 
@@ -52,9 +52,16 @@ type Given = {
 const bench = (spec: object = {}, { prepare = () => {}, monitoring, windowsLate }: Given = {}) => {
   const cluster = new FakeCluster();
   const clock = new VirtualClock();
-  const ports = { api: cluster, watcher: cluster, recorder: new Notebook(), meter: new Tallies(), fence: { mayAct: () => true }, clock };
-  const log = new Lines();
-  const common = { ...ports, log, defects: new Defects({ log, meter: ports.meter }), adapters };
+  const ports = {
+    api: cluster,
+    watcher: cluster,
+    recorder: new FakeRecorder(),
+    meter: new FakeMeter(),
+    fence: { mayAct: () => true },
+    clock,
+  };
+  const log = new FakeLog();
+  const common = { ...ports, log, defects: new PanicHandler({ log, meter: ports.meter }), adapters };
   for (const name of ['n1', 'n2']) cluster.put(`/api/v1/nodes/${name}`, nodeOf(name));
   cluster.put(`${plans}/kernel`, planOf(spec));
   prepare(cluster);
@@ -75,7 +82,7 @@ const bench = (spec: object = {}, { prepare = () => {}, monitoring, windowsLate 
     namespaces: namespacesOf('drydock-system', []),
     scanner: { scan: () => Promise.reject(new Error('there is no source')) },
     signals: () => [],
-    changed: () => reconciler.everything(),
+    changed: () => reconciler.enqueueAll(),
   });
   const reconciler: PlanReconciler = new PlanReconciler({
     ...common,
@@ -83,7 +90,7 @@ const bench = (spec: object = {}, { prepare = () => {}, monitoring, windowsLate 
     machines: machines.forPlans,
     adapter: planAdapter,
     workNamespace: 'drydock-plans',
-    touched: nodeName => operator.touch(nodeName),
+    touched: nodeName => operator.enqueue(nodeName),
     haltLease,
     monitoring,
   });

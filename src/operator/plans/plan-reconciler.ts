@@ -1,6 +1,5 @@
 import type { Budget } from '../../core/drain/budgets/budget.ts';
 import type { JsonObject } from '../../core/json.ts';
-import type { Write } from '../../core/maintenance/decision.ts';
 import type { PlanAdapter } from '../../core/plan/adapter.ts';
 import { decidePlan } from '../../core/plan/decide.ts';
 import type { Gate } from '../../core/plan/gates/gate.ts';
@@ -10,16 +9,17 @@ import { announce } from '../../core/plan/writes.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import { statusChange } from '../../core/status.ts';
 import { earliest, secondsAfter } from '../../core/time.ts';
+import type { Write } from '../../core/write.ts';
 import { randomLetters } from '../../support/random.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { lackText } from '../cache/withheld.ts';
-import { DutyCycle } from '../duty-cycle.ts';
+import { CpuThrottle } from '../cpu-throttle.ts';
 import type { MachineCache } from '../machines/machine-cache.ts';
 import type { Change, Monitoring, Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import type { CacheUpdater } from '../write/cache-updater.ts';
 import { DecisionWriter } from '../write/decision-writer.ts';
-import { UncertainWrites } from '../write/uncertain-writes.ts';
+import { UnconfirmedWrites } from '../write/unconfirmed-writes.ts';
 import { Writer } from '../write/writer.ts';
 import { Attention } from './attention.ts';
 import { CompiledExpressions } from './compiled-expressions.ts';
@@ -34,7 +34,7 @@ import { planCacheUpdater } from './plan-cache-updater.ts';
 import { planProblem } from './plan-problem.ts';
 import { nodesDone } from './plan-work.ts';
 import { overviewOf, type PlansOverview } from './plans-overview.ts';
-import { StatusPace } from './status-pace.ts';
+import { StatusThrottle } from './status-throttle.ts';
 import { statusWrite } from './status-write.ts';
 import { asksForMachines, type SnapshotInputs, takePlanSnapshot } from './take-plan-snapshot.ts';
 
@@ -78,8 +78,8 @@ export class PlanReconciler {
   readonly #queue: WorkQueue;
   readonly #inputs: SnapshotInputs;
   readonly #expressions = new CompiledExpressions();
-  readonly #dutyCycle: DutyCycle;
-  readonly #pace = new StatusPace();
+  readonly #dutyCycle: CpuThrottle;
+  readonly #pace = new StatusThrottle();
   readonly #decisions: DecisionWriter;
   readonly #gateObjects: GateObjects;
   readonly #gateQueries: GateQueries;
@@ -90,13 +90,13 @@ export class PlanReconciler {
     const { clock, nonce = randomLetters } = options;
     this.#options = options;
     this.#attention = new Attention(clock, () => options.fence.mayAct(), nonce);
-    this.#dutyCycle = new DutyCycle(clock);
+    this.#dutyCycle = new CpuThrottle(clock);
     this.plans = new PlanCache(options, {
       plan: change => this.#planChanged(change),
-      anything: () => this.everything(),
+      anything: () => this.enqueueAll(),
       complete: () => this.#complete(),
     });
-    this.#gateObjects = new GateObjects(options.watcher, () => this.everything());
+    this.#gateObjects = new GateObjects(options.watcher, () => this.enqueueAll());
     this.#gateQueries = new GateQueries({
       clock,
       monitoring: options.monitoring,
@@ -109,8 +109,12 @@ export class PlanReconciler {
     this.#decisions = new DecisionWriter({
       writer: this.#writer,
       clock,
-      uncertainWrites: new UncertainWrites({ ...options, cacheUpdater, stores: ['plans', 'requests', 'machineMaintenances', 'planPods'] }),
-      stored: () => this.everything(),
+      uncertainWrites: new UnconfirmedWrites({
+        ...options,
+        cacheUpdater,
+        stores: ['plans', 'requests', 'machineMaintenances', 'planPods'],
+      }),
+      stored: () => this.enqueueAll(),
       again: (name, at) => this.#queue.addAt(name, at),
     });
     this.#ownWrites = new OwnWrites(this.#decisions, clock, name => this.#queue.add(name));
@@ -154,7 +158,7 @@ export class PlanReconciler {
   /** Watches and acts until the signal is aborted, and ends what it has begun. */
   async run(signal: AbortSignal): Promise<void> {
     this.#attention.begin();
-    const anything = (): void => this.everything();
+    const anything = (): void => this.enqueueAll();
     const budget = (change: Change<Budget>): void => this.#budgetChanged(change);
     const end = this.#options.cache.subscribe({ node: anything, request: anything, window: anything, budget, complete: anything });
     this.#gateObjects.begin(signal);
@@ -175,20 +179,20 @@ export class PlanReconciler {
   }
 
   /** Whatever happens, any of them may have waited for it: the ledger is one. */
-  everything(): void {
+  enqueueAll(): void {
     for (const { name } of this.plans.plans.values()) this.#queue.add(name);
   }
 
   #complete(): void {
     for (const { nodeName } of this.#options.cache.requests.values()) this.#options.touched(nodeName);
-    this.everything();
+    this.enqueueAll();
   }
 
   #planChanged(change: Change<Plan>): void {
     this.#learned(change);
     const gates = [...this.plans.plans.values()].flatMap(plan => plan.gates);
     this.#gateObjects.follow(gates.filter(gate => gate.kind === 'object'));
-    this.everything();
+    this.enqueueAll();
   }
 
   /** By the watch, or by an answer, of which the watch does not tell again. A plan that begins to run has its gates asked. */
@@ -258,7 +262,7 @@ export class PlanReconciler {
     this.#queue.clearAppointment(plan.name);
     const lacksWindows = decision.waiting.some(({ word }) => word === 'WindowsUnknown');
     const polls = [...(expressions.readsNow ? [nowAgain] : []), ...(lacksWindows ? [windowsAgain] : [])];
-    const again = earliest([decision.again, expressions.pool.restsUntil, ...polls.map(each => secondsAfter(now, each))]);
+    const again = earliest([decision.requeueAt, expressions.pool.restsUntil, ...polls.map(each => secondsAfter(now, each))]);
     if (again !== undefined) this.#queue.addAt(plan.name, again);
     const status = decision.own ?? this.#statusWrite(decision, plan, adapter.status(decision, plan, now), now);
     // Slots are stored before anything is done for them.

@@ -1,15 +1,15 @@
 import type { JsonObject } from '../../core/json.ts';
-import type { Write } from '../../core/maintenance/decision.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import { pathOfPlan } from '../../core/plan/writes.ts';
+import type { Write } from '../../core/write.ts';
 
 /** Patches the status of a plan, as long as the plan is as it was read. */
-export const statusWrite = (plan: Plan, what: string, status: JsonObject, said: Write['announce']): Write => ({
-  what: `report ${what}`,
+export const statusWrite = (plan: Plan, what: string, status: JsonObject, said: Write['events']): Write => ({
+  description: `report ${what}`,
   method: 'PATCH',
   style: 'merge',
   path: `${pathOfPlan(plan)}/status`,
   body: { metadata: { resourceVersion: plan.resourceVersion }, status },
-  store: 'plans',
-  announce: said,
+  cache: 'plans',
+  events: said,
 });

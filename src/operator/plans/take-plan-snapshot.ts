@@ -1,15 +1,15 @@
+import { unavailableLimit } from '../../core/int-or-percent.ts';
 import { isObject, type JsonObject } from '../../core/json.ts';
 import type { Identified } from '../../core/machine/identity.ts';
 import type { Machine } from '../../core/machine/machine.ts';
 import { instanceOf } from '../../core/machine/provider-id.ts';
 import { isChanged } from '../../core/maintenance/child.ts';
 import type { PlanAdapter } from '../../core/plan/adapter.ts';
-import { mostUnavailable } from '../../core/plan/amount.ts';
 import { doneSince, type OtherRecords } from '../../core/plan/contest.ts';
-import { type DeletedMachine, outagesOf } from '../../core/plan/ledger.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import { sortRecords } from '../../core/plan/records.ts';
-import type { MachineLink, OtherPlan, PlanNode, PlanSettings, PlanSnapshot, Said } from '../../core/plan/snapshot.ts';
+import type { CelResult, MachineRef, OtherPlan, PlanNode, PlanSettings, PlanSnapshot } from '../../core/plan/snapshot.ts';
+import { type DeletedMachine, outagesOf } from '../../core/plan/unavailability.ts';
 import { isUnderWayNow } from '../../core/plan/under-way.ts';
 import { drainOf, holdNameOf } from '../../core/plan/writes.ts';
 import { membersOf } from '../../core/quorum/quorum.ts';
@@ -61,7 +61,7 @@ const machineOf = ({ identity }: Seen): Machine | undefined => (identity !== und
 const createdAtOf = ({ metadata }: JsonObject): Temporal.Instant =>
   readTime(isObject(metadata) ? metadata['creationTimestamp'] : undefined) ?? Temporal.Instant.fromEpochMilliseconds(0);
 
-const dueOf = (plan: Plan, { due }: PlanExpressions, seen: Seen, now: Temporal.Instant): Said => {
+const dueOf = (plan: Plan, { due }: PlanExpressions, seen: Seen, now: Temporal.Instant): CelResult => {
   const { object, createdAt } = seen;
   const said = due?.(object, now, machineOf(seen)) ?? true;
   const { dueAfterSeconds } = plan;
@@ -69,7 +69,7 @@ const dueOf = (plan: Plan, { due }: PlanExpressions, seen: Seen, now: Temporal.I
   return said === true && isYoung ? false : said;
 };
 
-const linkOf = ({ apiVersion, namespace, name, providerId }: Machine): MachineLink => ({
+const linkOf = ({ apiVersion, namespace, name, providerId }: Machine): MachineRef => ({
   apiVersion,
   namespace,
   name,
@@ -97,7 +97,7 @@ const otherOf = (plan: Plan, { selections }: SnapshotInputs): OtherPlan => {
   // The machine of one in flight may be gone, and its node with it: it is out until there is another.
   const { selected: free } = selections.of(plan);
   const selected = plan.inFlight.every(({ node }) => free.has(node)) ? free : new Set([...free, ...plan.inFlight.map(({ node }) => node)]);
-  const most = mostUnavailable(plan.concurrency, selected.size);
+  const most = unavailableLimit(plan.concurrency, selected.size);
   return { name: plan.name, selected, inFlight: plan.inFlight, ...(most !== undefined && { maxUnavailable: most }) };
 };
 

@@ -53,7 +53,7 @@ export class SlowApi implements Api {
   }
 }
 
-export class Notebook implements Recorder {
+export class FakeRecorder implements Recorder {
   readonly notes: KubeEvent[] = [];
 
   record(note: KubeEvent): void {
@@ -65,7 +65,7 @@ export class Notebook implements Recorder {
   }
 }
 
-export class Tallies implements Meter {
+export class FakeMeter implements Meter {
   readonly evictions: string[] = [];
   readonly seconds: number[] = [];
   readonly writes: string[] = [];
@@ -94,7 +94,7 @@ export class Tallies implements Meter {
   }
 }
 
-export class Lines implements Log {
+export class FakeLog implements Log {
   readonly lines: { readonly level: string; readonly message: string; readonly fields: LogFields }[] = [];
 
   debug = this.#at('debug');

@@ -6,7 +6,7 @@ import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import type { MachineEvent, SourceObservation } from '../../core/machine/event.ts';
 import type { MachineLimits } from '../../core/machine/snapshot.ts';
 import { windowsPath } from '../../core/window/window.ts';
-import { Defects } from '../../support/defects.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import type { EventScanner, SignalReader } from '../machines/event-source-reconciler.ts';
@@ -14,7 +14,7 @@ import { MachineManager } from '../machines/machine-manager.ts';
 import { NodeReconciler } from '../node/node-reconciler.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
 import { FakeCluster, uidOf } from './fake-cluster.ts';
-import { Lines, Notebook, response, settle, Tallies } from './fakes.ts';
+import { FakeLog, FakeMeter, FakeRecorder, response, settle } from './fakes.ts';
 import { lateWatch } from './late-watch.ts';
 
 /** The operator and the room of the machines at work on a small cluster in memory, with a cloud that says what the test wants. */
@@ -116,7 +116,7 @@ const scannerOf = (cloud: Cloud): EventScanner => ({
   },
 });
 
-type BenchParts = { readonly cluster: FakeCluster; readonly clock: VirtualClock; readonly recorder: Notebook; readonly log: Lines };
+type BenchParts = { readonly cluster: FakeCluster; readonly clock: VirtualClock; readonly recorder: FakeRecorder; readonly log: FakeLog };
 
 const roomsOf = (
   { cluster, clock, recorder, log }: BenchParts,
@@ -127,11 +127,11 @@ const roomsOf = (
     api: cluster,
     watcher: cluster,
     recorder,
-    meter: new Tallies(),
+    meter: new FakeMeter(),
     fence: { mayAct },
     clock,
     log,
-    defects: new Defects({ log }),
+    defects: new PanicHandler({ log }),
   };
   const common = { ...ports, adapters: [adapter] };
   const terms = { durationSeconds: 1e8, renewEverySeconds: 1e7 };
@@ -174,7 +174,7 @@ const handsOf = (clock: VirtualClock, run: (signal: AbortSignal) => Promise<unkn
 };
 
 export const machineBench = (fill: (furniture: Furniture, cluster: FakeCluster) => void, options: BenchOptions = {}) => {
-  const props = { cluster: new FakeCluster(), clock: new VirtualClock(), recorder: new Notebook(), log: new Lines() };
+  const props = { cluster: new FakeCluster(), clock: new VirtualClock(), recorder: new FakeRecorder(), log: new FakeLog() };
   const { cluster } = props;
   const furniture = furnish(cluster);
   fill(furniture, cluster);

@@ -1,14 +1,14 @@
 import { readEvictionRequest } from '../../core/drain/responders/eviction-request.ts';
 import { isObject } from '../../core/json.ts';
 import { readLease } from '../../core/lease/lease.ts';
-import type { Write } from '../../core/maintenance/decision.ts';
 import { type KindAdapter, type MaintenanceRequest, pathOf } from '../../core/request/request.ts';
+import type { Write } from '../../core/write.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 
 /** Takes over what the server answers to our own writes, so that the next look sees it at once. */
 export interface CacheUpdater {
   /** `body` is the object as it is stored now; undefined when the write found it gone. */
-  learn(write: Write, body: unknown): void;
+  observe(write: Write, body: unknown): void;
 }
 
 /** The uid that a deletion names. */
@@ -63,15 +63,15 @@ export const isRemoved = ({ deleting, finalizers }: Pick<MaintenanceRequest, 'de
 
 /** For what is written about nodes and their maintenances. Of what is gone for good the watch tells, but for leases. */
 export const cacheUpdaterOf = (cache: ClusterCache, adapters: readonly KindAdapter[]): CacheUpdater => ({
-  learn: (write, body) => {
-    if (write.store === 'leases' && (write.method === 'DELETE' || body === undefined)) return forgetLease(write, cache);
-    if (write.store === 'evictionRequests' && (write.method === 'DELETE' || body === undefined)) return forgetEvictionRequest(write, cache);
-    if (body === undefined) return write.store === 'requests' ? forgetRequest(write, cache) : undefined;
+  observe: (write, body) => {
+    if (write.cache === 'leases' && (write.method === 'DELETE' || body === undefined)) return forgetLease(write, cache);
+    if (write.cache === 'evictionRequests' && (write.method === 'DELETE' || body === undefined)) return forgetEvictionRequest(write, cache);
+    if (body === undefined) return write.cache === 'requests' ? forgetRequest(write, cache) : undefined;
     if (write.method === 'DELETE' && !isStillThere(body)) return undefined;
-    if (write.store === 'nodes') return cache.observeNode(cache.nodes.read(body));
-    if (write.store === 'leases') return cache.leases.observe(readLease(body));
-    if (write.store === 'evictionRequests') return cache.lifecycleEvictions.observeRequest(readEvictionRequest(body));
-    if (write.store !== 'requests') return undefined;
+    if (write.cache === 'nodes') return cache.observeNode(cache.nodes.read(body));
+    if (write.cache === 'leases') return cache.leases.observe(readLease(body));
+    if (write.cache === 'evictionRequests') return cache.lifecycleEvictions.observeRequest(readEvictionRequest(body));
+    if (write.cache !== 'requests') return undefined;
     const request = adapters.find(({ name }) => name === write.adapter)?.read(body);
     if (request === undefined || typeof request === 'string') return undefined;
     return isRemoved(request) ? cache.forgetRequest(request) : cache.observeRequest(request);

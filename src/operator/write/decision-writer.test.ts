@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Write } from '../../core/maintenance/decision.ts';
 import { at } from '../../core/testing/make.ts';
+import type { Write } from '../../core/write.ts';
 import { silentLog } from '../../support/log.ts';
 import { DecisionWriter } from './decision-writer.ts';
-import { UncertainWrites } from './uncertain-writes.ts';
+import { UnconfirmedWrites } from './unconfirmed-writes.ts';
 import type { WriteOutcome } from './writer.ts';
 
 const path = '/apis/drydock.dev/v1alpha1/maintenanceplans/p1';
-const begin: Write = { what: 'begin', method: 'PATCH', path: `${path}/status`, body: {}, store: 'plans', announce: [] };
-const next: Write = { ...begin, what: 'next' };
+const begin: Write = { description: 'begin', method: 'PATCH', path: `${path}/status`, body: {}, cache: 'plans', events: [] };
+const next: Write = { ...begin, description: 'next' };
 
 const bench = (outcomes: readonly WriteOutcome[]) => {
   const [left, written, asked, learned, turns] = [[...outcomes], [] as string[], [] as string[], [] as unknown[], [] as string[]];
@@ -18,16 +18,16 @@ const bench = (outcomes: readonly WriteOutcome[]) => {
     asked.push(of);
     return readable.on ? { status: 200, headers: {}, body: 'as it is' } : { status: 503, headers: {}, body: {} };
   };
-  const write = async ({ what }: Write): Promise<WriteOutcome> => {
+  const write = async ({ description: what }: Write): Promise<WriteOutcome> => {
     written.push(what);
     return left.shift() ?? { result: 'stored' };
   };
   const decisions = new DecisionWriter({
     writer: { write },
     clock: { now: () => at(0) },
-    uncertainWrites: new UncertainWrites({
+    uncertainWrites: new UnconfirmedWrites({
       api: { call },
-      cacheUpdater: { learn: (_write, body) => void learned.push(body) },
+      cacheUpdater: { observe: (_write, body) => void learned.push(body) },
       log: silentLog,
       stores: ['plans'],
     }),
@@ -48,7 +48,7 @@ test('one write after the other, and none after one that was not stored; pauses 
 
 test('when the answer to a write is lost, it is read back before anything more is decided, of any object', async () => {
   const { decisions, asked, learned, turns, readable } = bench([
-    { result: 'refused', message: 'the connection broke', until: at(9), mayBeMade: true },
+    { result: 'refused', message: 'the connection broke', until: at(9), outcomeUnknown: true },
   ]);
   await decisions.write('p1', 'n1', [begin]);
   readable.on = false;
@@ -76,7 +76,7 @@ test('what the server has refused was not made: nothing is read', async () => {
   assert.equal(decisions.withTrouble('p1', { message: 'Waiting' }).message, 'Waiting; refused so far: it is forbidden');
 });
 
-const about = (of: string, what: string, more: Partial<Write> = {}): Write => ({ ...begin, what, of, ...more });
+const about = (of: string, what: string, more: Partial<Write> = {}): Write => ({ ...begin, description: what, of, ...more });
 
 test('what is refused concerns what it is about alone: the rest is made, what takes away and what records first', async () => {
   const { decisions, written, turns } = bench([
@@ -87,10 +87,10 @@ test('what is refused concerns what it is about alone: the rest is made, what ta
   ]);
   const writes = [
     begin,
-    about('n1', 'make the pod', { method: 'POST', store: 'planPods' }),
+    about('n1', 'make the pod', { method: 'POST', cache: 'planPods' }),
     about('n1', 'and go on'),
     about('n2', 'delete', { method: 'DELETE' }),
-    about('n3', 'record', { method: 'POST', store: 'planRecords' }),
+    about('n3', 'record', { method: 'POST', cache: 'planRecords' }),
   ];
   await decisions.write('p1', 'p1', writes);
   assert.deepEqual(written, ['begin', 'delete', 'record', 'make the pod']);
@@ -108,7 +108,7 @@ test('nothing is made for nodes whose slots are not stored', async () => {
 });
 
 test('when the answer about one node is lost, its own object waits for what became of it, and no other', async () => {
-  const { decisions, readable } = bench([{ result: 'refused', message: 'timeout', until: at(9), mayBeMade: true }]);
+  const { decisions, readable } = bench([{ result: 'refused', message: 'timeout', until: at(9), outcomeUnknown: true }]);
   await decisions.write('p1', 'p1', [about('n1', 'make the pod')]);
   readable.on = false;
   assert.deepEqual([await decisions.settled('p2'), await decisions.settled('p1')], [true, false]);

@@ -1,25 +1,25 @@
-import type { Write } from '../../core/maintenance/decision.ts';
-import { fewOf } from '../../core/text.ts';
+import { joinLimited } from '../../core/text.ts';
 import { secondsAfter } from '../../core/time.ts';
+import type { Write } from '../../core/write.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { UncertainWrites } from './uncertain-writes.ts';
+import type { UnconfirmedWrites } from './unconfirmed-writes.ts';
 import type { WriteOutcome, Writer } from './writer.ts';
 
 /** First and longest pause after a write that was not stored, in seconds; it doubles from one to the next. */
 const first = 0.05;
-const longest = 60;
+const maxLength = 60;
 
 /** What uncertain writes are about that all objects go by: what one has begun, the others count. */
 const everything = '';
 
 /** Refusals that the message of an object names. */
-const mostTroubles = 3;
+const maxTroubles = 3;
 
 type Options = {
   readonly writer: Pick<Writer, 'write'>;
   readonly clock: Pick<Clock, 'now'>;
   /** All objects are decided about together: what one has begun, the others go by. */
-  readonly uncertainWrites: UncertainWrites;
+  readonly uncertainWrites: UnconfirmedWrites;
   /** Something was stored, and nothing was refused: the next step may be taken. */
   readonly stored: (key: string) => void;
   /** Look at it again at this time. */
@@ -33,7 +33,7 @@ const shared = '';
 const atOnce = 8;
 
 /** It takes away, or records: nobody waits for that behind something new. */
-export const takesAway = ({ method, store }: Write): boolean => method !== 'POST' || store === 'planRecords';
+export const takesAway = ({ method, cache: store }: Write): boolean => method !== 'POST' || store === 'planRecords';
 
 const rank = (writes: readonly Write[]): number => (writes.every(takesAway) ? 0 : 1);
 
@@ -113,7 +113,7 @@ export class DecisionWriter {
   withTrouble<T extends { readonly message: string; readonly warning?: true }>(key: string, decision: T): T {
     const troubles = [...new Set(this.refusals(key).values())];
     if (troubles.length === 0 || decision.message === '') return decision;
-    return { ...decision, warning: true, message: `${decision.message}; refused so far: ${fewOf(troubles, mostTroubles)}` };
+    return { ...decision, warning: true, message: `${decision.message}; refused so far: ${joinLimited(troubles, maxTroubles)}` };
   }
 
   /** What the API server has refused last, by what it is about. */
@@ -131,7 +131,7 @@ export class DecisionWriter {
     for (const write of writes) {
       const answered = await this.#options.writer.write(write, nodeName);
       if (answered.result === 'stored') continue;
-      const isUncertain = answered.result === 'conflict' || (answered.result === 'refused' && answered.mayBeMade);
+      const isUncertain = answered.result === 'conflict' || (answered.result === 'refused' && answered.outcomeUnknown);
       if (isUncertain) this.#options.uncertainWrites.add(of === shared ? everything : key, write);
       this.#failed(key, of, answered);
       return false;
@@ -156,7 +156,7 @@ export class DecisionWriter {
   #again(key: string, of: string, until?: Temporal.Instant): void {
     const failures = this.#failures.get(key)?.get(of) ?? 0;
     this.#failures.set(key, new Map([...(this.#failures.get(key) ?? []), [of, failures + 1]]));
-    const pause = Math.min(first * 2 ** Math.min(failures, 20), longest);
+    const pause = Math.min(first * 2 ** Math.min(failures, 20), maxLength);
     this.#options.again(key, until ?? secondsAfter(this.#options.clock.now(), pause));
   }
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Write } from '../../core/maintenance/decision.ts';
 import { at } from '../../core/testing/make.ts';
+import type { Write } from '../../core/write.ts';
 import { WriteBackoff } from './write-backoff.ts';
 
-const write = (path: string): Write => ({ what: 'write', method: 'PATCH', path, body: {}, store: 'nodes', announce: [] });
+const write = (path: string): Write => ({ description: 'write', method: 'PATCH', path, body: {}, cache: 'nodes', events: [] });
 
 test('a refused write waits ever longer, up to a minute, and others do not', () => {
   const writeBackoff = new WriteBackoff();

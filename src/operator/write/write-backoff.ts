@@ -1,10 +1,10 @@
 import { isObject } from '../../core/json.ts';
-import type { Write } from '../../core/maintenance/decision.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
+import type { Write } from '../../core/write.ts';
 
 /** First and longest pause after a refused write, in seconds; it doubles from one to the next. Soon: where nothing tells that it would be taken now. */
 const first = 0.5;
-const longest = { patient: 60, soon: 10 } as const;
+const maxLength = { patient: 60, soon: 10 } as const;
 
 type Refused = { readonly times: number; readonly until: Temporal.Instant };
 
@@ -25,9 +25,9 @@ export class WriteBackoff {
   }
 
   /** It was refused. Answers when it may be tried again. */
-  add(write: Write, now: Temporal.Instant, pace: keyof typeof longest = 'patient'): Temporal.Instant {
+  add(write: Write, now: Temporal.Instant, pace: keyof typeof maxLength = 'patient'): Temporal.Instant {
     const times = (this.#refused.get(keyOf(write))?.times ?? 0) + 1;
-    const until = secondsAfter(now, Math.min(first * 2 ** Math.min(times - 1, 20), longest[pace]));
+    const until = secondsAfter(now, Math.min(first * 2 ** Math.min(times - 1, 20), maxLength[pace]));
     this.#refused.set(keyOf(write), { times, until });
     return until;
   }

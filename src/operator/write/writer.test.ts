@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { maintenance } from '../../apis/maintenance/maintenance.ts';
-import { readNode } from '../../core/hold/node.ts';
 import { readLease } from '../../core/lease/lease.ts';
-import type { Write } from '../../core/maintenance/decision.ts';
+import { readNode } from '../../core/node/node.ts';
 import { secondsAfter } from '../../core/time.ts';
-import { Defects } from '../../support/defects.ts';
+import type { Write } from '../../core/write.ts';
+import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { ClusterCache } from '../cache/cluster-cache.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
-import { failure, Lines, Notebook, response, ScriptedApi, Tallies } from '../testing/fakes.ts';
+import { FakeLog, FakeMeter, FakeRecorder, failure, response, ScriptedApi } from '../testing/fakes.ts';
 import { type CacheUpdater, cacheUpdaterOf } from './cache-updater.ts';
 import { Writer } from './writer.ts';
 
@@ -20,7 +20,7 @@ const bench = (reply: ApiResponse | Error | ((call: ApiCall) => ApiResponse) = r
     if (reply instanceof Error) throw reply;
     return typeof reply === 'function' ? reply(call) : reply;
   });
-  const [recorder, meter, log] = [new Notebook(), new Tallies(), new Lines()];
+  const [recorder, meter, log] = [new FakeRecorder(), new FakeMeter(), new FakeLog()];
   const clock = new VirtualClock();
   const cache = new ClusterCache({
     api,
@@ -28,7 +28,7 @@ const bench = (reply: ApiResponse | Error | ((call: ApiCall) => ApiResponse) = r
     clock,
     adapters: [adapter],
     log,
-    defects: new Defects({ log, meter }),
+    defects: new PanicHandler({ log, meter }),
     events: { touched: () => {}, budgetChanged: () => {}, podChanged: () => {}, foreign: () => {} },
   });
   const leader = { yes: true };
@@ -38,7 +38,7 @@ const bench = (reply: ApiResponse | Error | ((call: ApiCall) => ApiResponse) = r
     recorder,
     meter,
     log,
-    defects: new Defects({ log, meter }),
+    defects: new PanicHandler({ log, meter }),
     clock,
     fence: { mayAct: () => leader.yes },
   });
@@ -47,13 +47,13 @@ const bench = (reply: ApiResponse | Error | ((call: ApiCall) => ApiResponse) = r
 
 const about = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u' };
 const nodeWrite: Write = {
-  what: 'hold the node',
+  description: 'hold the node',
   method: 'PATCH',
   style: 'merge',
   path: '/api/v1/nodes/n1',
   body: { spec: { unschedulable: true } },
-  store: 'nodes',
-  announce: [{ type: 'Normal', reason: 'Said', message: '', component: 'drydock', about }],
+  cache: 'nodes',
+  events: [{ type: 'Normal', reason: 'Said', message: '', component: 'drydock', about }],
 };
 const rawNode = (version: number): object => ({
   metadata: { name: 'n1', uid: 'u', resourceVersion: String(version) },
@@ -64,12 +64,12 @@ const rawLease = (version: number): object => ({
   spec: { holderIdentity: 'us' },
 });
 const leaseDelete: Write = {
-  what: 'release the node lease',
+  description: 'release the node lease',
   method: 'DELETE',
   path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases/node-n1',
   body: { preconditions: { uid: 'l' } },
-  store: 'leases',
-  announce: [],
+  cache: 'leases',
+  events: [],
 };
 
 test('what was stored is seen in the world at once, logged, counted and announced', async () => {
@@ -105,7 +105,7 @@ test('an object of a served kind is read in its own dialect', async () => {
     spec: { nodeName: 'n1' },
   };
   const { writer, cache } = bench(response(200, raw));
-  await writer.write({ ...nodeWrite, store: 'requests', adapter: adapter.name, path: `${adapter.path}/disk`, announce: [] }, 'n1');
+  await writer.write({ ...nodeWrite, cache: 'requests', adapter: adapter.name, path: `${adapter.path}/disk`, events: [] }, 'n1');
   assert.deepEqual(
     cache.requests.in('n1').map(({ name, finalizers }) => [name, finalizers]),
     [['disk', [adapter.finalizer]]],
@@ -127,10 +127,10 @@ test('a Maintenance that its finalizer keeps is known to be going at once; what 
   const end = {
     ...nodeWrite,
     method: 'DELETE',
-    store: 'requests',
+    cache: 'requests',
     adapter: adapter.name,
     path: `${adapter.path}/disk`,
-    announce: [],
+    events: [],
   } as const;
   const kept = bench(response(200, raw));
   await kept.writer.write(end, 'n1');
@@ -148,7 +148,7 @@ test('a Maintenance that loses its last finalizer is forgotten: the watch may ne
   const going = { ...metadata, deletionTimestamp: '2026-01-01T00:01:00Z', finalizers: [] };
   const spec = { nodeName: 'n1' };
   const { writer, cache } = bench(({ method }) => response(200, { metadata: method === 'POST' ? metadata : going, spec }));
-  const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', adapter: adapter.name, path: adapter.path, announce: [] };
+  const make: Write = { ...nodeWrite, method: 'POST', cache: 'requests', adapter: adapter.name, path: adapter.path, events: [] };
   await writer.write(make, 'n1');
   assert.equal(cache.requests.in('n1').length, 1);
   await writer.write({ ...make, method: 'PATCH', path: `${adapter.path}/disk` }, 'n1');
@@ -161,7 +161,7 @@ test('a Maintenance that is gone when it is written or deleted is forgotten: the
     spec: { nodeName: 'n1' },
   };
   const missed = response(404, { reason: 'NotFound', details: { name: 'disk', group: 'drydock.dev', kind: 'maintenances' } });
-  const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', adapter: adapter.name, path: adapter.path, announce: [] };
+  const make: Write = { ...nodeWrite, method: 'POST', cache: 'requests', adapter: adapter.name, path: adapter.path, events: [] };
   const after = async (method: 'DELETE' | 'PATCH', path: string, said: ApiResponse): Promise<readonly unknown[]> => {
     const { writer, cache } = bench(call => (call.method === 'POST' ? response(201, raw) : said));
     await writer.write(make, 'n1');
@@ -181,7 +181,7 @@ test('what a slow answer says of a Maintenance does not touch its successor of t
   const spec = { nodeName: 'n1' };
   const going = { ...metadata, uid: 'first', resourceVersion: '6', deletionTimestamp: '2026-01-01T00:01:00Z', finalizers: [] };
   const missed = response(404, { reason: 'NotFound', details: { name: 'disk', group: 'drydock.dev', kind: 'maintenances' } });
-  const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', adapter: adapter.name, path: adapter.path, announce: [] };
+  const make: Write = { ...nodeWrite, method: 'POST', cache: 'requests', adapter: adapter.name, path: adapter.path, events: [] };
   const after = async (write: Partial<Write>, said: ApiResponse): Promise<readonly string[]> => {
     const successor = { metadata: { ...metadata, uid: 'second', resourceVersion: '8' }, spec };
     const { writer, cache } = bench(call => (call.method === 'POST' ? response(201, successor) : said));
@@ -314,16 +314,16 @@ test('what was refused is not sent again before its pause is over, whoever asks'
 });
 
 test('whether a write may have been made is known of those that the server did not come to an end with', async () => {
-  const mayBeMade = async (reply: ApiResponse | Error): Promise<unknown> => {
+  const outcomeUnknown = async (reply: ApiResponse | Error): Promise<unknown> => {
     const written = await bench(reply).writer.write(nodeWrite, 'n1');
-    return written.result === 'refused' ? written.mayBeMade === true : written.result;
+    return written.result === 'refused' ? written.outcomeUnknown === true : written.result;
   };
   assert.deepEqual(
-    [await mayBeMade(failure(403, 'no')), await mayBeMade(failure(499, 'no')), await mayBeMade(response(300))],
+    [await outcomeUnknown(failure(403, 'no')), await outcomeUnknown(failure(499, 'no')), await outcomeUnknown(response(300))],
     [false, false, false],
   );
   assert.deepEqual(
-    [await mayBeMade(failure(500, 'x')), await mayBeMade(failure(503, 'x')), await mayBeMade(new Error('x'))],
+    [await outcomeUnknown(failure(500, 'x')), await outcomeUnknown(failure(503, 'x')), await outcomeUnknown(new Error('x'))],
     [true, true, true],
   );
 });
@@ -351,7 +351,7 @@ test('a lease is renewed as often as somebody wants, and made again at once wher
 test('an answer that says nothing of a Maintenance changes nothing of what is known', async () => {
   const raw = { metadata: { name: 'one', uid: 'u', resourceVersion: '7', generation: 1 }, spec: { nodeName: 'n1' } };
   const path = `${adapter.path}/one`;
-  const toRequest = { ...nodeWrite, path, store: 'requests', adapter: adapter.name, announce: [] } as const;
+  const toRequest = { ...nodeWrite, path, cache: 'requests', adapter: adapter.name, events: [] } as const;
   const known = async (write: Write, body: unknown): Promise<readonly unknown[]> => {
     const { writer, cache } = bench(response(200, body));
     const { result } = await writer.write(write, 'n1');
@@ -373,19 +373,19 @@ const buggy = (over: {
   readonly recorder?: { record: () => void };
   readonly reply?: ApiResponse | Error;
 }) => {
-  const [meter, log] = [new Tallies(), new Lines()];
+  const [meter, log] = [new FakeMeter(), new FakeLog()];
   const api = new ScriptedApi(() => {
     if (over.reply instanceof Error) throw over.reply;
     return over.reply ?? response(200, rawNode(7));
   });
-  const { cacheUpdater = { learn: () => {} }, recorder = new Notebook() } = over;
+  const { cacheUpdater = { observe: () => {} }, recorder = new FakeRecorder() } = over;
   const writer = new Writer({
     api,
     cacheUpdater,
     recorder,
     meter,
     log,
-    defects: new Defects({ log, meter }),
+    defects: new PanicHandler({ log, meter }),
     clock: new VirtualClock(),
     fence: { mayAct: () => true },
   });
@@ -393,7 +393,7 @@ const buggy = (over: {
 };
 
 test('a bug of ours after the answer: the write stays stored, is counted, and is told once with its stack as a bug', async () => {
-  for (const over of [{ cacheUpdater: { learn: broken } }, { recorder: { record: broken } }]) {
+  for (const over of [{ cacheUpdater: { observe: broken } }, { recorder: { record: broken } }]) {
     const { writer, meter, log } = buggy(over);
     assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'stored' });
     assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'stored' });
@@ -408,7 +408,7 @@ test('a bug of ours after the answer: the write stays stored, is counted, and is
 });
 
 test('a bug of ours where an object was found gone changes nothing of that either', async () => {
-  const { writer, meter } = buggy({ cacheUpdater: { learn: broken }, reply: response(404, { details: { name: 'n1' } }) });
+  const { writer, meter } = buggy({ cacheUpdater: { observe: broken }, reply: response(404, { details: { name: 'n1' } }) });
   assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'conflict' });
   assert.equal(meter.panics.length, 1);
 });
@@ -416,8 +416,8 @@ test('a bug of ours where an object was found gone changes nothing of that eithe
 test('a bug of ours in the call is told as one, and may have been made; a failure of the network is no bug', async () => {
   const own = buggy({ reply: new TypeError("Cannot read properties of undefined (reading 'boom')") });
   const outcome = await own.writer.write(nodeWrite, 'n1');
-  assert.ok(outcome.result === 'refused' && outcome.mayBeMade === true);
-  assert.match(outcome.message, /^A defect in Drydock .* please report it: Cannot read/);
+  assert.ok(outcome.result === 'refused' && outcome.outcomeUnknown === true);
+  assert.match(outcome.message, /^Drydock hit a bug; please report it: Cannot read/);
   assert.equal(own.meter.panics.length, 1);
   const network = buggy({ reply: new Error('connect ECONNREFUSED') });
   const refused = await network.writer.write(nodeWrite, 'n1');

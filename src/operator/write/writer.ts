@@ -1,10 +1,10 @@
 import { admissionRefusal } from '../../core/admission-refusal.ts';
-import type { Write } from '../../core/maintenance/decision.ts';
-import { isMissing, saidBy } from '../../core/status.ts';
+import { isMissing, statusMessage } from '../../core/status.ts';
 import { secondsAfter } from '../../core/time.ts';
+import type { Write } from '../../core/write.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Defects } from '../../support/defects.ts';
 import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { Api, ApiCall, ApiResponse, Fence, Meter, Recorder } from '../ports.ts';
 import { type CacheUpdater, objectPath } from './cache-updater.ts';
 import { WriteBackoff } from './write-backoff.ts';
@@ -15,7 +15,7 @@ export type WriteOutcome =
   /** Somebody else has changed the object meanwhile: look again, then decide anew. */
   | { readonly result: 'conflict' }
   /** Not tried again before `until`. */
-  | { readonly result: 'refused'; readonly message: string; readonly until: Temporal.Instant; readonly mayBeMade?: true }
+  | { readonly result: 'refused'; readonly message: string; readonly until: Temporal.Instant; readonly outcomeUnknown?: true }
   /** Refused not long ago, and not tried again before `until`. */
   | { readonly result: 'postponed'; readonly until: Temporal.Instant };
 
@@ -24,10 +24,10 @@ type Answered =
   | { readonly result: 'stored' }
   | { readonly result: 'conflict' }
   /**
-   * `mayBeMade`: the server did not come to an end with it; it may have been stored all the same. `isUntold`: a policy or a webhook has refused it, or a
+   * `outcomeUnknown`: the server did not come to an end with it; it may have been stored all the same. `isUntold`: a policy or a webhook has refused it, or a
    * right is missing, and nothing tells when that ends.
    */
-  | { readonly result: 'refused'; readonly message: string; readonly mayBeMade?: true; readonly isUntold?: true };
+  | { readonly result: 'refused'; readonly message: string; readonly outcomeUnknown?: true; readonly isUntold?: true };
 
 /** A process that is not the leader any more looks again after this many seconds, if it still runs then. */
 const unledPause = 1;
@@ -35,7 +35,7 @@ const unledPause = 1;
 const contentTypes = { merge: 'application/merge-patch+json', strategic: 'application/strategic-merge-patch+json' } as const;
 
 const messageOf = (response: ApiResponse): string => {
-  const said = saidBy(response);
+  const said = statusMessage(response);
   return `${(admissionRefusal(said)?.message ?? said).slice(0, 500)} (HTTP ${response.status})`;
 };
 
@@ -60,7 +60,7 @@ type Options = {
   readonly meter: Meter;
   readonly fence: Fence;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
   readonly clock: Clock;
 };
 
@@ -87,7 +87,7 @@ export class Writer {
       const { isUntold, ...refused } = answered;
       return { ...refused, until: this.#writeBackoff.add(write, clock.now(), isUntold === true ? 'soon' : 'patient') };
     }
-    if (write.store === 'leases') this.#paceLease(write, answered);
+    if (write.cache === 'leases') this.#paceLease(write, answered);
     else this.#writeBackoff.clear(write);
     return answered;
   }
@@ -104,13 +104,13 @@ export class Writer {
 
   #tell(write: Write, written: Answered, nodeName: string): void {
     const { meter, recorder, log } = this.#options;
-    meter.wrote(write.store, written.result);
+    meter.wrote(write.cache, written.result);
     const fields = { node: nodeName, path: write.path };
     if (written.result === 'stored') {
-      log.info(write.what, fields);
-      for (const note of write.announce) recorder.record(note);
-    } else if (written.result === 'conflict') log.debug('conflict; reconciling again', { ...fields, what: write.what });
-    else log.warn(`failed to ${write.what}; retrying`, { ...fields, error: written.message });
+      log.info(write.description, fields);
+      for (const note of write.events) recorder.record(note);
+    } else if (written.result === 'conflict') log.debug('conflict; reconciling again', { ...fields, what: write.description });
+    else log.warn(`failed to ${write.description}; retrying`, { ...fields, error: written.message });
   }
 
   async #send(write: Write): Promise<Answered> {
@@ -123,10 +123,10 @@ export class Writer {
       ...(accept !== undefined && { accept }),
     });
     if ('result' in response) return response;
-    const refusal = admissionRefusal(saidBy(response));
+    const refusal = admissionRefusal(statusMessage(response));
     // Whatever code it has: nothing was stored, nobody else has changed the object, and it is not gone.
     if (refusal !== undefined) return { result: 'refused', message: messageOf(response), isUntold: true };
-    const homeless = response.status === 404 && write.method === 'POST' && write.store === 'leases';
+    const homeless = response.status === 404 && write.method === 'POST' && write.cache === 'leases';
     return homeless ? this.#makeHome(write) : this.#sort(write, response);
   }
 
@@ -136,7 +136,7 @@ export class Writer {
       return await this.#options.api.call({ ...call, priority: 'vital', timeoutMs: 10_000 });
     } catch (error) {
       const message = this.#options.defects.textOf('Process', call.path, error);
-      return { result: 'refused', message, mayBeMade: true };
+      return { result: 'refused', message, outcomeUnknown: true };
     }
   }
 
@@ -151,7 +151,7 @@ export class Writer {
     const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
     const response = await this.#call({ method: 'POST', path: '/api/v1/namespaces', body });
     if ('result' in response) return response;
-    const isThere = response.status === 409 && admissionRefusal(saidBy(response)) === undefined;
+    const isThere = response.status === 409 && admissionRefusal(statusMessage(response)) === undefined;
     if (response.status !== 201 && !isThere) return { result: 'refused', message: messageOf(response) };
     this.#options.log.info('created the namespace of the node leases', { namespace: name });
     return { result: 'conflict' };
@@ -159,14 +159,14 @@ export class Writer {
 
   #sort(write: Write, response: ApiResponse): Answered {
     if (response.status >= 200 && response.status < 300) {
-      this.#guard(write, () => this.#options.cacheUpdater.learn(write, response.body));
+      this.#guard(write, () => this.#options.cacheUpdater.observe(write, response.body));
       return { result: 'stored' };
     }
     if (response.status === 409) return { result: 'conflict' };
     if (response.status === 404 && write.method !== 'POST') {
-      const isGone = write.store === 'leases' || isMissing(nameIn(write), response);
+      const isGone = write.cache === 'leases' || isMissing(nameIn(write), response);
       // It may have been made by us and have gone before the watch came so far, which may never tell then.
-      if (isGone) this.#guard(write, () => this.#options.cacheUpdater.learn(write, undefined));
+      if (isGone) this.#guard(write, () => this.#options.cacheUpdater.observe(write, undefined));
       // What was to be achieved by its deletion is achieved.
       return { result: write.method === 'DELETE' && isGone ? 'stored' : 'conflict' };
     }
@@ -175,7 +175,7 @@ export class Writer {
       result: 'refused',
       message: messageOf(response),
       ...(isUntold && { isUntold }),
-      ...(response.status >= 500 && { mayBeMade: true }),
+      ...(response.status >= 500 && { outcomeUnknown: true }),
     };
   }
 }

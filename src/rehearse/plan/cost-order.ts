@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
-import { mostFirstNodes } from '../../core/plan/rehearsal/summary.ts';
+import { maxFirstNodes } from '../../core/plan/rehearsal/summary.ts';
 import { at, items, strings, text } from '../../embedded/object.ts';
 import { type ClusterSnapshot, ofKind } from '../snapshot/cluster-snapshot.ts';
 import { controllerRef } from '../snapshot/workloads.ts';
@@ -22,7 +22,7 @@ export const isByCost = (plan: JsonObject): boolean => orderOf(plan).includes('C
  * The nodes with the fewest pods that would move: what the first node of a run gives away lands on nodes that still have their turn; what later ones give away lands
  * mostly on those that are empty by then. As many of each zone where zones come before the cost.
  */
-export const fewestPodsFirst = (plan: JsonObject, copy: ClusterSnapshot, nodes: ReadonlySet<string>): readonly string[] => {
+export const minPodsFirst = (plan: JsonObject, copy: ClusterSnapshot, nodes: ReadonlySet<string>): readonly string[] => {
   const pods = Map.groupBy(ofKind(copy.objects, 'Pod').filter(moves), pod => text(pod, 'spec', 'nodeName'));
   const countOf = (node: string): number => pods.get(node)?.length ?? 0;
   const by = orderOf(plan);
@@ -31,8 +31,8 @@ export const fewestPodsFirst = (plan: JsonObject, copy: ClusterSnapshot, nodes: 
     ofKind(copy.objects, 'Node').map(node => [text(node, 'metadata', 'name'), strings(at(node, 'metadata', 'labels'))[zoneLabel] ?? '']),
   );
   const zones = Map.groupBy(nodes, node => (isZoned ? (zoneOf.get(node) ?? '') : ''));
-  const ofEach = Math.max(1, Math.floor(mostFirstNodes / Math.max(1, zones.size)));
+  const ofEach = Math.max(1, Math.floor(maxFirstNodes / Math.max(1, zones.size)));
   return [...zones.values()]
     .flatMap(inside => inside.toSorted((one, other) => countOf(one) - countOf(other) || (one < other ? -1 : 1)).slice(0, ofEach))
-    .slice(0, mostFirstNodes);
+    .slice(0, maxFirstNodes);
 };

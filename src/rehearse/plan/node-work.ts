@@ -5,7 +5,7 @@ import { phaseOf } from '../../embedded/controllers/pods.ts';
 import { writesOn } from '../../embedded/controllers/writes.ts';
 import { at, objects, part, type Stored, strings, text } from '../../embedded/object.ts';
 import type { Sandbox } from '../simulate/sandbox.ts';
-import { type PlayablePlan, workedAnnotation } from './playable-plan.ts';
+import { type SimulatedPlan, workedAnnotation } from './playable-plan.ts';
 import { type RunSoFar, stuckAs } from './run-so-far.ts';
 
 /** How long things take on a node, in milliseconds. */
@@ -43,14 +43,14 @@ const endedStatus = (pod: Stored, time: string): JsonObject => ({
  */
 export class NodeWork {
   readonly #sandbox: Sandbox;
-  readonly #plan: PlayablePlan;
+  readonly #plan: SimulatedPlan;
   readonly #times: WorkTimes;
   readonly #soFar: RunSoFar;
   readonly #seen = new Set<string>();
   readonly #unsubscribes: readonly (() => void)[];
   #boots = 0;
 
-  constructor(sandbox: Sandbox, plan: PlayablePlan, times: WorkTimes, soFar: RunSoFar) {
+  constructor(sandbox: Sandbox, plan: SimulatedPlan, times: WorkTimes, soFar: RunSoFar) {
     this.#sandbox = sandbox;
     this.#plan = plan;
     this.#times = times;

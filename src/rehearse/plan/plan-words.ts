@@ -7,7 +7,7 @@ import type { PlanForecast, PlanSetting } from './rehearse-plan.ts';
 /** The forecast of a plan in words, for people. */
 
 /** More lines of one kind nobody reads. */
-const most = 10;
+const limit = 10;
 
 export const settingText = ({ maxInFlight }: PlanSetting): string => (maxInFlight === undefined ? 'as planned' : String(maxInFlight));
 
@@ -48,11 +48,11 @@ const timesText = ({ plan: { times, reboots } }: PlanForecast): string => {
 };
 
 const waitingLines = ({ plan: { waiting } }: PlanForecast): readonly string[] =>
-  waiting.slice(0, most).map(({ word, who, node }) => `  ${node === undefined ? '' : `${node}: `}${who} (${word})`);
+  waiting.slice(0, limit).map(({ word, who, node }) => `  ${node === undefined ? '' : `${node}: `}${who} (${word})`);
 
 const failureLines = ({ plan: { failures } }: PlanForecast): readonly string[] => [
-  ...failures.slice(0, most).map(({ node, message }) => `  ${node}: ${message}`),
-  ...(failures.length > most ? [`  and ${failures.length - most} more`] : []),
+  ...failures.slice(0, limit).map(({ node, message }) => `  ${node}: ${message}`),
+  ...(failures.length > limit ? [`  and ${failures.length - limit} more`] : []),
 ];
 
 const titled = (title: string, lines: readonly string[]): readonly string[] => (lines.length === 0 ? [] : ['', title, ...lines]);

@@ -9,7 +9,7 @@ export const workedAnnotation = 'drydock.dev/rehearsed';
 const isWorked = `has(node.metadata.annotations) && '${workedAnnotation}' in node.metadata.annotations`;
 
 /** What a rehearsal plays of a MaintenancePlan: the same plan, with what only the real cluster can know taken for good. */
-export type PlayablePlan = {
+export type SimulatedPlan = {
   readonly name: string;
   readonly object: JsonObject;
   /** What is played otherwise than it stands there: sentences. */
@@ -55,7 +55,7 @@ const proven = (inForce: JsonObject): JsonObject => {
   };
 };
 
-const playedWork = (inForce: JsonObject, work: PlayablePlan['work']): JsonObject => {
+const playedWork = (inForce: JsonObject, work: SimulatedPlan['work']): JsonObject => {
   const given = part(inForce, 'work', work);
   // Nobody pulls an image here: any name will do.
   if (work === 'reboot') return { reboot: { image: 'drydock', ...given } };
@@ -66,7 +66,7 @@ const playedWork = (inForce: JsonObject, work: PlayablePlan['work']): JsonObject
  * Makes a MaintenancePlan one that can be played on a copy. Throws a PlannedMaintenanceError that says why where it cannot be. Times of the work are not in it: who
  * plays it brings them.
  */
-export const playablePlan = (plan: JsonObject): PlayablePlan => {
+export const playablePlan = (plan: JsonObject): SimulatedPlan => {
   const name = text(plan, 'metadata', 'name');
   const inForce = partsInForce(part(plan, 'spec'));
   const work = workOf(inForce, name);

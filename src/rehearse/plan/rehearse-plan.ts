@@ -1,14 +1,14 @@
 import type { JsonObject } from '../../core/json.ts';
 import { matches } from '../../core/pod/selector.ts';
 import { at, part, strings, text } from '../../embedded/object.ts';
-import { type CopyOptions, PlayableCopy } from '../prepare/sandbox-options.ts';
-import { forecastOf, type RehearsalForecast, type Spread, spreadOf } from '../report/forecast.ts';
+import { type CopyOptions, SandboxSnapshot } from '../prepare/sandbox-options.ts';
+import { forecastOf, type Quantiles, type RehearsalForecast, spreadOf } from '../report/forecast.ts';
 import type { NodeRun } from '../simulate/run.ts';
 import { type ClusterSnapshot, ofKind } from '../snapshot/cluster-snapshot.ts';
-import { fewestPodsFirst, isByCost } from './cost-order.ts';
+import { isByCost, minPodsFirst } from './cost-order.ts';
 import type { WorkTimes } from './node-work.ts';
 import type { PlanWait } from './plan-progress.ts';
-import { type PlayablePlan, playablePlan } from './playable-plan.ts';
+import { playablePlan, type SimulatedPlan } from './playable-plan.ts';
 import { notesOf, runSoFar, withoutHolds } from './run-so-far.ts';
 import { type PlanRun, type PlanRunProgress, type PlanSimulation, simulatePlan } from './simulate-plan.ts';
 
@@ -36,7 +36,7 @@ export type PlanForecast = RehearsalForecast & {
     /** How the runs end: phases, with how many of the runs. */
     readonly phases: Readonly<Record<string, number>>;
     /** When it is complete, in the runs in which it is. */
-    readonly complete?: Spread;
+    readonly complete?: Quantiles;
     /** Nodes that the typical run has failed with, and why. */
     readonly failures: readonly { readonly node: string; readonly message: string }[];
     /** What the typical run waits for at the end. */
@@ -58,7 +58,7 @@ export const nodesOfPlan = (plan: JsonObject, copy: ClusterSnapshot): ReadonlySe
   return new Set(nodes.map(node => text(node, 'metadata', 'name')));
 };
 
-const withSetting = (plan: PlayablePlan, { maxInFlight }: PlanSetting): PlayablePlan => {
+const withSetting = (plan: SimulatedPlan, { maxInFlight }: PlanSetting): SimulatedPlan => {
   if (maxInFlight === undefined) return plan;
   const concurrency = { ...part(plan.object, 'spec', 'concurrency'), maxInFlight };
   return { ...plan, object: { ...plan.object, spec: { ...part(plan.object, 'spec'), concurrency } } };
@@ -79,7 +79,7 @@ const aligned = (runs: readonly PlanRun[]): readonly PlanRun[] => {
 };
 
 const planPart = (
-  plan: PlayablePlan,
+  plan: SimulatedPlan,
   runs: readonly PlanRun[],
   seed: number,
 ): Omit<PlanForecast['plan'], 'setting' | 'times' | 'firstNodes'> => {
@@ -104,7 +104,7 @@ const planPart = (
 
 /** All that is played alike, whatever the setting. */
 type Rehearsal = {
-  readonly copy: PlayableCopy;
+  readonly copy: SandboxSnapshot;
   readonly orderOf: (setting: PlanSetting, firstNodes: readonly string[]) => PlanSimulation;
   readonly tell: NonNullable<PlanRehearsalOptions['tell']>;
 };
@@ -138,7 +138,7 @@ export const rehearsePlan = async (options: PlanRehearsalOptions): Promise<reado
   const playable = playablePlan(plan);
   const soFar = runSoFar(plan, rest.copy);
   const targets = nodesOfPlan(plan, rest.copy);
-  const copy = new PlayableCopy({ ...rest, copy: withoutHolds(rest.copy, playable.name, soFar), readsPlans: true }, targets);
+  const copy = new SandboxSnapshot({ ...rest, copy: withoutHolds(rest.copy, playable.name, soFar), readsPlans: true }, targets);
   const orderOf = (setting: PlanSetting, firstNodes: readonly string[]): PlanSimulation => ({
     plan: withSetting(playable, setting),
     times,
@@ -147,7 +147,7 @@ export const rehearsePlan = async (options: PlanRehearsalOptions): Promise<reado
     firstNodes,
   });
   const rehearsal = { copy, orderOf, tell };
-  const candidates = isByCost(plan) ? fewestPodsFirst(plan, rest.copy, targets) : [];
+  const candidates = isByCost(plan) ? minPodsFirst(plan, rest.copy, targets) : [];
   const forecasts: PlanForecast[] = [];
   for (const setting of settings) {
     const firstNodes = await cheaper(rehearsal, setting, candidates);

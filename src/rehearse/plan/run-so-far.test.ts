@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workNamespace } from '../../cli/manager/controller-manager.ts';
 import { rehearsalManager } from '../../cli/rehearsal/rehearsal-manager.ts';
-import { writeBefore } from '../../core/hold/hold-record.ts';
-import { beforeAnnotation } from '../../core/hold/node.ts';
+import { writeHoldRecord } from '../../core/hold/hold-record.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { beforeAnnotation } from '../../core/node/node.ts';
 import { readSummary, summaryText } from '../../core/plan/rehearsal/summary.ts';
 import { podNameFor, preparePurpose } from '../../core/plan/writes.ts';
 import { part, text } from '../../embedded/object.ts';
 import { shop } from '../../embedded/testing/drill.ts';
 import { type ClusterSnapshot, ofKind } from '../snapshot/cluster-snapshot.ts';
-import { trimmed } from '../snapshot/trim.ts';
+import { redacted } from '../snapshot/trim.ts';
 import { copied } from '../testing/copied.ts';
 import { planSummary } from './plan-summary.ts';
 import { type PlanForecast, rehearsePlan } from './rehearse-plan.ts';
@@ -161,7 +161,7 @@ const atWork = (copy: ClusterSnapshot) => {
     },
   ];
   const taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
-  const before = writeBefore({ unschedulable: false, taints: {}, labels: {}, kinds: ['maintenances.drydock.dev'] });
+  const before = writeHoldRecord({ unschedulable: false, taints: {}, labels: {}, kinds: ['maintenances.drydock.dev'] });
   const held = copy.objects.map(one =>
     one['kind'] === 'Node' && text(one, 'metadata', 'name') === 'n1'
       ? {
@@ -205,8 +205,8 @@ const imageless = (pod: JsonObject): JsonObject => ({
 test('work that cannot start in the cluster does not start in its copy, and the cause is named', async () => {
   const { copy, status, work } = atWork(await cluster());
   const [namespace = {}, pod = {}] = work;
-  const stuck = { ...copy, objects: [...copy.objects, namespace, imageless(pod)].map(trimmed) };
-  const seen = await foresee(stuck, trimmed(plan({}, status)));
+  const stuck = { ...copy, objects: [...copy.objects, namespace, imageless(pod)].map(redacted) };
+  const seen = await foresee(stuck, redacted(plan({}, status)));
   assert.deepEqual([seen.finishes, seen.plan.failures.map(({ node }) => node)], [false, ['n1']], JSON.stringify(seen.plan));
   assert.match(seen.plan.failures[0]?.message ?? '', /could not begin.*ImagePullBackOff/);
   assert.ok(seen.notes.includes('1 pod of the plan cannot start now, and will not here'));
@@ -230,7 +230,7 @@ test('preparations that have failed or cannot start keep their nodes from being 
     { ...pod, spec: { ...part(pod, 'spec'), nodeName: 'n2' } },
   ];
   const status = { run, preparing: [preparing(copy, 'n1', 'Failed'), stuck, preparing(copy, 'n3', 'Prepared')] };
-  const seen = await foresee({ ...copy, objects: [...copy.objects, ...pods].map(trimmed) }, trimmed(plan({ prepare }, status)));
+  const seen = await foresee({ ...copy, objects: [...copy.objects, ...pods].map(redacted) }, redacted(plan({ prepare }, status)));
   assert.deepEqual(
     [seen.finishes, seen.nodes.map(({ node }) => node), seen.plan.left],
     [false, ['n3', 'n4'], 2],

@@ -14,15 +14,15 @@ import {
   stepMs,
 } from '../simulate/run.ts';
 import type { Sandbox, SandboxOptions } from '../simulate/sandbox.ts';
-import { type MaintenanceTrace, WaitRecord } from '../simulate/waits.ts';
+import { type MaintenanceTrace, WaitRecorder } from '../simulate/waits.ts';
 import { NodeWork, type WorkTimes } from './node-work.ts';
 import { type NodeProgress, PlanProgress, type PlanWait } from './plan-progress.ts';
-import type { PlayablePlan } from './playable-plan.ts';
+import type { SimulatedPlan } from './playable-plan.ts';
 import { isUnderWay, type RunSoFar, resume, stuckAs, takeOver } from './run-so-far.ts';
 
 /** One plan that is to be rehearsed. */
 export type PlanSimulation = {
-  readonly plan: PlayablePlan;
+  readonly plan: SimulatedPlan;
   readonly times: WorkTimes;
   readonly horizonMs: number;
   readonly soFar: RunSoFar;
@@ -76,7 +76,7 @@ const isStill = ({ pods, progress, order, traces }: Play): boolean => {
   return pods.nowMs - lastMs >= quietMs && !progress.isDue(pods.nowMs, order.horizonMs);
 };
 
-const untilOver = async (play: Play, waits: WaitRecord, tell: (progress: PlanRunProgress) => void): Promise<void> => {
+const untilOver = async (play: Play, waits: WaitRecorder, tell: (progress: PlanRunProgress) => void): Promise<void> => {
   const { sandbox, order, pods, progress } = play;
   let seen = -1;
   let idle = 0;
@@ -134,7 +134,7 @@ const perform = async (
   const progress = new PlanProgress(sandbox.clock.now().epochMilliseconds);
   const pods = new PodRecord(registry.store, workloads, sandbox.clock, node => progress.nodes.has(node));
   const play: Play = { sandbox, order, pods, progress, traces: new Map() };
-  const waits = new WaitRecord(registry, sandboxOptions.adapters, trace => void play.traces.set(trace.node, trace));
+  const waits = new WaitRecorder(registry, sandboxOptions.adapters, trace => void play.traces.set(trace.node, trace));
   const work = new NodeWork(sandbox, order.plan, order.times, order.soFar);
   const unsubscribe = registry.store.subscribe(({ type, object }) => {
     if (type === 'removed') return;

@@ -7,7 +7,7 @@ import { narrowed } from './reduce.ts';
  * A workload may ask for two thousand million pods, and no cluster ever makes them. A rehearsal has the pods of the copy, and makes so many more at most, for all workloads together; the
  * rest would end it, and with it the forecast of everybody.
  */
-export const mostMissingPods = 20_000;
+export const maxMissingPods = 20_000;
 
 /** Where a kind says how many pods it wants at a time. */
 const countFields: Readonly<Record<string, string>> = {
@@ -45,7 +45,7 @@ const limited = ({ object, there }: Asked, nodesOf: (object: JsonObject) => read
 
 const noteOf = ({ object, wanted, there }: Asked): string => {
   const workload = workloadText({ kind: text(object, 'kind'), namespace: namespaceOf(object), name: nameOf(object) });
-  return `${workload} asks for ${wanted} pods and has ${there}: no more are made, for a rehearsal makes ${mostMissingPods} missing pods at most`;
+  return `${workload} asks for ${wanted} pods and has ${there}: no more are made, for a rehearsal makes ${maxMissingPods} missing pods at most`;
 };
 
 /** Returns the objects, with workloads that ask for too many pods as large as they are, and a sentence for each of these. Those that miss the fewest pods get theirs. */
@@ -56,7 +56,7 @@ export const bounded = (all: readonly JsonObject[]): { readonly objects: readonl
     .map((object): Asked => ({ object, wanted: wantedBy(object, nodes), there: counts.get(uidOf(object)) ?? 0 }))
     .filter(({ wanted, there }) => wanted > there)
     .toSorted((one, other) => one.wanted - one.there - (other.wanted - other.there));
-  let left = mostMissingPods;
+  let left = maxMissingPods;
   const tooLarge = new Map<JsonObject, Asked>();
   for (const one of asked) {
     const missing = one.wanted - one.there;

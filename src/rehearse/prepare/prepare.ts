@@ -144,7 +144,7 @@ export const isStuck = (pod: JsonObject, takenAt: Temporal.Instant): boolean => 
 const overdueMs = 60_000;
 
 /** What the copy says of single pods and nodes, which the rehearsal keeps to. By uid. */
-export type Sick = {
+export type UnhealthyPods = {
   /** Do not become ready. */
   readonly neverReady: ReadonlySet<string>;
   /** Do not go. */
@@ -154,7 +154,7 @@ export type Sick = {
 };
 
 /** Pods that wait for what does not come, that do not go, or whose node is not heard of. */
-export const sickIn = (all: readonly JsonObject[], takenAt: Temporal.Instant): Sick => {
+export const unhealthyPodsIn = (all: readonly JsonObject[], takenAt: Temporal.Instant): UnhealthyPods => {
   const dead = new Set(ofKind(all, 'Node').flatMap(node => (isReadyNode(node) ? [] : [nameOf(node)])));
   const [neverReady, neverGone] = [new Set<string>(), new Set<string>()];
   for (const pod of ofKind(all, 'Pod')) {

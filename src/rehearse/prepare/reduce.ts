@@ -74,7 +74,7 @@ const keptObjects = (all: readonly JsonObject[], relevantPods: RelevantPods): re
 };
 
 /** Below this there is nothing to be gained. */
-export const usualFewPods = 5000;
+export const defaultFewPods = 5000;
 
 /** The objects that have a say when these nodes are drained, with the room that all others take. Small clusters stay as they are. */
 export const reduce = (all: readonly JsonObject[], targets: ReadonlySet<string>, few: number): readonly JsonObject[] => {

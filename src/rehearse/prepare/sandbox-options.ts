@@ -9,8 +9,8 @@ import { Workloads } from '../snapshot/workloads.ts';
 import { type Defaults, PodTimings } from '../timings/learn.ts';
 import { learnLimits } from '../timings/limits.ts';
 import { bounded } from './bounded.ts';
-import { prepared, sickIn, unique } from './prepare.ts';
-import { reduce, usualFewPods } from './reduce.ts';
+import { prepared, unhealthyPodsIn, unique } from './prepare.ts';
+import { defaultFewPods, reduce } from './reduce.ts';
 
 /** What a rehearsal is made of, whatever is rehearsed. */
 export type CopyOptions = Pick<SandboxOptions, 'definitions' | 'adapters' | 'operate'> & {
@@ -27,13 +27,13 @@ export type CopyOptions = Pick<SandboxOptions, 'definitions' | 'adapters' | 'ope
 const ofPlans = (leftOut: string): boolean => leftOut.startsWith('maintenanceplan');
 
 /** Of what could not be taken over, so many are named. */
-const mostNamed = 5;
+const maxNamed = 5;
 
 /** Plans of the copy do nothing in a rehearsal: what is rehearsed comes from who rehearses it. */
 const unplayed = new Set(['MaintenancePlan', 'MaintenancePlanRecord', 'MaintenanceApproval']);
 
 /** A copy that is ready to be played, and what its forecast says of it. */
-export class PlayableCopy {
+export class SandboxSnapshot {
   readonly sandboxOptions: SandboxOptions;
   readonly workloads: Workloads;
   readonly #copy: ClusterSnapshot;
@@ -45,7 +45,7 @@ export class PlayableCopy {
 
   /** `targets`: the nodes that may be taken out of service. */
   constructor(
-    { copy, defaults, clientLimit, fewPods = usualFewPods, readsPlans = false, ...rest }: CopyOptions,
+    { copy, defaults, clientLimit, fewPods = defaultFewPods, readsPlans = false, ...rest }: CopyOptions,
     targets: ReadonlySet<string>,
   ) {
     const { takenAt } = copy;
@@ -60,7 +60,7 @@ export class PlayableCopy {
     this.#tooLarge = notes;
     const objects = prepared(affordable, takenAt);
     const { definitions, adapters, operate } = rest;
-    const sick = sickIn(copy.objects, takenAt);
+    const sick = unhealthyPodsIn(copy.objects, takenAt);
     this.sandboxOptions = { definitions, adapters, operate, takenAt, learned: this.#learned, limits, objects, sick };
   }
 
@@ -82,14 +82,14 @@ export class PlayableCopy {
 
   #notes(): readonly string[] {
     const named = [...this.#unloaded].sort();
-    const rest = named.length > mostNamed ? [`${named.length - mostNamed} more objects could not be taken over`] : [];
+    const rest = named.length > maxNamed ? [`${named.length - maxNamed} more objects could not be taken over`] : [];
     return [
       ...this.#copy.leftOut.filter(what => this.#readsPlans || !ofPlans(what)).map(what => `not in the copy: ${what}`),
-      ...named.slice(0, mostNamed).map(what => `could not be taken over: ${what}`),
+      ...named.slice(0, maxNamed).map(what => `could not be taken over: ${what}`),
       ...rest,
-      ...this.#tooLarge.slice(0, mostNamed),
-      ...(this.#tooLarge.length > mostNamed
-        ? [`${this.#tooLarge.length - mostNamed} more workloads ask for more pods than a rehearsal makes`]
+      ...this.#tooLarge.slice(0, maxNamed),
+      ...(this.#tooLarge.length > maxNamed
+        ? [`${this.#tooLarge.length - maxNamed} more workloads ask for more pods than a rehearsal makes`]
         : []),
     ];
   }

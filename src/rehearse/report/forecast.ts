@@ -2,12 +2,12 @@ import { stayIn } from '../../core/maintenance/successor.ts';
 import type { AvailabilityDip, PodDeparture } from '../simulate/record.ts';
 import type { NodeRun, SimulatedRun } from '../simulate/run.ts';
 import type { UnschedulablePod } from '../simulate/unschedulable-pod.ts';
-import type { Wait } from '../simulate/waits.ts';
+import type { ObservedWait } from '../simulate/waits.ts';
 import type { TimingsFrom } from '../timings/learn.ts';
 import type { LimitsFrom } from '../timings/limits.ts';
 
 /** Milliseconds after the maintenances are asked for: of half the runs, and of nine in ten, it is no later. */
-export type Spread = { readonly medianMs: number; readonly p90Ms: number };
+export type Quantiles = { readonly medianMs: number; readonly p90Ms: number };
 
 export type NodeForecast = {
   readonly node: string;
@@ -16,7 +16,7 @@ export type NodeForecast = {
   /** What becomes of it otherwise. */
   readonly otherwise?: 'failed' | 'stuck' | 'not reached';
   /** When it is drained, in the runs that do. */
-  readonly end?: Spread;
+  readonly end?: Quantiles;
   /** When its drain begins. */
   readonly beginsMs?: number;
   readonly pods: number;
@@ -57,7 +57,7 @@ export type RehearsalForecast = {
   /** Every node is drained, in every run. */
   readonly finishes: boolean;
   /** When the last node is drained, in the runs that drain all. */
-  readonly end?: Spread;
+  readonly end?: Quantiles;
   /** In the order in which they are drained; those that are not, last. */
   readonly nodes: readonly NodeForecast[];
   readonly blockers: readonly ForecastBlocker[];
@@ -84,7 +84,7 @@ const sorted = (all: readonly number[]): readonly number[] => all.toSorted((one,
 const rank = (all: readonly number[], share: number): number => sorted(all)[Math.max(0, Math.ceil(all.length * share) - 1)] ?? 0;
 
 /** Of half of them, and of nine in ten; undefined where there are none. */
-export const spreadOf = (all: readonly number[]): Spread | undefined =>
+export const spreadOf = (all: readonly number[]): Quantiles | undefined =>
   all.length === 0 ? undefined : { medianMs: rank(all, 0.5), p90Ms: rank(all, 0.9) };
 
 const drainedMs = ({ outcome, trace }: NodeRun): readonly number[] =>
@@ -121,7 +121,7 @@ const nodesOf = (runs: readonly SimulatedRun[], typical: SimulatedRun): readonly
 
 const enriched = (
   { trace: { node } }: NodeRun,
-  { cause, what, budgets = [], message, remedy }: Wait,
+  { cause, what, budgets = [], message, remedy }: ObservedWait,
   run: SimulatedRun,
 ): Omit<ForecastBlocker, 'runs'> => {
   const lacks = run.lacks.filter(unschedulablePod => unschedulablePod.budgets.some(key => budgets.includes(key)));

@@ -5,8 +5,8 @@ import { durationText } from './words.ts';
 /** The forecast as a time line: nodes as rows, held, draining and drained, a mark for each pod that leaves, and what is stuck in red. */
 
 /** More rows nobody reads. */
-const mostNodes = 60;
-const mostMarks = 2000;
+const maxNodes = 60;
+const maxMarks = 2000;
 
 const [left, top, row, width, right] = [180, 64, 22, 640, 150];
 
@@ -114,9 +114,9 @@ export const barsPicture = (title: string, bars: readonly Bar[]): string => {
 export const forecastPicture = (forecast: RehearsalForecast, done: 'drained' | 'done' = 'drained'): string => {
   // What is stuck comes first: it must not be what is cut off.
   const ordered = forecast.nodes.toSorted((one, other) => Number(one.end !== undefined) - Number(other.end !== undefined));
-  const shown = ordered.slice(0, mostNodes);
+  const shown = ordered.slice(0, maxNodes);
   const scale = scaleOf(forecast);
-  const byNode = Map.groupBy(forecast.typical.leaves.slice(0, mostMarks), ({ node }) => node);
+  const byNode = Map.groupBy(forecast.typical.leaves.slice(0, maxMarks), ({ node }) => node);
   const rows = shown.map((one, index) => {
     const y = top + index * row;
     const marks = (byNode.get(one.node) ?? []).map(leave => mark(leave, y, scale)).join('');

@@ -1,9 +1,9 @@
-import { fewOf, joinRows } from '../../core/text.ts';
+import { joinLimited, joinRows } from '../../core/text.ts';
 import { defaultLimits } from '../../embedded/controllers/request-limits.ts';
 import { columns } from '../../support/columns.ts';
 import type { LackedThing, UnschedulablePod } from '../simulate/unschedulable-pod.ts';
 import { enough } from '../timings/learn.ts';
-import type { Delay, ForecastBlocker, NodeForecast, RehearsalForecast, Spread } from './forecast.ts';
+import type { Delay, ForecastBlocker, NodeForecast, Quantiles, RehearsalForecast } from './forecast.ts';
 
 /** The forecast in words, for people. */
 
@@ -23,7 +23,7 @@ const timeAt = (start: string, ms: number): string =>
     smallestUnit: 'second',
   });
 
-const most = 10;
+const limit = 10;
 
 const plural = (count: number, one: string, more = `${one}s`): string => `${count} ${count === 1 ? one : more}`;
 
@@ -73,7 +73,7 @@ const whyOf = ({ lacks = [], unready = [] }: ForecastBlocker): readonly string[]
   return [
     ...lacks.slice(0, 3).map(unschedulablePod => `because ${unschedulablePodText(unschedulablePod)}`),
     ...(lacks.length > 3 ? [`and ${lacks.length - 3} more pods find no node`] : []),
-    ...(unready.length > 0 ? [`because ${fewOf(unready, 3)} ${unready.length === 1 ? 'is' : 'are'} not ready`] : []),
+    ...(unready.length > 0 ? [`because ${joinLimited(unready, 3)} ${unready.length === 1 ? 'is' : 'are'} not ready`] : []),
     ...(help === undefined ? [] : [`help: ${help}`]),
   ];
 };
@@ -90,7 +90,7 @@ const blockerLines = (blockers: readonly ForecastBlocker[], runs: number): reado
     const why = whyOf(first);
     const isHelped = why.some(line => line.startsWith('help: '));
     return [
-      `  ${node}: ${whats.length === 0 ? '' : `${fewOf(whats, 5)}: `}${message} (${cause})${often}`,
+      `  ${node}: ${whats.length === 0 ? '' : `${joinLimited(whats, 5)}: `}${message} (${cause})${often}`,
       ...why.map(line => `      ${line}`),
       ...(remedy === undefined || isHelped ? [] : [`      help: ${remedy}`]),
     ];
@@ -103,13 +103,13 @@ const behindLines = ({ behind }: RehearsalForecast): readonly string[] => {
 };
 
 const bounded = <T>(all: readonly T[], text: (one: T) => string): readonly string[] => [
-  ...all.slice(0, most).map(text),
-  ...(all.length > most ? [`  and ${all.length - most} more`] : []),
+  ...all.slice(0, limit).map(text),
+  ...(all.length > limit ? [`  and ${all.length - limit} more`] : []),
 ];
 
 const section = (title: string, lines: readonly string[]): readonly string[] => (lines.length === 0 ? [] : ['', title, ...lines]);
 
-const spreadText = (takenAt: string, { medianMs, p90Ms }: Spread): string =>
+const spreadText = (takenAt: string, { medianMs, p90Ms }: Quantiles): string =>
   `in ${durationText(medianMs)} (9 of 10 times within ${durationText(p90Ms)}); begun now, at ${timeAt(takenAt, medianMs)}, by ${timeAt(takenAt, p90Ms)}`;
 
 const headline = ({ nodes, runs, finishes, end, takenAt }: RehearsalForecast): string => {
@@ -118,8 +118,10 @@ const headline = ({ nodes, runs, finishes, end, takenAt }: RehearsalForecast): s
   const what = nodes.length === 1 ? `${nodes[0]?.node ?? ''} is drained` : `All ${nodes.length} nodes are drained`;
   if (finishes && end !== undefined) return `${what} ${spreadText(takenAt, end)}.`;
   return [
-    ...(never.length > 0 ? [`It does not finish: ${fewOf(never.sort(), most)} ${never.length === 1 ? 'is' : 'are'} not drained.`] : []),
-    ...(sometimes.length > 0 ? [`Not in every run: ${fewOf(sometimes.sort(), most)}.`] : []),
+    ...(never.length > 0
+      ? [`It does not finish: ${joinLimited(never.sort(), limit)} ${never.length === 1 ? 'is' : 'are'} not drained.`]
+      : []),
+    ...(sometimes.length > 0 ? [`Not in every run: ${joinLimited(sometimes.sort(), limit)}.`] : []),
   ].join(' ');
 };
 
@@ -135,28 +137,28 @@ const rowOf =
 
 const table = (nodes: readonly NodeForecast[], runs: number, end: string): readonly string[] => {
   if (nodes.length === 0) return [];
-  const shown = nodes.length <= 2 * most ? nodes : [...nodes.slice(0, most), ...nodes.slice(-most)];
+  const shown = nodes.length <= 2 * limit ? nodes : [...nodes.slice(0, limit), ...nodes.slice(-limit)];
   const rows = [['NODE', end, '9 OF 10', 'PODS', ''], ...shown.map(rowOf(runs))];
   const lines = columns(rows, 2);
   const left = nodes.length - shown.length;
-  return left === 0 ? lines : [...lines.slice(0, most + 1), `  and ${left} more in between`, ...lines.slice(most + 1)];
+  return left === 0 ? lines : [...lines.slice(0, limit + 1), `  and ${left} more in between`, ...lines.slice(limit + 1)];
 };
 
 const delayText = ({ cause, about, message, pods, nodes, longestMs }: Delay): string => {
-  const who = pods === 0 ? fewOf(nodes, 3) : plural(pods, 'pod');
+  const who = pods === 0 ? joinLimited(nodes, 3) : plural(pods, 'pod');
   const what = cause === 'DisruptionBudget' ? `budget ${about}` : pods === 0 ? message : about === cause ? message : `${about}: ${message}`;
   return `  ${what} (${cause}): ${who} waited, up to ${durationText(longestMs)}`;
 };
 
 /** So many pods are named, in the order in which they go. */
-const mostPods = 20;
+const maxPods = 20;
 
 const podLines = ({ typical: { leaves } }: RehearsalForecast): readonly string[] => {
-  const text = leaves.slice(0, mostPods).map(({ pod, node, atMs, goneMs, again }) => {
+  const text = leaves.slice(0, maxPods).map(({ pod, node, atMs, goneMs, again }) => {
     const gone = goneMs === undefined ? 'does not go' : `gone at ${durationText(goneMs)}`;
     return `  ${durationText(atMs).padEnd(7)} ${pod} from ${node}, ${gone}${again ? ', moved again' : ''}`;
   });
-  return leaves.length > mostPods ? [...text, `  and ${leaves.length - mostPods} more: -o json`] : text;
+  return leaves.length > maxPods ? [...text, `  and ${leaves.length - maxPods} more: -o json`] : text;
 };
 
 const aboutText = ({ takenAt, copied, runs, learned }: RehearsalForecast): string => {
@@ -178,7 +180,9 @@ const controlPlaneText = ({ learned: { controlPlane } }: RehearsalForecast): str
 /** Whose times are guessed, and from what. */
 const unseenLines = ({ learned: { starts, stops, unseenStarts, unseenStops } }: RehearsalForecast): readonly string[] => {
   const line = (workloads: readonly string[], what: string, by: string): readonly string[] =>
-    workloads.length === 0 ? [] : [`  how long pods take to ${what} was not seen often enough, and is ${by}, for ${fewOf(workloads, 3)}`];
+    workloads.length === 0
+      ? []
+      : [`  how long pods take to ${what} was not seen often enough, and is ${by}, for ${joinLimited(workloads, 3)}`];
   const others = 'taken from others';
   return [
     ...line(unseenStarts, 'start', starts < enough ? 'guessed (--start-time)' : others),

@@ -7,7 +7,7 @@ import type { Workloads } from '../snapshot/workloads.ts';
 import { type AvailabilityDip, type PodDeparture, PodRecord } from './record.ts';
 import { type Sandbox, type SandboxOptions, setSandbox } from './sandbox.ts';
 import { type UnschedulablePod, unreadyIn, unschedulablePodsIn } from './unschedulable-pod.ts';
-import { type MaintenanceTrace, WaitRecord } from './waits.ts';
+import { type MaintenanceTrace, WaitRecorder } from './waits.ts';
 
 /** A maintenance that is to be rehearsed. */
 export type PlannedMaintenance = { readonly node: string; readonly name: string; readonly object: JsonObject };
@@ -129,7 +129,7 @@ const giveUp = (play: Play): void => {
   }
 };
 
-const untilOver = async (play: Play, waits: WaitRecord, tell: (progress: RunProgress) => void): Promise<void> => {
+const untilOver = async (play: Play, waits: WaitRecorder, tell: (progress: RunProgress) => void): Promise<void> => {
   const { sandbox, order, pods, over } = play;
   let seen = -1;
   let idle = 0;
@@ -178,7 +178,7 @@ const perform = async (
   const targets = new Set(order.plannedMaintenances.map(({ node }) => node));
   const pods = new PodRecord(registry.store, workloads, sandbox.clock, node => targets.has(node));
   const play: Play = { sandbox, order, pods, ahead: [...order.plannedMaintenances], active: new Map(), over: new Map(), traces: new Map() };
-  const waits = new WaitRecord(registry, sandboxOptions.adapters, (trace, resource, gone) => told(play, trace, resource, gone));
+  const waits = new WaitRecorder(registry, sandboxOptions.adapters, (trace, resource, gone) => told(play, trace, resource, gone));
   beginNext(play);
   for (const trace of waits.traces.values()) told(play, trace, '', false);
   await untilOver(play, waits, tell);

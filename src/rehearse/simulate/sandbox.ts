@@ -13,7 +13,7 @@ import { seeded } from '../../embedded/seeded.ts';
 import type { Api, ApiCall, Watcher } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import type { Sick } from '../prepare/prepare.ts';
+import type { UnhealthyPods } from '../prepare/prepare.ts';
 import { makeRevisions } from '../prepare/revisions.ts';
 import type { PodTimings } from '../timings/learn.ts';
 
@@ -29,7 +29,7 @@ export type SandboxOptions = {
   /** Prepared. */
   readonly objects: readonly JsonObject[];
   readonly takenAt: Temporal.Instant;
-  readonly sick: Sick;
+  readonly sick: UnhealthyPods;
   readonly learned: PodTimings;
   /** How fast the control plane is. */
   readonly limits: RequestLimits;

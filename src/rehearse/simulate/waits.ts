@@ -4,10 +4,10 @@ import type { KindAdapter, MaintenanceRequest } from '../../core/request/request
 import { readTime } from '../../core/time.ts';
 import { at, items, objects, text } from '../../embedded/object.ts';
 import type { RegistryContext } from '../../embedded/registry/context.ts';
-import { judgedBlockers } from './judged.ts';
+import { computedBlockers } from './computed-blockers.ts';
 
 /** Something that a maintenance had to wait for. Times in milliseconds since the rehearsal began. */
-export type Wait = {
+export type ObservedWait = {
   readonly cause: string;
   /** `namespace/name` of the pod, or the name of a volume or server; missing for what concerns the whole node. */
   readonly what?: string;
@@ -30,22 +30,22 @@ export type MaintenanceTrace = {
   failedMs?: number;
   /** It will begin, or go on, at this time. */
   startsAtMs?: number;
-  readonly waits: Map<string, Wait>;
+  readonly waits: Map<string, ObservedWait>;
 };
 
 /** What a maintenance always says of a node; anything else is why it does not go on. */
-const usualReasons = new Set(['Held', 'NotYetHeld', 'Announced', '']);
+const defaultReasons = new Set(['Held', 'NotYetHeld', 'Announced', '']);
 
 /** These go by themselves, and nobody would call them an obstacle. */
 const plainCauses = new Set(['Terminating', 'EarlierWave']);
 
-const problemOf = (status: JsonObject): Omit<Wait, 'fromMs'> | undefined => {
+const problemOf = (status: JsonObject): Omit<ObservedWait, 'fromMs'> | undefined => {
   const held = objects(status['conditions']).find(({ type }) => type === 'NodeHeld');
   const reason = text(held, 'reason');
-  return usualReasons.has(reason) ? undefined : { cause: reason, message: text(held, 'message') };
+  return defaultReasons.has(reason) ? undefined : { cause: reason, message: text(held, 'message') };
 };
 
-type Seen = Omit<Wait, 'fromMs'> & { readonly since?: Temporal.Instant };
+type Seen = Omit<ObservedWait, 'fromMs'> & { readonly since?: Temporal.Instant };
 
 const seenIn = (blocker: JsonObject): Seen => {
   const pod = at(blocker, 'pod') === undefined ? undefined : `${text(blocker, 'pod', 'namespace')}/${text(blocker, 'pod', 'name')}`;
@@ -81,7 +81,7 @@ const waitsIn = (status: JsonObject): readonly Seen[] => {
 };
 
 /** Follows the maintenances of a rehearsal through what the operator writes into their statuses, and by its judgement where these say nothing. */
-export class WaitRecord {
+export class WaitRecorder {
   readonly #registry: RegistryContext;
   readonly #beganMs: number;
   readonly traces = new Map<string, MaintenanceTrace>();
@@ -118,7 +118,7 @@ export class WaitRecord {
     const now = clock.now();
     for (const [key, request] of this.#silent) {
       const trace = this.traces.get(key);
-      const blockers = judgedBlockers(store, request, now).filter(({ cause }) => !plainCauses.has(cause));
+      const blockers = computedBlockers(store, request, now).filter(({ cause }) => !plainCauses.has(cause));
       // Since when is known of what has been seen before.
       if (trace !== undefined) this.#noteWaits(trace, blockers.map(seenBy), now.epochMilliseconds - this.#beganMs);
     }
@@ -138,7 +138,7 @@ export class WaitRecord {
     const ms = this.#nowMs() - this.#beganMs;
     const status = (raw['status'] ?? {}) as JsonObject;
     const key = `${node} ${name}`;
-    const trace = this.traces.get(key) ?? { node, name, state, message: '', waits: new Map<string, Wait>() };
+    const trace = this.traces.get(key) ?? { node, name, state, message: '', waits: new Map<string, ObservedWait>() };
     this.traces.set(key, trace);
     const isSilent = adapter.namesBlockers === undefined && state === 'Draining' && !gone;
     if (isSilent) this.#silent.set(key, request);

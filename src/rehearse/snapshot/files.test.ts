@@ -7,7 +7,7 @@ import type { JsonObject } from '../../core/json.ts';
 import type { Api, ApiCall } from '../../operator/ports.ts';
 import { readCopy, SnapshotError, writeCopy } from './files.ts';
 import { takeCopy } from './take.ts';
-import { trimmed } from './trim.ts';
+import { redacted } from './trim.ts';
 
 const now = Temporal.Instant.from('2026-11-21T08:00:00Z');
 const node: JsonObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', creationTimestamp: '2026-11-20T08:00:00Z' } };
@@ -34,7 +34,7 @@ describe('a copy of a cluster', () => {
         { name: 'HOME', valueFrom: { fieldRef: {} } },
       ],
     };
-    const object = trimmed({
+    const object = redacted({
       kind: 'Deployment',
       metadata: {
         name: 'web',
@@ -55,7 +55,7 @@ describe('a copy of a cluster', () => {
     assert.doesNotMatch(JSON.stringify(object), /secret-|managedFields/);
     assert.match(JSON.stringify(object), /"PASSWORD"/);
     assert.match(JSON.stringify(object), /kept":"yes".*"periodSeconds":3/);
-    const node = trimmed({ kind: 'Node', metadata: { name: 'n', annotations: { 'cloud.example.com/notice': 'reboot' } } });
+    const node = redacted({ kind: 'Node', metadata: { name: 'n', annotations: { 'cloud.example.com/notice': 'reboot' } } });
     assert.match(JSON.stringify(node), /"reboot"/, 'a signal of its machine may stand in any of them');
   });
 

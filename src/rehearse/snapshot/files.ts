@@ -6,13 +6,13 @@ import { text } from '../../embedded/object.ts';
 import { errorText } from '../../support/error-text.ts';
 import { type ClusterSnapshot, copiedKinds } from './cluster-snapshot.ts';
 import { Shared } from './share.ts';
-import { trimmed } from './trim.ts';
+import { redacted } from './trim.ts';
 
 /** Beside the lists: when the copy was taken, and what it lacks. */
 const aboutFile = 'snapshot.json';
 
 /** Objects in one file: a text of more than half a gigabyte cannot be read again. */
-const mostInFile = 20_000;
+const maxInFile = 20_000;
 
 /** A folder that holds no snapshot, or cannot be read or written: a sentence for people. */
 export class SnapshotError extends Error {
@@ -38,9 +38,9 @@ export const writeCopy = (folder: string, { takenAt, objects, leftOut }: Cluster
     const files: string[] = [];
     for (const { apiVersion, kind, plural } of copiedKinds) {
       const items = objects.filter(one => one['kind'] === kind && one['apiVersion'] === apiVersion);
-      for (let from = 0; from < items.length; from += mostInFile) {
-        const name = `${fileOf(plural, apiVersion)}${from === 0 ? '' : `-${from / mostInFile + 1}`}.json`;
-        writeList(join(folder, name), items.slice(from, from + mostInFile));
+      for (let from = 0; from < items.length; from += maxInFile) {
+        const name = `${fileOf(plural, apiVersion)}${from === 0 ? '' : `-${from / maxInFile + 1}`}.json`;
+        writeList(join(folder, name), items.slice(from, from + maxInFile));
         files.push(name);
       }
     }
@@ -67,7 +67,7 @@ const itemsOf = (value: JsonObject, shared: Shared): readonly JsonObject[] => {
   // The items of a PodList do not name their kind; those of a List do.
   const own = text(value, 'kind').replace(/List$/, '');
   const given = own === '' ? {} : { apiVersion: value['apiVersion'], kind: own };
-  return (value['items'] as readonly Json[]).filter(isObject).map(item => shared.of(trimmed({ ...given, ...item })));
+  return (value['items'] as readonly Json[]).filter(isObject).map(item => shared.of(redacted({ ...given, ...item })));
 };
 
 const namesIn = (folder: string): readonly string[] => {

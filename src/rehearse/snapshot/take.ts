@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../core/json.ts';
-import { saidBy } from '../../core/status.ts';
+import { statusMessage } from '../../core/status.ts';
 import type { Api, ApiResponse } from '../../operator/ports.ts';
 import { type ClusterSnapshot, type CopiedKind, copiedKinds, pathOfKind } from './cluster-snapshot.ts';
 import { Shared } from './share.ts';
-import { trimmed } from './trim.ts';
+import { redacted } from './trim.ts';
 
 /** Objects asked for in one call. */
 const pageSize = 500;
@@ -22,7 +22,7 @@ const list = async (api: Api, copied: CopiedKind, shared: Shared): Promise<Liste
     const answer = await api.call({ method: 'GET', path: pathOfKind(copied), query: { limit: pageSize, continue: next } });
     if (answer.status !== 200) return { kind: 'refused', answer };
     const { items, metadata } = answer.body as Page;
-    for (const item of items ?? []) objects.push(shared.of(trimmed({ apiVersion, kind, ...item })));
+    for (const item of items ?? []) objects.push(shared.of(redacted({ apiVersion, kind, ...item })));
     next = metadata?.continue === '' ? undefined : metadata?.continue;
   } while (next !== undefined);
   return { kind: 'listed', objects };
@@ -53,8 +53,8 @@ export const takeCopy = async ({ api, now, tell = () => {} }: TakeOptions): Prom
     }
     const { status } = listed.answer;
     if (status === 404 && copied.needed !== true) continue;
-    if (status !== 403 || copied.needed === true) throw new Error(`cannot read ${copied.plural}: ${saidBy(listed.answer)}`);
-    leftOut.push(`${copied.plural}: ${saidBy(listed.answer)}`);
+    if (status !== 403 || copied.needed === true) throw new Error(`cannot read ${copied.plural}: ${statusMessage(listed.answer)}`);
+    leftOut.push(`${copied.plural}: ${statusMessage(listed.answer)}`);
   }
   return { takenAt, objects, leftOut };
 };

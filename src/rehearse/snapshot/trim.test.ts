@@ -14,7 +14,7 @@ import { systemClock } from '../../support/clock.ts';
 import { copiedKinds } from './cluster-snapshot.ts';
 import { writeCopy } from './files.ts';
 import { keptFields } from './kept-fields.ts';
-import { trimmed } from './trim.ts';
+import { redacted } from './trim.ts';
 
 /** A marker in every string of every field of every kind that is copied: where may it be found again? */
 
@@ -112,7 +112,7 @@ describe('a snapshot', () => {
     test(`of ${copied.kind} (${copied.apiVersion}) has what a rehearsal reads, and no text of others`, () => {
       const object = full(copied);
       assert.ok(pathsIn(object).length > 2, 'there is something to leave out');
-      const kept = pathsIn(trimmed(object));
+      const kept = pathsIn(redacted(object));
       const odd = kept.filter(path => {
         const last = /(?:^|\.)([^.]+(?:\.\*)?)$/.exec(path.replace(/\[\]$/, '[]'))?.[1] ?? path;
         return !harmless.has(last) && !values.test(path) && !(copied.kind === 'Node' && annotations.test(path));
@@ -134,7 +134,7 @@ describe('a snapshot', () => {
       /"(labels|matchLabels|nodeSelector|overhead|limits|requests|capacity|allocatable|disruptedPods|domains|drain|due|done|workloads)":/;
     for (const copied of copiedKinds) {
       const [, served] = [free, full(copied)];
-      const { spec, status } = trimmed({ ...served, spec: planted(served['spec'] ?? {}), status: planted(served['status'] ?? {}) });
+      const { spec, status } = redacted({ ...served, spec: planted(served['spec'] ?? {}), status: planted(served['status'] ?? {}) });
       const own = JSON.stringify([spec, status], (key, value: unknown) => (free.test(`"${key}":`) ? undefined : value));
       if (!copied.apiVersion.startsWith('drydock.dev')) assert.doesNotMatch(own, /SECRET|unheardOf/, copied.kind);
     }
@@ -143,7 +143,7 @@ describe('a snapshot', () => {
   test('written to files it has no message, no argument and no variable of anybody', () => {
     const folder = mkdtempSync(join(tmpdir(), 'drydock-marker-'));
     try {
-      writeCopy(folder, { takenAt: systemClock.now(), objects: copiedKinds.map(copied => trimmed(full(copied))), leftOut: [] });
+      writeCopy(folder, { takenAt: systemClock.now(), objects: copiedKinds.map(copied => redacted(full(copied))), leftOut: [] });
       const all = readdirSync(folder).map(name => readFileSync(join(folder, name), 'utf8'));
       assert.ok(all.length > 10);
       const secret =
@@ -168,7 +168,7 @@ describe('a snapshot', () => {
       'kubectl.kubernetes.io/last-applied-configuration': 'SECRET',
       'cloud.example.com/notice': 'reboot',
     };
-    assert.deepEqual(trimmed({ kind: 'Node', metadata: { annotations } }), {
+    assert.deepEqual(redacted({ kind: 'Node', metadata: { annotations } }), {
       kind: 'Node',
       metadata: { annotations: { 'cloud.example.com/notice': 'reboot' } },
     });

@@ -52,7 +52,7 @@ const byKind = new Map<Json | undefined, Readonly<Record<string, Kept>>>(
 );
 
 /** Returns what a rehearsal needs of an object (kept-fields.ts); of a kind that is not copied its name. */
-export const trimmed = (object: JsonObject): JsonObject => fieldsOf(object, byKind.get(object['kind']) ?? keptOfAll, object['kind']);
+export const redacted = (object: JsonObject): JsonObject => fieldsOf(object, byKind.get(object['kind']) ?? keptOfAll, object['kind']);
 
 /** Returns what another list keeps of an object, beside its name. */
 export const trimmedBy = (fields: Readonly<Record<string, Kept>>, object: JsonObject): JsonObject =>

@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import { crdTexts, usualGroups } from '../../cli/install/crds.ts';
+import { crdTexts, defaultGroups } from '../../cli/install/crds.ts';
 import { rehearsalManager } from '../../cli/rehearsal/rehearsal-manager.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { inProcess } from '../../embedded/in-process.ts';
@@ -17,7 +17,7 @@ type Make = (resource: string, draft: JsonObject) => Stored;
 /** Lets a cluster live until it has come to rest, and takes a copy. Its pods take 2 s to start and 1 s to end. */
 export const copied = async (furnish: (make: Make, settle: () => Promise<void>) => void | Promise<void>): Promise<ClusterSnapshot> => {
   const { cluster, clock, make, runtime } = bench({ pace: { startMs: 2000, stopMs: 1000, spread: 0 } });
-  for (const text of crdTexts(usualGroups)) make('customresourcedefinitions.apiextensions.k8s.io', parse(text) as JsonObject);
+  for (const text of crdTexts(defaultGroups)) make('customresourcedefinitions.apiextensions.k8s.io', parse(text) as JsonObject);
   await furnish(make, () => clock.advance(30_000));
   await clock.advance(60_000);
   const copy = await takeCopy({ api: inProcess(cluster, { userAgent: 'test' }), now: () => clock.now() });

@@ -40,11 +40,11 @@ const rowOf = ({ low, high, edge }: Interval): Row => {
 };
 
 /** Larger groups are told as well by so many of them, evenly taken. */
-const most = 1000;
+const limit = 1000;
 
 const evenly = <T>(all: readonly T[]): readonly T[] => {
-  const step = Math.max(1, all.length / most);
-  return Array.from({ length: Math.min(most, all.length) }, (_, index) => all[Math.floor(index * step)] as T);
+  const step = Math.max(1, all.length / limit);
+  return Array.from({ length: Math.min(limit, all.length) }, (_, index) => all[Math.floor(index * step)] as T);
 };
 
 /** More rounds make it more exact, and surer than so few times allow. */

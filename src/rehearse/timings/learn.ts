@@ -9,7 +9,7 @@ import { preStopSeconds, startSamples, stopSamples, type TimingSample } from './
 /** Times of pods of which nothing is known, in seconds. */
 export type Defaults = { readonly startSeconds: number; readonly stopSeconds: number };
 
-const usualDefaults: Defaults = { startSeconds: 5, stopSeconds: 2 };
+const defaultOptions: Defaults = { startSeconds: 5, stopSeconds: 2 };
 
 /** Fewer times than this say nothing of a workload, a namespace or a cluster. */
 export const enough = 3;
@@ -131,7 +131,7 @@ export class PodTimings {
   readonly #workloads: Workloads;
   readonly #defaults: Defaults;
 
-  constructor(all: readonly JsonObject[], workloads: Workloads, defaults: Defaults = usualDefaults) {
+  constructor(all: readonly JsonObject[], workloads: Workloads, defaults: Defaults = defaultOptions) {
     this.#workloads = workloads;
     this.#defaults = defaults;
     this.#starts = new KnownTimings('start', startSamples(all, workloads));

@@ -27,13 +27,13 @@ const perSecond = (times: readonly number[]): PerSecond => {
 };
 
 /** Longer than this no burst is looked at: what it says, its densest minute says. */
-const longestSeconds = 60;
+const maxSeconds = 60;
 
 /** More in some whole seconds than a token bucket lets through: the limit is another one. */
 const passes = (counts: PerSecond, { qps, burst }: ClientLimit): boolean =>
   [...counts.keys()].some(first => {
     let sum = 0;
-    for (let seconds = 1; seconds <= longestSeconds; seconds += 1) {
+    for (let seconds = 1; seconds <= maxSeconds; seconds += 1) {
       sum += counts.get(first + seconds - 1) ?? 0;
       if (sum > burst + qps * seconds) return true;
     }
@@ -59,7 +59,7 @@ const timesOf = (pod: JsonObject): PodTimes => ({
 });
 
 /** Longer than this after their creation pods are ready for the second time. */
-const longestStart = 120;
+const maxStart = 120;
 
 /** Those that were created one after the other with no second between them in which none was. */
 const bursts = (pods: readonly PodTimes[]): readonly (readonly PodTimes[])[] => {
@@ -82,7 +82,7 @@ const quantile = (sorted: readonly number[], share: number): number => {
 };
 
 /** Pods that differ in how long they start say more of themselves than of the control plane. */
-const mostSlowSeconds = 10;
+const maxSlowSeconds = 10;
 
 const middle = (sorted: readonly number[]): number => sorted[Math.floor(sorted.length / 2)] ?? 0;
 
@@ -93,7 +93,7 @@ const podsPerSecond = (pods: readonly PodTimes[], limit: ClientLimit): number | 
   const fast = bursts(pods).filter(burst => passes(perSecond(burst.map(({ created }) => created)), limit));
   const largest = fast.reduce<readonly PodTimes[]>((most, one) => (one.length > most.length ? one : most), []);
   const starts = numbers(largest.map(({ scheduled, ready }) => ready - scheduled));
-  if (largest.length === 0 || middle(starts) > mostSlowSeconds) return undefined;
+  if (largest.length === 0 || middle(starts) > maxSlowSeconds) return undefined;
   const from = Math.min(...largest.map(({ created }) => created)) + 0.5;
   const share = 0.9;
   const seconds = quantile(numbers(largest.map(({ ready }) => ready)), share) - from - ((starts[0] ?? 0) + 0.5);
@@ -119,7 +119,7 @@ export const learnLimits = (
   const scheduled = perSecond(pods.map(pod => conditionAt(pod, 'PodScheduled')));
   const scheduler = passes(scheduled, defaultLimits.scheduler) ? undefined : defaultLimits.scheduler;
   const isFast = passes(perSecond(ofSets.map(createdAt)), defaultLimits.controllers);
-  const times = ofSets.map(timesOf).filter(({ created, ready }) => ready - created < longestStart);
+  const times = ofSets.map(timesOf).filter(({ created, ready }) => ready - created < maxStart);
   const rate = isFast ? podsPerSecond(times, defaultLimits.controllers) : undefined;
   const controllers = given ?? (isFast ? undefined : defaultLimits.controllers);
   return {

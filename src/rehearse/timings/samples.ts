@@ -13,7 +13,7 @@ export type TimingSample = Interval & { readonly workload: string; readonly name
 type RecordedTime = { readonly at: number; readonly width: number };
 
 /** A start or a stop that took longer than this says something of an outage, not of the pod. */
-const longestSeconds = 1800;
+const maxSeconds = 1800;
 
 const recordedTimeOf = (text: string): RecordedTime | undefined => {
   const at = Date.parse(text) / 1000;
@@ -42,7 +42,7 @@ const containersOf = (pod: JsonObject): readonly JsonObject[] => objects(at(pod,
 const hasRestarted = (pod: JsonObject): boolean => containersOf(pod).some(({ restartCount }) => Number(restartCount ?? 0) > 0);
 
 const isPlausible = (interval: Interval | undefined): interval is Interval =>
-  interval !== undefined && interval.high > 0 && interval.low <= longestSeconds;
+  interval !== undefined && interval.high > 0 && interval.low <= maxSeconds;
 
 /** From a node being found for it to readiness. Where the readiness is of a later day, its containers' start is as good as it gets. */
 const startOf = (pod: JsonObject, scheduled: ReadonlyMap<string, string>): Interval | undefined => {

@@ -1,4 +1,4 @@
-import type { EventKind } from '../../core/machine/event.ts';
+import type { EventKind } from '../../core/event-kind.ts';
 import type { MachinePhase, MachineStrategy } from '../../core/machine/request.ts';
 import type { AnnouncedView, MachineView, WindowView } from '../../web/dashboard/scene.ts';
 import { until } from './words.ts';

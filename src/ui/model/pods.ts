@@ -1,7 +1,7 @@
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import type { PodCountsView, PodView } from '../../web/dashboard/scene.ts';
-import { type Move, Moves } from './moves.ts';
 import { collator } from './order.ts';
+import { type Move, PodMoves } from './pod-moves.ts';
 
 const byWorkload = (one: PodView, other: PodView): number =>
   Number(one.stays) - Number(other.stays) || collator.compare(one.workload, other.workload) || collator.compare(one.key, other.key);
@@ -22,7 +22,7 @@ export class Pods {
   readonly #pods = new Map<string, PodView>();
   readonly #counts = new Map<string, PodCountsView>();
   readonly #countsOn = new Map<string, Signal<PodCountsView | undefined>>();
-  readonly #moves = new Moves();
+  readonly #moves = new PodMoves();
   readonly #now: () => number;
   readonly #moved: (move: Move) => void;
   /** Of the pods that are counted. */

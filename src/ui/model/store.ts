@@ -11,9 +11,9 @@ import type {
   WindowView,
   WorkloadView,
 } from '../../web/dashboard/scene.ts';
-import type { Move } from './moves.ts';
-import { machineNews, type News, nodeNews, planNews, podNews } from './news.ts';
+import { type ActivityItem, machineNews, nodeNews, planNews, podNews } from './activity.ts';
 import { collator } from './order.ts';
+import type { Move } from './pod-moves.ts';
 import { Pods } from './pods.ts';
 import { isControlPlane } from './words.ts';
 
@@ -35,7 +35,7 @@ const byLow = ({ lowest: one }: WorkloadView, { lowest: other }: WorkloadView): 
 export type Zone = { readonly zone: string; readonly nodes: readonly string[] };
 
 /** Lines that the dashboard has seen happen; the server's own events are kept by the server. */
-const mostNews = 150;
+const maxNews = 150;
 
 const noMachines: readonly MachineView[] = [];
 
@@ -55,7 +55,7 @@ export class DashboardStore {
   /** Those that are over last, by name. */
   readonly plans = signal<readonly PlanSummary[]>([]);
   /** Newest first. */
-  readonly news = signal<readonly News[]>([]);
+  readonly news = signal<readonly ActivityItem[]>([]);
   /** Workloads that have been low, the worst first. */
   readonly lows = signal<readonly WorkloadView[]>([]);
   readonly pods: Pods;
@@ -129,7 +129,7 @@ export class DashboardStore {
       const lines = isRead
         ? [...planNews(plans, delta, at), ...machineNews(machines, delta, at), ...nodeNews(before, delta, at), ...podNews(moves, at)]
         : [];
-      if (lines.length > 0) this.news.value = [...lines.reverse(), ...this.news.value].slice(0, mostNews);
+      if (lines.length > 0) this.news.value = [...lines.reverse(), ...this.news.value].slice(0, maxNews);
     });
   }
 

@@ -9,7 +9,7 @@ import { HoldCard } from './nodes/hold-card.tsx';
 import { Plans } from './plans/plans.tsx';
 
 /** More cards are no list that anybody reads; the nodes above have them all. */
-const mostCards = 40;
+const maxCards = 40;
 
 const hint = computed(() => (mayAct.value ? ' Choose one to take it out.' : ''));
 
@@ -22,11 +22,11 @@ const Held = () => {
         <p class="quiet">{store.held.value.length === 0 ? `Every node is in service.${hint.value}` : 'No other node.'}</p>
       )}
       <ul class="cards">
-        {held.slice(0, mostCards).map(node => (
+        {held.slice(0, maxCards).map(node => (
           <HoldCard key={node.key} node={node} />
         ))}
       </ul>
-      {held.length > mostCards && <p class="quiet">and {held.length - mostCards} more</p>}
+      {held.length > maxCards && <p class="quiet">and {held.length - maxCards} more</p>}
     </section>
   );
 };
@@ -56,7 +56,7 @@ const Budget = ({ budget }: { readonly budget: BudgetView }) => (
 );
 
 /** More are no list that anybody reads: those in trouble come first. */
-const mostBudgets = 30;
+const maxBudgets = 30;
 
 const Budgets = () => {
   const budgets = store.budgets.value.toSorted((one, other) => Number(one.trouble === undefined) - Number(other.trouble === undefined));
@@ -65,11 +65,11 @@ const Budgets = () => {
     <section class="budgets" aria-labelledby="budgets-title">
       <h2 id="budgets-title">Disruption budgets</h2>
       <ul class="budget-list">
-        {budgets.slice(0, mostBudgets).map(budget => (
+        {budgets.slice(0, maxBudgets).map(budget => (
           <Budget key={budget.key} budget={budget} />
         ))}
       </ul>
-      {budgets.length > mostBudgets && <p class="quiet">and {budgets.length - mostBudgets} more</p>}
+      {budgets.length > maxBudgets && <p class="quiet">and {budgets.length - maxBudgets} more</p>}
     </section>
   );
 };

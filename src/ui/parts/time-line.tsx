@@ -10,7 +10,7 @@ type Line = {
   readonly warning: boolean;
 };
 
-const mostLines = 80;
+const maxLines = 80;
 
 /** What the cluster has recorded and what this page has seen, newest first. */
 const lines = computed((): readonly Line[] => {
@@ -25,7 +25,7 @@ const lines = computed((): readonly Line[] => {
   const hasEvents = store.facts.value?.unreadable.every(({ what }) => what !== 'events') ?? false;
   const news = store.news.value.filter(({ recorded }) => !(recorded && hasEvents));
   const seen = news.map(({ key, at, about, text, warning }) => ({ key, at, about, what: '', text, warning }));
-  return [...events, ...seen].sort((one, other) => Date.parse(other.at) - Date.parse(one.at)).slice(0, mostLines);
+  return [...events, ...seen].sort((one, other) => Date.parse(other.at) - Date.parse(one.at)).slice(0, maxLines);
 });
 
 const timeFormat = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });

@@ -9,7 +9,7 @@ const lines = (value: Normal, path = ''): readonly string[] => {
   return members.length === 0 ? [`${path}: {}`] : members.flatMap(([key, one]) => lines(one, path === '' ? key : `${path}.${key}`));
 };
 
-const most = 60;
+const limit = 60;
 
 /** What stands only here (`+`) and only there (`-`); empty when both say the same. */
 export const differenceOf = (got: Normal, wanted: Normal): string => {
@@ -20,5 +20,5 @@ export const differenceOf = (got: Normal, wanted: Normal): string => {
     ...there.filter(line => !ours.has(line)).map(line => `- ${line}`),
   ];
   const sorted = found.toSorted((one, other) => (one.slice(2) < other.slice(2) ? -1 : 1));
-  return [...sorted.slice(0, most), ...(sorted.length > most ? [`and ${sorted.length - most} more`] : [])].join('\n');
+  return [...sorted.slice(0, limit), ...(sorted.length > limit ? [`and ${sorted.length - limit} more`] : [])].join('\n');
 };

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import type { MaintenancePlanStatus } from '../../../src/apis/schema/maintenance-plan-status.ts';
 import { openMonitoring } from '../../../src/monitoring/sources.ts';
-import type { Monitoring, Sample, Told } from '../../../src/operator/ports.ts';
+import type { Monitoring, QueryResult, Sample } from '../../../src/operator/ports.ts';
 import { type Clock, systemClock } from '../../../src/support/clock.ts';
 import { silentLog } from '../../../src/support/log.ts';
 import { create, nodesReady } from '../../control-plane/objects/cluster.ts';
@@ -59,7 +59,11 @@ const sources = (): readonly Readonly<Record<string, unknown>>[] => {
   ];
 };
 
-const until = async <T>(what: string, ask: () => Promise<Told<T>>, isWanted: (told: Told<T>) => boolean): Promise<Told<T>> =>
+const until = async <T>(
+  what: string,
+  ask: () => Promise<QueryResult<T>>,
+  isWanted: (told: QueryResult<T>) => boolean,
+): Promise<QueryResult<T>> =>
   waitFor(
     what,
     async () => {
@@ -72,13 +76,13 @@ const until = async <T>(what: string, ask: () => Promise<Told<T>>, isWanted: (to
 describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout: 300_000 }, () => {
   let file: string;
   let monitoring: Monitoring;
-  const problemOf = (told: Told<unknown>): string => ('problem' in told ? told.problem : `an answer: ${JSON.stringify(told.value)}`);
-  const query = (text: string, source = 'default'): Promise<Told<readonly Sample[]>> => monitoring.samples(source, text, signal);
-  const firing = async (matchers = critical, source = 'default'): Promise<Told<readonly string[]>> => {
+  const problemOf = (told: QueryResult<unknown>): string => ('problem' in told ? told.problem : `an answer: ${JSON.stringify(told.value)}`);
+  const query = (text: string, source = 'default'): Promise<QueryResult<readonly Sample[]>> => monitoring.samples(source, text, signal);
+  const firing = async (matchers = critical, source = 'default'): Promise<QueryResult<readonly string[]>> => {
     const told = await monitoring.firing(source, matchers, signal);
     return 'problem' in told ? told : { value: told.value.map(({ name }) => name) };
   };
-  const valuesOf = (told: Told<readonly Sample[]>): readonly number[] =>
+  const valuesOf = (told: QueryResult<readonly Sample[]>): readonly number[] =>
     'value' in told ? told.value.map(({ value }) => value).toSorted((one, other) => one - other) : assert.fail(told.problem);
   const setToken = (token: string): void => writeFileSync(join(real.folder, 'token'), `${token}\n`);
   const untilFires = (...names: readonly string[]) =>

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { makeServing } from '../../../src/admission/certificates/make.ts';
-import { usualNamespace as home } from '../../../src/cli/install/install-parts.ts';
+import { defaultNamespace as home } from '../../../src/cli/install/install-parts.ts';
 import { clientsFor } from '../../control-plane/objects/api.ts';
 import { create, failureIn, nodePath, nodesReady } from '../../control-plane/objects/cluster.ts';
 import { isReady, type List, type Pod } from '../../control-plane/objects/objects.ts';

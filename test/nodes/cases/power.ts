@@ -6,7 +6,7 @@ import { run } from '../../control-plane/processes/command.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import { maintenance, maintenancePath, remove, untilMaintenance } from '../../operator/harness/look.ts';
 import type { NodeBed } from '../bed.ts';
-import { type Attempt, failures, figure, keepCreating, killContainer, longest, seconds } from '../figures.ts';
+import { type Attempt, failures, figure, keepCreating, killContainer, maxLength, seconds } from '../figures.ts';
 import { anotherLeads, leader, leadingProcess, type Replica, replicas, tryCreate, untilSettled } from '../product.ts';
 
 /** Addresses of the replicas to which the API server has a connection. */
@@ -105,7 +105,7 @@ export const powerCases = (bed: NodeBed): void => {
     const attempts = await creating.stop();
     figure(t, 'power loss: the last create fails after', seconds(lastFailure(attempts, since) - since));
     const failed = attempts.filter(({ failure }) => failure !== undefined);
-    figure(t, 'creates after the power loss', `${attempts.length}, ${failed.length} failed, longest ${seconds(longest(attempts))}`);
+    figure(t, 'creates after the power loss', `${attempts.length}, ${failed.length} failed, longest ${seconds(maxLength(attempts))}`);
     for (const failure of failures(attempts)) figure(t, 'failed', failure);
     await node.boot();
     await nodesReady(api, [node.name], { deadlineMs: 90_000 });

@@ -176,7 +176,7 @@ const begin = async (place: Place, services: Services, hosts: readonly string[])
   );
 };
 
-const usual: HarnessSettings = { driver: 'fake.FakeLiveMigrateDriver', migrationsAtOnce: 1, pageSize: 1000, tokenSeconds: 3600 };
+const defaults: HarnessSettings = { driver: 'fake.FakeLiveMigrateDriver', migrationsAtOnce: 1, pageSize: 1000, tokenSeconds: 3600 };
 
 /** Starts an OpenStack with these compute hosts beside a control plane; about half a minute. Says why where this machine cannot. */
 export const startOpenStack = async (
@@ -187,7 +187,7 @@ export const startOpenStack = async (
   const lacking = await ensurePackages();
   if (lacking !== undefined) return lacking;
   const place = await makePlace(join(controlPlane.folder, 'openstack'));
-  writeConfig(place, { ...usual, ...settings }, hosts);
+  writeConfig(place, { ...defaults, ...settings }, hosts);
   const services = new Services(controlPlane, place);
   try {
     await begin(place, services, hosts);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Manifest } from '../../../src/cli/install/install-files.ts';
 import { manifests } from '../../../src/cli/install/install-manifests.ts';
-import { usualNamespace } from '../../../src/cli/install/install-parts.ts';
+import { defaultNamespace } from '../../../src/cli/install/install-parts.ts';
 import type { Audited } from '../../control-plane/audit.ts';
 import { collectionOf } from '../../control-plane/objects/cluster.ts';
 import { type Outcome, run } from '../../control-plane/processes/command.ts';
@@ -19,9 +19,9 @@ export const drydock = (args: readonly string[]): Promise<Outcome> => run(proces
 
 /** Exactly who the API server takes a pod of the Deployment for. */
 const serviceAccount = (name: string): Identity => ({
-  name: `system:serviceaccount:${usualNamespace}:${name}`,
-  groups: ['system:serviceaccounts', `system:serviceaccounts:${usualNamespace}`, 'system:authenticated'],
-  namespace: usualNamespace,
+  name: `system:serviceaccount:${defaultNamespace}:${name}`,
+  groups: ['system:serviceaccounts', `system:serviceaccounts:${defaultNamespace}`, 'system:authenticated'],
+  namespace: defaultNamespace,
 });
 
 /**
@@ -64,7 +64,7 @@ export const installShipped = async (controlPlane: ControlPlane, more: MoreRoles
   if (applied.code !== 0 && !lacksQuotasOnly(applied)) {
     throw new Error(`drydock install: exit code ${applied.code}\n${applied.stdout}${applied.stderr}`);
   }
-  const all = manifests({ parts: new Set(['crds', 'rbac', ...more]), groups: [], namespace: usualNamespace });
+  const all = manifests({ parts: new Set(['crds', 'rbac', ...more]), groups: [], namespace: defaultNamespace });
   await bindSecond(controlPlane, all);
   for (const kind of ['drydock.dev/v1alpha1/maintenances', 'nodemaintenance.medik8s.io/v1beta1/nodemaintenances'])
     await until(`${kind} to be served`, async () => (await controlPlane.api.call('GET', `/apis/${kind}`)).status === 200);

@@ -163,7 +163,7 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
       const ofRun = await run('plan', 'history', 'made', '--run', '1');
       for (const name of names) assert.match(ofRun, new RegExp(`^${name} +Done +\\w+ +20`, 'm'));
       assert.match((await wrong('plan', 'history', 'made', '--run', '7')).stderr, /plan made has no record of run 7; those it has: 1$/m);
-      assert.match(await run('why', names[0] ?? ''), /MaintenancePlan made is over with it in this run \(Done\), since 20/);
+      assert.match(await run('why', names[0] ?? ''), /MaintenancePlan made has finished with it in this run \(Done\), since 20/);
       assert.equal(await run('plan', 'rerun', 'made'), 'maintenanceplan.drydock.dev/made begins run 2\n');
       await untilPlan(api, 'made', 'in its second run', ({ run: now, phase }) => now?.id === '2' && phase === 'Complete');
       const { runs } = JSON.parse(await run('plan', 'history', 'made', '-o', 'json')) as {
@@ -243,7 +243,7 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
       );
       assert.match(
         await run('why', second),
-        /MaintenancePlan steered \(Running\) selects it .* It waits for MaxInFlight: .* What helps: nodes in flight come back/,
+        /MaintenancePlan steered \(Running\) selects it .* It waits for MaxInFlight: .* What helps: wait until a node in flight is done/,
       );
       assert.match((await wrong('plan', 'next', 'steered', first)).stderr, /node steered-1 is in flight in plan steered already/);
       assert.equal(

@@ -48,7 +48,7 @@ describe('plans beside others who change nodes', { skip, concurrency: 2, timeout
     );
     assert.match(message ?? '', /2 are due again \(plan older was done with 2 of them since\)/);
     const { stdout } = await harness.drydock('why', 'rival-1');
-    assert.match(stdout, /MaintenancePlan newer is over with it .* plan older was done with them since/);
+    assert.match(stdout, /MaintenancePlan newer has finished with it .* plan older was done with them since/);
     for (const name of names) assert.equal(work.counts.get(name), 2, name);
   });
 

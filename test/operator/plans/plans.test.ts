@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MaintenancePlanStatus } from '../../../src/apis/schema/maintenance-plan-status.ts';
 import { cordon, create, getNode, nodesReady } from '../../control-plane/objects/cluster.ts';
-import { type Manifest } from '../../control-plane/objects/manifests.ts';
+import type { Manifest } from '../../control-plane/objects/manifests.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';
 import { isHeld, maintenance, ourTaints, untilGone, untilMaintenance } from '../harness/look.ts';

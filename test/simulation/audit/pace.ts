@@ -3,13 +3,13 @@ import type { Around, Checker } from './checker.ts';
 /** Calls: never more than what happens gives reason for. */
 
 /** Of one kind about one object in one minute. What loses races is tried again after pauses that begin with 20 ms. */
-const mostOfOneKind = 240;
+const maxOfOneKind = 240;
 
 /** By one process in one minute, beside those that what has changed in it gives reason for: with every watch cut again and again, some 120. */
-const mostIdle = 400;
+const maxIdle = 400;
 
 /** For each change of the cluster that is not the answer to a call of the operator. */
-const mostForAChange = 4;
+const maxForAChange = 4;
 
 const minuteMs = 60_000;
 
@@ -34,8 +34,8 @@ export const paceChecker = ({ fail, nowMs }: Around): Checker => {
       const kind = `${method} ${path} ${String(query?.['fieldSelector'] ?? '')}`;
       const count = (kinds.get(kind) ?? 0) + 1;
       kinds.set(kind, count);
-      if (count > mostOfOneKind) fail('no call loops', `${count} calls ${kind} in one minute`);
-      if (ofProcess > mostIdle + mostForAChange * changes)
+      if (count > maxOfOneKind) fail('no call loops', `${count} calls ${kind} in one minute`);
+      if (ofProcess > maxIdle + maxForAChange * changes)
         fail('no call loops', `${ofProcess} calls of one process in one minute, after ${changes} changes`);
     },
     changed: () => {

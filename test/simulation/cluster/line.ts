@@ -29,7 +29,7 @@ const responseWith = (failure: Failure): ApiResponse => ({
 
 type Behavior = 'well' | 'refused' | 'conflict' | 'lost' | 'unanswered';
 
-const usualTimeoutMs = 30_000;
+const defaultTimeoutMs = 30_000;
 
 /** So far behind an API server's cache may be. */
 const oldestCacheMs = 20_000;
@@ -127,7 +127,7 @@ export class Line implements Api, Streams {
   async #broken(call: ApiCall, mayHaveHappened: boolean, signal?: AbortSignal): Promise<never> {
     const hangs = call.method !== 'GET' || this.#world.story.watches.hangs;
     const inTime = this.#world.chance() < 0.7;
-    await this.#pass(inTime || !hangs ? this.#world.chance() * 500 : (call.timeoutMs ?? usualTimeoutMs), signal);
+    await this.#pass(inTime || !hangs ? this.#world.chance() * 500 : (call.timeoutMs ?? defaultTimeoutMs), signal);
     const { method, path } = call;
     throw new ConnectionError({ method, path, server: 'simulated' }, inTime ? 'reset' : 'timeout', mayHaveHappened, 'the connection broke');
   }

@@ -3,8 +3,8 @@ import { type ControllerManager, controllerManager } from '../../../src/cli/mana
 import { reflectorWatcher } from '../../../src/kube/watch/reflector.ts';
 import type { EventScanner } from '../../../src/operator/machines/event-source-reconciler.ts';
 import { noMeter } from '../../../src/operator/ports.ts';
-import { Defects } from '../../../src/support/defects.ts';
 import type { Log } from '../../../src/support/log.ts';
+import { PanicHandler } from '../../../src/support/panic-handler.ts';
 import type { SimulationContext } from '../simulation-context.ts';
 import type { Caller } from './caller.ts';
 import { Line } from './line.ts';
@@ -105,7 +105,7 @@ export class Process {
       fence: { mayAct: () => this.#leads },
       clock,
       log,
-      defects: new Defects({ log }),
+      defects: new PanicHandler({ log }),
       evictionRequests: 'Auto',
       adapters: served({ leaseNamespace, operatorNamespace }),
       terms: { durationSeconds: 3600, renewEverySeconds: 900 },

@@ -9,9 +9,9 @@ import { seeded } from '../../../src/embedded/seeded.ts';
 import { ReflectorStore } from '../../../src/kube/watch/reflector-store.ts';
 import type { Watcher } from '../../../src/operator/ports.ts';
 import { FakeCluster } from '../../../src/operator/testing/fake-cluster.ts';
-import { Lines, Notebook, response, settle, Tallies } from '../../../src/operator/testing/fakes.ts';
-import { Defects } from '../../../src/support/defects.ts';
+import { FakeLog, FakeMeter, FakeRecorder, response, settle } from '../../../src/operator/testing/fakes.ts';
 import { type LogFields, silentLog } from '../../../src/support/log.ts';
+import { PanicHandler } from '../../../src/support/panic-handler.ts';
 import { VirtualClock } from '../../../src/support/virtual-clock.ts';
 import { Observer } from '../../../src/web/dashboard/watch/observer.ts';
 import { oddObject } from './odd-objects.ts';
@@ -27,7 +27,7 @@ const throughStore = (cluster: FakeCluster, told: (what: string) => void): Watch
       ...silentLog,
       error: (_message: string, { object, error }: LogFields = {}) => told(`${String(object)} ${String(error)}`),
     };
-    const store = new ReflectorStore(collection.path, project, sink, new Defects({ log }));
+    const store = new ReflectorStore(collection.path, project, sink, new PanicHandler({ log }));
     const identify = (raw: unknown) =>
       (raw as { readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string } }).metadata;
     const seen = (raw: unknown) => ({ key: identify(raw).name, ...identify(raw), raw });
@@ -58,21 +58,21 @@ const withMachineApis = (cluster: FakeCluster): void => {
   };
 };
 
-type Fed = { readonly cluster: FakeCluster; readonly clock: VirtualClock; readonly log: Lines; readonly watcher: Watcher };
+type Fed = { readonly cluster: FakeCluster; readonly clock: VirtualClock; readonly log: FakeLog; readonly watcher: Watcher };
 
 const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
 
 /** The operator with all its rooms. */
-const operatorOf = ({ cluster, clock, log, watcher }: Fed, meter: Tallies): ControllerManager =>
+const operatorOf = ({ cluster, clock, log, watcher }: Fed, meter: FakeMeter): ControllerManager =>
   controllerManager({
     api: cluster,
     watcher,
-    recorder: new Notebook(),
+    recorder: new FakeRecorder(),
     meter,
     fence: { mayAct: () => true },
     clock,
     log,
-    defects: new Defects({ log, meter }),
+    defects: new PanicHandler({ log, meter }),
     adapters,
     evictionRequests: 'Auto',
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
@@ -96,7 +96,7 @@ const observerOf = ({ clock, log, watcher }: Fed): Observer =>
     cluster: 'test',
     clock,
     log,
-    defects: new Defects({ log }),
+    defects: new PanicHandler({ log }),
   });
 
 const errorsOf = ({ log }: Fed): readonly string[] =>
@@ -133,10 +133,10 @@ const feed = async ({ cluster, clock }: Fed, seed: number, objects: number, wron
 
 /** Operator and dashboard, fed with odd objects; returns what was reported of throws, and the largest statuses that were written. */
 const fed = async (seed: number, objects: number, wrongTypes: number) => {
-  const [cluster, meter] = [new FakeCluster(), new Tallies()];
+  const [cluster, meter] = [new FakeCluster(), new FakeMeter()];
   withMachineApis(cluster);
   const unread: string[] = [];
-  const place = { cluster, clock: new VirtualClock(), log: new Lines(), watcher: throughStore(cluster, what => unread.push(what)) };
+  const place = { cluster, clock: new VirtualClock(), log: new FakeLog(), watcher: throughStore(cluster, what => unread.push(what)) };
   const stop = new AbortController();
   const observer = observerOf(place);
   const running = Promise.all([operatorOf(place, meter).run(stop.signal), observer.run(stop.signal)]);

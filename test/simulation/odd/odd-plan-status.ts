@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../src/core/json.ts';
-import { nodeStates, preparingStates, verdictWords, workKinds } from '../../../src/core/plan/in-flight.ts';
+import { nodeStates, preparingStates, verdictTypes, workKinds } from '../../../src/core/plan/in-flight.ts';
 import { planPhases } from '../../../src/core/plan/plan.ts';
 import { hookStates } from '../../../src/core/plan/pods/hook.ts';
 import { rehearsalStates } from '../../../src/core/plan/rehearsal/rehearsal.ts';
@@ -22,7 +22,7 @@ const task = (chance: Chance, draw: Draw): JsonObject => ({
 });
 
 const outcome = (chance: Chance, { word }: Draw): JsonObject => ({
-  verdict: pick(chance, verdictWords),
+  verdict: pick(chance, verdictTypes),
   step: pick(chance, nodeStates),
   message: word(),
   held: chance() < 0.5,

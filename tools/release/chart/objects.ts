@@ -1,5 +1,5 @@
 import type { Manifest } from '../../../src/cli/install/install-files.ts';
-import { fitted } from '../../../src/cli/install/install-fit.ts';
+import { adaptToServerVersion } from '../../../src/cli/install/install-fit.ts';
 import { manifests } from '../../../src/cli/install/install-manifests.ts';
 import type { Part } from '../../../src/cli/install/install-parts.ts';
 import { Template } from './template.ts';
@@ -53,7 +53,7 @@ const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.name
 
 const objectsOn = (on: ReadonlySet<string>): ReadonlyMap<string, Manifest> => {
   const all = manifests({ parts: partsOn(on), groups: legacy, namespace: namespaceMark });
-  const fit = fitted(all, { minor: on.has('selectors') ? 31 : 30 }).all;
+  const fit = adaptToServerVersion(all, { minor: on.has('selectors') ? 31 : 30 }).all;
   return new Map(fit.map(manifest => [keyOf(manifest), manifest]));
 };
 

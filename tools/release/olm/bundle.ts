@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 import type { OlmVersion } from '../../../src/cli/install/install-by-olm.ts';
 import type { Manifest } from '../../../src/cli/install/install-files.ts';
-import { usualNamespace } from '../../../src/cli/install/install-parts.ts';
+import { defaultNamespace } from '../../../src/cli/install/install-parts.ts';
 import { below, pack } from '../archive.ts';
 import { commit } from '../commit.ts';
 import { Layout } from '../image/oci.ts';
@@ -60,7 +60,7 @@ const imageOf = (name: string, folder: string, labels: Readonly<Record<string, s
 const made = (generation: OlmVersion, registry: string | undefined): readonly string[] => {
   const refOf = (name: string): string => `${registry === undefined ? '' : `${registry}/`}${name}:${manifest.version}`;
   const { all, bundle, before } = placed(generation, registry === undefined ? undefined : refOf(manifest.name));
-  const objects = [clusterServiceVersion(all, usualNamespace, generation), ...bundle.map(withoutNamespace)];
+  const objects = [clusterServiceVersion(all, defaultNamespace, generation), ...bundle.map(withoutNamespace)];
   const prefix = `${manifest.name}-${generation}`;
   const folder = `${build}${generation}`;
   rmSync(folder, { recursive: true, force: true });

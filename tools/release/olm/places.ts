@@ -1,7 +1,7 @@
 import { type Binding, isBoundBy, isMadeByOlm, type OlmVersion } from '../../../src/cli/install/install-by-olm.ts';
 import type { Manifest } from '../../../src/cli/install/install-files.ts';
 import { manifests } from '../../../src/cli/install/install-manifests.ts';
-import { usualNamespace } from '../../../src/cli/install/install-parts.ts';
+import { defaultNamespace } from '../../../src/cli/install/install-parts.ts';
 import { manifest } from '../paths.ts';
 
 /** Where each object that `drydock install` prints is for OLM: in the CSV, beside the CSV in the bundle, or applied before. */
@@ -14,10 +14,10 @@ const taken = ['CustomResourceDefinition', 'Service', 'PodDisruptionBudget', 'Cl
 const isInBundle = (all: readonly Manifest[], one: Manifest, generation: OlmVersion): boolean => {
   const { kind, metadata } = one;
   // Bound in the namespaces of the node leases, which have to be there before: their role comes with them.
-  if (kind === 'ClusterRole' && isBoundBy(all, one, binding => binding.metadata.namespace !== usualNamespace)) return false;
+  if (kind === 'ClusterRole' && isBoundBy(all, one, binding => binding.metadata.namespace !== defaultNamespace)) return false;
   if (taken.includes(kind)) return true;
   // OLM 1 would make the permissions of a CSV count in all namespaces: those of the operator's own are objects of the bundle.
-  return generation === 'olm-1' && ['Role', 'RoleBinding'].includes(kind) && metadata.namespace === usualNamespace;
+  return generation === 'olm-1' && ['Role', 'RoleBinding'].includes(kind) && metadata.namespace === defaultNamespace;
 };
 
 const placeOf = (all: readonly Manifest[], one: Manifest, generation: OlmVersion): Place => {
@@ -28,7 +28,7 @@ const placeOf = (all: readonly Manifest[], one: Manifest, generation: OlmVersion
 /** Every object of an installation, sorted by its place. The image is that of the operator, by its name in a registry. */
 export const placed = (generation: OlmVersion, image: string | undefined): Readonly<Record<Place | 'all', readonly Manifest[]>> => {
   const parts = new Set(['crds', 'rbac', 'shared-namespaces', 'operator', 'webhook', 'admission-policies'] as const);
-  const all = manifests({ parts, groups: [], namespace: usualNamespace, ...(image !== undefined && { image }) });
+  const all = manifests({ parts, groups: [], namespace: defaultNamespace, ...(image !== undefined && { image }) });
   const at = (place: Place): readonly Manifest[] => all.filter(one => placeOf(all, one, generation) === place);
   return { all, csv: at('csv'), bundle: at('bundle'), before: at('before') };
 };

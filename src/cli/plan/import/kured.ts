@@ -136,7 +136,7 @@ const isOnControlPlane = (daemonSet: JsonObject): boolean =>
   });
 
 /** SIGRTMIN+5. */
-const usualSignal = '39';
+const defaultSignal = '39';
 
 /** How often a node whose drain is stuck comes again: kured tries without an end. */
 const oftenEnough = 100;
@@ -160,7 +160,7 @@ export const importKured = (daemonSet: JsonObject): Imported => {
     ...(delay !== undefined && delay > 0 && { soakAfterReleaseSeconds: delay }),
     ...(stuck !== undefined && stuck > 0 && { onFailure: { drainStuck: { afterSeconds: stuck, times: oftenEnough } } }),
   });
-  const isCarried = (flag: string): boolean => carried.has(flag) || (flag === 'reboot-signal' && flags.one(flag) === usualSignal);
+  const isCarried = (flag: string): boolean => carried.has(flag) || (flag === 'reboot-signal' && flags.one(flag) === defaultSignal);
   const others = flags.names.filter(flag => !isCarried(flag)).map(flag => `--${flag}: ${notCarried(flag)}`);
   const hasSentinel = ['reboot-sentinel', 'reboot-sentinel-command'].some(flag => flags.names.includes(flag));
   return {

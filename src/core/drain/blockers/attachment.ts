@@ -1,4 +1,4 @@
-import { shortened } from '../../text.ts';
+import { truncate } from '../../text.ts';
 import { isBefore, readTime, secondsAfter, timeText } from '../../time.ts';
 import type { BlockerInfo } from './blocker.ts';
 
@@ -38,7 +38,7 @@ export const readAttachment = (raw: unknown): Attachment => {
     ...(volume !== undefined && { volume }),
     ...(spec.attacher !== undefined && { attacher: spec.attacher }),
     ...(detachAskedAt && { detachAskedAt }),
-    ...(detachError !== undefined && { detachError: shortened(detachError) }),
+    ...(detachError !== undefined && { detachError: truncate(detachError) }),
   };
 };
 
@@ -59,7 +59,7 @@ export const attachmentsUnknown: BlockerInfo = {
 /** What the volume of a pod that left waits for, seen as attached `since` then. */
 export const attachmentBlockerInfo = (attachment: Attachment, since: Temporal.Instant, now: Temporal.Instant): BlockerInfo => {
   const { key, volume = key, attacher, detachAskedAt, detachError } = attachment;
-  const driver = attacher === undefined ? 'its driver' : `its driver ${shortened(attacher, 100)}`;
+  const driver = attacher === undefined ? 'its driver' : `its driver ${truncate(attacher, 100)}`;
   const isOverdue = !isBefore(now, detachOverdueAt(attachment, since));
   const still = `volume ${volume} of a pod that left is still attached`;
   const look = `kubectl describe volumeattachment ${key}`;

@@ -1,5 +1,5 @@
 import { goneBy, type Pod } from '../../pod/pod.ts';
-import { fewOf, shortened } from '../../text.ts';
+import { joinLimited, truncate } from '../../text.ts';
 import { earliest, instantAt, isBefore, timeText } from '../../time.ts';
 
 /** Why a pod cannot go yet, as a word that machines can use. */
@@ -122,7 +122,7 @@ const fewBlockers = 5;
 
 /** For texts that say a few of many blockers, in the order of `eachCauseFirst`: one of each cause at least. */
 export const fewOfEachCause = (blockers: readonly Blocker[], text: (blocker: Blocker) => string): string =>
-  fewOf(blockers.map(text), Math.max(fewBlockers, countedByCause(blockers).length));
+  joinLimited(blockers.map(text), Math.max(fewBlockers, countedByCause(blockers).length));
 
 export const about = ({ namespace, name }: Pod): NonNullable<BlockerInfo['pod']> => ({ namespace, name });
 
@@ -160,7 +160,7 @@ const outcomeTexts = {
 /** What the last reply to this pod's eviction says. */
 export const outcomeBlockerInfo = (pod: Pod, kind: keyof typeof outcomeTexts, message: string): BlockerInfo => {
   const { cause, remedy } = outcomeTexts[kind];
-  return { cause, pod: about(pod), message: shortened(message), ...(remedy !== undefined && { remedy }) };
+  return { cause, pod: about(pod), message: truncate(message), ...(remedy !== undefined && { remedy }) };
 };
 
 /** Its deletion was accepted, and does not begin: somebody between the API server and its store leaves it out. */
@@ -194,7 +194,7 @@ const terminatingText = (pod: Pod): Pick<BlockerInfo, 'message' | 'remedy'> => {
 /** It is on its way out. Past its grace period something holds it: a finalizer, or a kubelet that does not answer. */
 export const terminatingBlockerInfo = (pod: Pod, overdue: boolean): BlockerInfo => {
   if (!overdue) return { cause: 'Terminating', pod: about(pod), ...terminatingText(pod) };
-  const held = pod.finalizers.length > 0 ? `; finalizers: ${fewOf(pod.finalizers)}` : '';
+  const held = pod.finalizers.length > 0 ? `; finalizers: ${joinLimited(pod.finalizers)}` : '';
   return {
     cause: 'StuckTerminating',
     pod: about(pod),

@@ -1,7 +1,7 @@
 import { findsNoNode, type Pod } from '../../pod/pod.ts';
 import { matches } from '../../pod/selector.ts';
-import { shortened } from '../../text.ts';
-import { type Budget, countsNothing, isUnconfirmed, neverAllows } from '../budgets/budget.ts';
+import { truncate } from '../../text.ts';
+import { type Budget, isUnconfirmed, isUncounted, neverAllows } from '../budgets/budget.ts';
 import { about, type BlockerInfo } from './blocker.ts';
 
 /** What is said of a pod that a budget keeps: why, whose the budget is, what it guards, and what would help without harm. */
@@ -13,16 +13,16 @@ const recoversWithin = 120;
 const ownerWithin = 600;
 
 /** Pods that are on no node are named for so many characters of what the scheduler says of them. */
-const longestReason = 300;
+const maxReasonLength = 300;
 
-type Said = Pick<BlockerInfo, 'cause' | 'message' | 'remedy' | 'lasting'>;
+type BudgetExplanation = Pick<BlockerInfo, 'cause' | 'message' | 'remedy' | 'lasting'>;
 
 /** A pod of the budget that is on no node, for the scheduler finds none for it. */
 const strayOf = ({ namespace, selector }: Budget, unscheduled: readonly Pod[]): Pod | undefined =>
   unscheduled.find(pod => pod.namespace === namespace && findsNoNode(pod) && matches(selector, pod.labels));
 
-const strayText = (short: string, stray: Pod): Said => {
-  const why = shortened(stray.unschedulable ?? '', longestReason);
+const strayText = (short: string, stray: Pod): BudgetExplanation => {
+  const why = truncate(stray.unschedulable ?? '', maxReasonLength);
   const look = `kubectl -n ${stray.namespace} describe pod ${stray.name}`;
   // kube-scheduler: "had volume node affinity conflict", "didn't match PersistentVolume's node affinity"; or, of the one node that its volumes can be on, that it is unschedulable.
   const isBound = /volume/i.test(stray.unschedulable ?? '') || (stray.claims.length > 0 && !/Insufficient/.test(why));
@@ -36,7 +36,7 @@ const strayText = (short: string, stray: Pod): Said => {
 };
 
 /** It gives something now and then, and nothing at the moment. */
-const spentText = (pod: Pod, budget: Budget, unscheduled: readonly Pod[]): Said => {
+const spentText = (pod: Pod, budget: Budget, unscheduled: readonly Pod[]): BudgetExplanation => {
   const { name, namespace, disruptionsAllowed, desiredHealthy, currentHealthy, expectedPods, unhealthyPodEvictionPolicy: policy } = budget;
   const cause = 'DisruptionBudget';
   if (disruptionsAllowed > 0)
@@ -58,12 +58,12 @@ const spentText = (pod: Pod, budget: Budget, unscheduled: readonly Pod[]): Said 
 };
 
 /** Nothing can be read from the budget's status: undefined where something can. */
-const unsyncedText = ({ namespace, name, syncFailure, disruptedPods, ...budget }: Budget): Said | undefined => {
+const unsyncedText = ({ namespace, name, syncFailure, disruptedPods, ...budget }: Budget): BudgetExplanation | undefined => {
   const cause = 'BudgetNotSynced';
   if (syncFailure !== undefined) {
     return {
       cause,
-      message: `budget ${name} could not be computed: ${shortened(syncFailure)}`,
+      message: `budget ${name} could not be computed: ${truncate(syncFailure)}`,
       remedy: `ask its owner for minAvailable as a number, which needs no controller to be counted: kubectl -n ${namespace} describe pdb ${name}`,
     };
   }
@@ -83,10 +83,10 @@ const unsyncedText = ({ namespace, name, syncFailure, disruptedPods, ...budget }
 };
 
 /** As it stands, it allows nothing; undefined where it does now and then. */
-const refusingText = (budget: Budget): Said | undefined => {
+const refusingText = (budget: Budget): BudgetExplanation | undefined => {
   const { namespace, name, desiredHealthy, expectedPods } = budget;
   const cause = 'BudgetNeverAllows';
-  if (countsNothing(budget)) {
+  if (isUncounted(budget)) {
     return {
       cause,
       message: `budget ${name} counts none of its pods, because no controller says how many it should count: it allows no disruption`,
@@ -102,14 +102,14 @@ const refusingText = (budget: Budget): Said | undefined => {
 };
 
 /** The budget is kept by a controller, which knows when a disruption does no harm: to edit it may cost data, and is undone. */
-const keptText = ({ cause, message, lasting }: Said, { kind, name }: NonNullable<Budget['owner']>): Said => {
+const keptText = ({ cause, message, lasting }: BudgetExplanation, { kind, name }: NonNullable<Budget['owner']>): BudgetExplanation => {
   const remedy = `wait for ${kind} ${name}, whose controller keeps the budget and changes it when a disruption does no harm; ask there, and leave the budget as it is`;
   if (cause !== 'BudgetNeverAllows') return { cause, message, remedy, ...(lasting && { lasting }) };
   return { cause: 'DisruptionBudget', message, remedy, lasting: { cause, afterSeconds: ownerWithin } };
 };
 
 /** What helps does no harm: it is its owner's budget, and it guards something. */
-const harmless = (said: Said, { owner: pods }: Pod, { owner: keeper }: Budget): Said => {
+const harmless = (said: BudgetExplanation, { owner: pods }: Pod, { owner: keeper }: Budget): BudgetExplanation => {
   if (said.cause === 'ReplacementUnschedulable') return said;
   if (keeper !== undefined) return keptText(said, keeper);
   const isGuard = pods?.kind === 'Job' && (said.cause === 'BudgetNeverAllows' || said.cause === 'BudgetNotSynced');
@@ -124,7 +124,7 @@ export const budgetBlockerInfo = (pod: Pod, budget: Budget, unscheduled: readonl
 });
 
 /** Budgets that are named. Somebody may have made thousands for one pod. */
-const mostBudgets = 10;
+const maxBudgets = 10;
 
 /** More than one budget: the eviction API always refuses such pods. */
 export const multipleBudgetsBlockerInfo = (pod: Pod, budgets: readonly Budget[]): BlockerInfo => ({
@@ -133,7 +133,7 @@ export const multipleBudgetsBlockerInfo = (pod: Pod, budgets: readonly Budget[])
   budgets: budgets
     .map(({ key }) => key)
     .sort()
-    .slice(0, mostBudgets),
+    .slice(0, maxBudgets),
   message: `${budgets.length} budgets select the pod, and the eviction API always refuses such pods`,
   remedy: 'change the selectors so that one budget is left for the pod',
 });

@@ -4,7 +4,7 @@ import { at, makeBudget, makeNode, makePod } from '../../testing/make.ts';
 import { timeText } from '../../time.ts';
 import { terminatingBlockerInfo } from './blocker.ts';
 import { budgetBlockerInfo } from './budget-blocker.ts';
-import { blamedOnNode, deadNodeOf } from './dead-node.ts';
+import { attributeToNode, deadNodeOf } from './dead-node.ts';
 
 const ready = (status: string, over = {}) => ({
   type: 'Ready',
@@ -28,7 +28,7 @@ test('a node is dead when it is not Ready; nothing is said of one whose conditio
 
 test('pods that terminate on a silent node are the fault of the node, at once, with what frees them', () => {
   const pod = makePod('a', { deletionTimestamp: at(30) });
-  assert.deepEqual(blamedOnNode(terminatingBlockerInfo(pod, false), pod, deadNodeOf(silent)), {
+  assert.deepEqual(attributeToNode(terminatingBlockerInfo(pod, false), pod, deadNodeOf(silent)), {
     cause: 'NodeNotReady',
     pod: { namespace: 'shop', name: 'a' },
     message: `${why}: nobody ends its pods`,
@@ -38,33 +38,33 @@ test('pods that terminate on a silent node are the fault of the node, at once, w
 
 test('a kubelet that says itself that it is not Ready may still end pods: it is blamed when their grace period is over', () => {
   const pod = makePod('a', { deletionTimestamp: at(-40) });
-  const causes = [false, true].map(overdue => blamedOnNode(terminatingBlockerInfo(pod, overdue), pod, deadNodeOf(unready)).cause);
+  const causes = [false, true].map(overdue => attributeToNode(terminatingBlockerInfo(pod, overdue), pod, deadNodeOf(unready)).cause);
   assert.deepEqual(causes, ['Terminating', 'NodeNotReady']);
 });
 
 test('a finalizer is nothing that the node could end', () => {
   const pod = makePod('a', { deletionTimestamp: at(-40), finalizers: ['x/y'] });
   const info = terminatingBlockerInfo(pod, true);
-  assert.equal(blamedOnNode(info, pod, deadNodeOf(silent)), info);
+  assert.equal(attributeToNode(info, pod, deadNodeOf(silent)), info);
 });
 
 test('a budget that is short of the pods of the node names the node; one that others keep back does not', () => {
   const budget = makeBudget('web', { desiredHealthy: 2, currentHealthy: 1, disruptionsAllowed: 0 });
   const [lost, well] = [makePod('a', { ready: false }), makePod('b', { ready: true })];
-  const blamed = blamedOnNode(budgetBlockerInfo(lost, budget), lost, deadNodeOf(silent));
+  const blamed = attributeToNode(budgetBlockerInfo(lost, budget), lost, deadNodeOf(silent));
   assert.deepEqual(
     [blamed.cause, blamed.budgets, blamed.remedy, blamed.message],
     ['NodeNotReady', ['shop/web'], remedy, `${why}, and so is the pod; budget web needs 2 healthy pods and has 1; 1 too few are healthy`],
   );
   assert.equal(blamed.lasting, undefined, 'and stays so, however long it lasts');
   const info = budgetBlockerInfo(well, budget);
-  assert.equal(blamedOnNode(info, well, deadNodeOf(silent)), info);
+  assert.equal(attributeToNode(info, well, deadNodeOf(silent)), info);
 });
 
 test('once the node is marked as out of service Kubernetes removes its pods: there is nothing left to do', () => {
   const taints = [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute', value: 'nodeshutdown' }];
   const pod = makePod('a', { deletionTimestamp: at(30) });
-  const { message, remedy: none } = blamedOnNode(terminatingBlockerInfo(pod, true), pod, deadNodeOf({ ...silent, taints }));
+  const { message, remedy: none } = attributeToNode(terminatingBlockerInfo(pod, true), pod, deadNodeOf({ ...silent, taints }));
   assert.deepEqual([message, none], [`${why}: Kubernetes removes its pods, because it is marked as out of service`, undefined]);
 });
 
@@ -76,5 +76,5 @@ test('what the kubelet says of itself is bounded', () => {
 test('on a node that is Ready nothing is blamed on it', () => {
   const pod = makePod('a', { deletionTimestamp: at(-40) });
   const info = terminatingBlockerInfo(pod, true);
-  assert.equal(blamedOnNode(info, pod, undefined), info);
+  assert.equal(attributeToNode(info, pod, undefined), info);
 });

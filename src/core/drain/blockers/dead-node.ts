@@ -1,6 +1,6 @@
-import { conditionOf, type Node, transitionTimeOf } from '../../hold/node.ts';
+import { conditionOf, type Node, transitionTimeOf } from '../../node/node.ts';
 import { isTerminating, type Pod } from '../../pod/pod.ts';
-import { shortened } from '../../text.ts';
+import { truncate } from '../../text.ts';
 import { timeText } from '../../time.ts';
 import type { BlockerInfo } from './blocker.ts';
 
@@ -28,7 +28,7 @@ export const deadNodeOf = (node: Node): DeadNode | undefined => {
   return {
     name: node.name,
     silent: ready.status === 'Unknown',
-    why: shortened(`node ${node.name} is not Ready${sinceText}${words === '' ? '' : ` (${words})`}`),
+    why: truncate(`node ${node.name} is not Ready${sinceText}${words === '' ? '' : ` (${words})`}`),
     outOfService: node.taints.some(({ key }) => key === outOfService),
   };
 };
@@ -49,7 +49,7 @@ const waitsForKubelet = ({ cause }: BlockerInfo, pod: Pod, dead: DeadNode): bool
 const isMissedByBudget = ({ cause }: BlockerInfo, pod: Pod): boolean => cause === 'DisruptionBudget' && !pod.ready && !isTerminating(pod);
 
 /** The same blocker as the node's fault, where it is: a pod that nobody ends, or one that its own budget counts as lost. */
-export const blamedOnNode = (blockerInfo: BlockerInfo, pod: Pod, dead: DeadNode | undefined): BlockerInfo => {
+export const attributeToNode = (blockerInfo: BlockerInfo, pod: Pod, dead: DeadNode | undefined): BlockerInfo => {
   if (dead === undefined) return blockerInfo;
   if (waitsForKubelet(blockerInfo, pod, dead)) {
     const wait = dead.outOfService ? 'Kubernetes removes its pods, because it is marked as out of service' : 'nobody ends its pods';

@@ -1,5 +1,5 @@
 import type { Pod } from '../../pod/pod.ts';
-import { shortened } from '../../text.ts';
+import { truncate } from '../../text.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
 import type { BlockerInfo } from './blocker.ts';
 
@@ -11,7 +11,7 @@ const atOnce = 2;
 
 /** First and longest pause between further ones, and how long without one until all is forgotten, in seconds. */
 const first = 5;
-const longest = 300;
+const maxLength = 300;
 const forgottenAfter = 1800;
 
 /** Whose pod it is: the controller, or the pod's own name where there is none. */
@@ -22,15 +22,15 @@ export const ownerKey = ({ namespace, name, owner }: Pod): string =>
  * Until when a pod that has just come stays, because its owner has sent others before: whoever puts pods on a held node again and again
  * would otherwise have them evicted as fast as they come. Undefined: it may be asked to leave now.
  */
-export const staysUntil = (recreations: Recreations | undefined, now: Temporal.Instant): Temporal.Instant | undefined => {
+export const backoffUntil = (recreations: Recreations | undefined, now: Temporal.Instant): Temporal.Instant | undefined => {
   if (recreations === undefined || recreations.count < atOnce) return undefined;
-  const pause = Math.min(first * 2 ** Math.min(recreations.count - atOnce, 20), longest);
+  const pause = Math.min(first * 2 ** Math.min(recreations.count - atOnce, 20), maxLength);
   const until = secondsAfter(recreations.lastAt, pause);
   return isBefore(now, until) ? until : undefined;
 };
 
 /** Counts one more. */
-export const oneMore = (recreations: Recreations | undefined, now: Temporal.Instant): Recreations => {
+export const incrementRecreation = (recreations: Recreations | undefined, now: Temporal.Instant): Recreations => {
   const forgotten = recreations === undefined || !isBefore(now, secondsAfter(recreations.lastAt, forgottenAfter));
   return { count: forgotten ? 1 : recreations.count + 1, lastAt: now };
 };
@@ -39,9 +39,9 @@ export const oneMore = (recreations: Recreations | undefined, now: Temporal.Inst
 const staying = ({ namespace, owner }: Pod): string =>
   owner === undefined
     ? ''
-    : `, or let pods of ${owner.kind} stay on nodes in maintenance: drain.ignorePods: [{namespaces: [${namespace}], ownerKinds: [${shortened(owner.kind, 63)}]}]`;
+    : `, or let pods of ${owner.kind} stay on nodes in maintenance: drain.ignorePods: [{namespaces: [${namespace}], ownerKinds: [${truncate(owner.kind, 63)}]}]`;
 
-export const keepsComing = (pod: Pod, { count }: Recreations): BlockerInfo => ({
+export const recreationBlocker = (pod: Pod, { count }: Recreations): BlockerInfo => ({
   cause: 'KeepsComing',
   pod: { namespace: pod.namespace, name: pod.name },
   message: `came after the node was held, like ${count} before it from the same owner; it is evicted more slowly each time`,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeBudget, makePod } from '../../testing/make.ts';
-import { budgetsOf, costsNothing, countsNothing, grantedBy, neverAllows, readBudget } from './budget.ts';
+import { budgetsOf, grantedBy, isFreeEviction, isUncounted, neverAllows, readBudget } from './budget.ts';
 
 const metadata = { name: 'web', namespace: 'shop', uid: 'u', resourceVersion: '7', generation: 2 };
 
@@ -81,11 +81,11 @@ test('a pod that is not ready costs nothing where the policy of its budget says 
     [sick, { currentHealthy: 0, desiredHealthy: 0, syncFailure: 'no', unhealthyPodEvictionPolicy: 'AlwaysAllow' }, true],
     [makePod('a'), { currentHealthy: 9, desiredHealthy: 3, unhealthyPodEvictionPolicy: 'AlwaysAllow' }, false],
   ] as const;
-  for (const [pod, over, wanted] of rows) assert.equal(costsNothing(pod, makeBudget('web', over)), wanted, JSON.stringify(over));
+  for (const [pod, over, wanted] of rows) assert.equal(isFreeEviction(pod, makeBudget('web', over)), wanted, JSON.stringify(over));
 });
 
 test('one that wants as many as there are never allows one to go; one that counts none allows none either', () => {
-  const says = (over: Parameters<typeof makeBudget>[1]) => [neverAllows(makeBudget('web', over)), countsNothing(makeBudget('web', over))];
+  const says = (over: Parameters<typeof makeBudget>[1]) => [neverAllows(makeBudget('web', over)), isUncounted(makeBudget('web', over))];
   assert.deepEqual(says({ expectedPods: 3, desiredHealthy: 3 }), [true, false]);
   assert.deepEqual(says({ expectedPods: 3, desiredHealthy: 2 }), [false, false]);
   assert.deepEqual(says({ expectedPods: 0, desiredHealthy: 0, disruptionsAllowed: 0 }), [false, true]);

@@ -1,6 +1,6 @@
 import type { Pod } from '../../pod/pod.ts';
 import { type LabelSelector, matches, readSelector } from '../../pod/selector.ts';
-import { shortened } from '../../text.ts';
+import { truncate } from '../../text.ts';
 
 /** A PodDisruptionBudget, as far as it decides over evictions. */
 export type Budget = {
@@ -27,7 +27,7 @@ export type Budget = {
 };
 
 /** Characters of a kind or a name that are shown. */
-const longestName = 253;
+const maxNameLength = 253;
 
 type RawBudget = {
   readonly metadata: {
@@ -63,7 +63,7 @@ const syncFailureOf = (status: RawBudget['status']): string | undefined => {
 /** Its controller, or else the first of its owners. */
 const ownerOf = ({ ownerReferences = [] }: RawBudget['metadata']): Pick<Budget, 'owner'> => {
   const owner = ownerReferences.find(({ controller }) => controller === true) ?? ownerReferences[0];
-  return owner === undefined ? {} : { owner: { kind: shortened(owner.kind, longestName), name: shortened(owner.name, longestName) } };
+  return owner === undefined ? {} : { owner: { kind: truncate(owner.kind, maxNameLength), name: truncate(owner.name, maxNameLength) } };
 };
 
 /** Keeps of a PodDisruptionBudget (policy/v1) what this type has. */
@@ -100,7 +100,7 @@ export const budgetsOf = (pod: Pod, budgets: readonly Budget[]): readonly Budget
  * always; IfHealthyBudget when enough others are healthy). As there, the status counts as it stands: neither of today nor computed without a failure. The
  * API server enforces the pod's version then, so one that has become Ready meanwhile does not go. A policy that is not known counts as the strict one.
  */
-export const costsNothing = (pod: Pod, budget: Budget): boolean => {
+export const isFreeEviction = (pod: Pod, budget: Budget): boolean => {
   if (pod.ready) return false;
   if (budget.unhealthyPodEvictionPolicy === 'AlwaysAllow') return true;
   return (
@@ -109,16 +109,16 @@ export const costsNothing = (pod: Pod, budget: Budget): boolean => {
 };
 
 /** Of `disruptedPods`: the API server grants nothing above that (MaxDisruptedPodSize), until the disruption controller has confirmed some. */
-const mostDisrupted = 2000;
+const maxDisrupted = 2000;
 
 /** Evictions that were granted and that the disruption controller has not confirmed are so many that the API server grants no more. */
-export const isUnconfirmed = ({ disruptedPods }: Pick<Budget, 'disruptedPods'>): boolean => disruptedPods.length > mostDisrupted;
+export const isUnconfirmed = ({ disruptedPods }: Pick<Budget, 'disruptedPods'>): boolean => disruptedPods.length > maxDisrupted;
 
 /** How many disruptions the API server grants as the status stands: none under one that is about an earlier spec. */
 export const grantedBy = (budget: Budget): number => (budget.fresh && !isUnconfirmed(budget) ? Math.max(0, budget.disruptionsAllowed) : 0);
 
 /** It counts no pods at all, and so allows none to go: maxUnavailable and percentages are taken of the controllers' scale. */
-export const countsNothing = ({ fresh, expectedPods, disruptionsAllowed }: Budget): boolean =>
+export const isUncounted = ({ fresh, expectedPods, disruptionsAllowed }: Budget): boolean =>
   fresh && expectedPods === 0 && disruptionsAllowed === 0;
 
 /** However healthy its pods are, it will not allow one to go: it wants at least as many as there are. */

@@ -2,7 +2,7 @@ import { compareVersions } from '../../version.ts';
 import { type Budget, grantedBy } from './budget.ts';
 
 /** A budget that a deletion does not ask. `healthy`: fewer pods than that are healthy once the budget's status has counted the deletion. */
-export type Overruled = { readonly budget: string; readonly healthy: number };
+export type BypassedBudget = { readonly budget: string; readonly healthy: number };
 
 /** An eviction, or a deletion, that has been asked for and whose effect on its budget has not been seen yet. */
 export type InFlightEviction = {
@@ -13,7 +13,7 @@ export type InFlightEviction = {
   /** Key of the budget that it takes from; missing when it takes from none. */
   readonly budget?: string;
   /** Of a deletion: what it takes away without asking. Evictions have to leave that to it. */
-  readonly overrules?: readonly Overruled[];
+  readonly overrules?: readonly BypassedBudget[];
   /** queued: not sent yet, can be called back. sent: no answer yet. accepted: the server has agreed. */
   readonly state: 'queued' | 'sent' | 'accepted';
   /** Of the last change of state. */
@@ -42,8 +42,12 @@ const isGivenUp = ({ state, at }: InFlightEviction, now: Temporal.Instant): bool
   state === 'accepted' && now.epochMilliseconds - at.epochMilliseconds > reflectionLimitMs;
 
 /** The same for a deletion: a status that is younger may come of the eviction of another pod, which counts nothing anew. */
-export const isCounted = (inFlightEviction: InFlightEviction, { healthy }: Overruled, budget: Budget, now: Temporal.Instant): boolean =>
-  (isYounger(budget, inFlightEviction) && budget.currentHealthy < healthy) || isGivenUp(inFlightEviction, now);
+export const isCounted = (
+  inFlightEviction: InFlightEviction,
+  { healthy }: BypassedBudget,
+  budget: Budget,
+  now: Temporal.Instant,
+): boolean => (isYounger(budget, inFlightEviction) && budget.currentHealthy < healthy) || isGivenUp(inFlightEviction, now);
 
 const takesFrom = (inFlightEviction: InFlightEviction, budget: Budget, now: Temporal.Instant): boolean => {
   if (inFlightEviction.budget === budget.key) return !isReflected(inFlightEviction, budget, now);
@@ -51,9 +55,9 @@ const takesFrom = (inFlightEviction: InFlightEviction, budget: Budget, now: Temp
 };
 
 /** Pods that the budget's status counts as healthy, and that are on their way to be gone, of all nodes. */
-export const reservedOf = (budget: Budget, inFlight: readonly InFlightEviction[], now: Temporal.Instant): number =>
+export const reservedDisruptions = (budget: Budget, inFlight: readonly InFlightEviction[], now: Temporal.Instant): number =>
   inFlight.reduce((sum, inFlightEviction) => sum + Number(takesFrom(inFlightEviction, budget, now)), 0);
 
 /** How many pods may be asked for now without ever exceeding what the budget allows, whatever is on its way included, of all nodes. */
-export const freeOf = (budget: Budget, inFlight: readonly InFlightEviction[], now: Temporal.Instant): number =>
-  Math.max(0, grantedBy(budget) - reservedOf(budget, inFlight, now));
+export const availableDisruptions = (budget: Budget, inFlight: readonly InFlightEviction[], now: Temporal.Instant): number =>
+  Math.max(0, grantedBy(budget) - reservedDisruptions(budget, inFlight, now));

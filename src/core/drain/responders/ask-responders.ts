@@ -28,13 +28,13 @@ const mayBeRequested = ({ pod, method, gracePeriodSeconds }: Candidate, { vmPods
   !isDaemonSetPod(pod) &&
   !vmPods.has(pod.uid);
 
-const waits = (pod: Pod, again: Temporal.Instant): PodDecision => ({
+const waits = (pod: Pod, requeueAt: Temporal.Instant): PodDecision => ({
   verdict: 'wait',
-  again,
+  requeueAt,
   blockerInfo: {
     cause: 'EvictionRequested',
     pod: about(pod),
-    message: `its eviction has been requested of its responders; if none has its turn by ${timeText(again)}, it is evicted`,
+    message: `its eviction has been requested of its responders; if none has its turn by ${timeText(requeueAt)}, it is evicted`,
   },
 });
 

@@ -55,10 +55,10 @@ const decided = (
     evictionRequests: { mode, areAnswered, node, own: new Map(own ? [[own.key, own]] : []) },
     now: at(seconds),
   };
-  const { calls, blockerInfos, again } = plan([one], planContext);
+  const { calls, blockerInfos, requeueAt } = plan([one], planContext);
   return (
     calls[0]?.method ??
-    `${blockerInfos[0]?.cause ?? ''} until ${again === undefined ? '-' : (again.epochMilliseconds - at(0).epochMilliseconds) / 1000}`
+    `${blockerInfos[0]?.cause ?? ''} until ${requeueAt === undefined ? '-' : (requeueAt.epochMilliseconds - at(0).epochMilliseconds) / 1000}`
   );
 };
 

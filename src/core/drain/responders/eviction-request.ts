@@ -86,7 +86,7 @@ export const readEvictionRequest = (raw: unknown): EvictionRequest | undefined =
 };
 
 /** The Node that a request goes with. */
-export type Owner = { readonly name: string; readonly uid: string };
+export type RequestOwner = { readonly name: string; readonly uid: string };
 
 /** What is known of our requests. */
 export type EvictionRequestsKnown = {
@@ -95,7 +95,7 @@ export type EvictionRequestsKnown = {
   /** Both kinds are served, and nothing says that nobody answers. */
   readonly areAnswered: boolean;
   /** The node whose requests these are: it will own new ones. */
-  readonly node?: Owner;
+  readonly node?: RequestOwner;
   /** Of one node, by key. */
   readonly own: ReadonlyMap<string, EvictionRequest>;
 };
@@ -113,7 +113,7 @@ export const evictionRequestPath = ({ namespace, name }: Pick<EvictionRequest, '
   `${evictionRequestsIn(namespace)}/${encodeURIComponent(name)}`;
 
 /** The object that asks the responders of a pod. There is one for each uid, however often it is made; it goes with the node. */
-export const evictionRequestOf = ({ namespace, name, uid }: Pod, node: Owner): object => ({
+export const evictionRequestOf = ({ namespace, name, uid }: Pod, node: RequestOwner): object => ({
   apiVersion: lifecycleVersion,
   kind: 'EvictionRequest',
   metadata: {

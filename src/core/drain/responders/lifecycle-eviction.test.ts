@@ -133,9 +133,9 @@ describe('the plan', () => {
       planned.blockerInfos.map(({ cause }) => cause),
       ['EvictionResponder'],
     );
-    assert.equal(planned.again && timeText(planned.again), timeText(at(300)));
+    assert.equal(planned.requeueAt && timeText(planned.requeueAt), timeText(at(300)));
     const silent = { name: mover, createdAt: at(0) };
-    assert.deepEqual(plan([candidate('a')], around(silent, 300)).again, at(1200), 'when it is passed over');
+    assert.deepEqual(plan([candidate('a')], around(silent, 300)).requeueAt, at(1200), 'when it is passed over');
     assert.deepEqual(plan([candidate('a')], around(silent, 1199)).calls, []);
     const [call] = plan([candidate('a')], around(silent, 1200)).calls;
     assert.deepEqual([call?.pod.name, call?.overrulesResponder], ['a', mover], 'nobody keeps a pod for as long as an object stands');

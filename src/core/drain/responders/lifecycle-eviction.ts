@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../json.ts';
 import type { Pod } from '../../pod/pod.ts';
-import { shortened } from '../../text.ts';
+import { truncate } from '../../text.ts';
 import { isBefore, readTime, secondsAfter, timeText } from '../../time.ts';
 import { about, type BlockerInfo } from '../blockers/blocker.ts';
 
@@ -55,10 +55,10 @@ const responderIn = (status: JsonObject, createdAt: Temporal.Instant): ActiveRes
     readTime(said[key]),
   );
   return {
-    name: shortened(active),
+    name: truncate(active),
     createdAt,
     ...(active === defaultResponder && { isDefault: true }),
-    ...(typeof said['message'] === 'string' && said['message'] !== '' && { message: shortened(said['message']) }),
+    ...(typeof said['message'] === 'string' && said['message'] !== '' && { message: truncate(said['message']) }),
     ...(startTime && { startTime }),
     ...(heartbeatTime && { heartbeatTime }),
     ...(expectedCompletionTime && { expectedCompletionTime }),
@@ -122,11 +122,11 @@ export const responderBlockerInfo = (pod: Pod, responder: ActiveResponder, now: 
   const since = sinceText(responder);
   const said = `${message === undefined ? '' : `: ${message}`}${expectedCompletionTime ? `; expected to finish at ${timeText(expectedCompletionTime)}` : ''}`;
   const text = `responder ${name} is evicting it${since === '' ? '' : ` (${since})`}${said}`;
-  if (isBefore(now, silentAt(responder, now))) return { cause: 'EvictionResponder', pod: about(pod), message: shortened(text) };
+  if (isBefore(now, silentAt(responder, now))) return { cause: 'EvictionResponder', pod: about(pod), message: truncate(text) };
   return {
     cause: 'EvictionResponderSilent',
     pod: about(pod),
-    message: shortened(`${text}; silent, Kubernetes passes it over at ${timeText(passedOverAt(responder, now))}, and so does Drydock`),
+    message: truncate(`${text}; silent, Kubernetes passes it over at ${timeText(passedOverAt(responder, now))}, and so does Drydock`),
     remedy: `check the controller of responder ${name}; a rung of drain.ladder with action Delete overrules it`,
   };
 };

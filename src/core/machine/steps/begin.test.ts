@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Amount } from '../../plan/amount.ts';
+import type { IntOrPercent } from '../../int-or-percent.ts';
 import { at, makeNode } from '../../testing/make.ts';
 import {
   isReady,
@@ -20,9 +20,9 @@ const now = at(0);
 const decided = (request: MachineRequestOverrides = {}, seen: MachineSnapshotOverrides = {}) =>
   decideMachine(makeMachineSnapshot({ request: makeMachineRequest(request), ...seen }), now);
 const says = (...args: Parameters<typeof decided>) => {
-  const { phase, reason, warning, startsAt, again } = decided(...args);
+  const { phase, reason, warning, startsAt, requeueAt } = decided(...args);
   const word = (moment: Temporal.Instant | undefined) => moment && String((moment.epochMilliseconds - now.epochMilliseconds) / 1000);
-  return [phase, reason, warning && '!', word(startsAt), word(again)].filter(one => one !== undefined).join(' ');
+  return [phase, reason, warning && '!', word(startsAt), word(requeueAt)].filter(one => one !== undefined).join(' ');
 };
 const { deadline: _, ...timeless } = makeEvent();
 const later = makeWindow({ openings: [{ from: at(hour), to: at(3 * hour) }] });
@@ -125,12 +125,12 @@ describe('whose turn it is', () => {
   test('one signal on all nodes takes few of them, with Machines or without; what its cloud does by a deadline waits for no such turn', () => {
     const nodeOnly = { nodeOnly: true, machineName: 'n1', nodeName: 'n1', strategy: 'Drain' } as const;
     const elsewhere = (key: string, over: Partial<typeof other> = {}) => ({ ...other, key, set: 'another', ...over });
-    const seen = (nodes: Amount, out: number): MachineSnapshotOverrides => ({
+    const seen = (nodes: IntOrPercent, out: number): MachineSnapshotOverrides => ({
       limits: { perSet: 0, perZone: 0, nodes },
       nodeCount: 20,
       others: Array.from({ length: out }, (_, index) => elsewhere(`o${index}`)),
     });
-    const turn = (nodes: Amount, out: number, request: MachineRequestOverrides = { ...nodeOnly, events: [timeless] }): string =>
+    const turn = (nodes: IntOrPercent, out: number, request: MachineRequestOverrides = { ...nodeOnly, events: [timeless] }): string =>
       says(request, { ...seen(nodes, out), ...(request.nodeOnly && { machine: undefined, replacement: undefined }) }).split(' ')[1] ?? '';
     assert.deepEqual([turn(1, 0), turn(1, 1), turn(1, 19)], ['Begun', 'Turn', 'Turn']);
     assert.deepEqual([turn('10%', 1), turn('10%', 2), turn('1%', 0), turn('1%', 1)], ['Begun', 'Turn', 'Begun', 'Turn']);

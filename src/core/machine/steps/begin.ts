@@ -1,5 +1,5 @@
-import { isReady } from '../../hold/node.ts';
-import { resolveAmount } from '../../plan/amount.ts';
+import { resolveAmount } from '../../int-or-percent.ts';
+import { isReady } from '../../node/node.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import {
   atEndOf,
@@ -19,7 +19,7 @@ import { deadlineOf, isPending } from '../event.ts';
 import { isResponse } from '../request.ts';
 import type { MachineDecision, MachineSnapshot, MachineStep } from '../snapshot.ts';
 import { isUrgent } from '../urgency.ts';
-import { anew, ended, isOutgrown, strategyOf } from './strategy.ts';
+import { ended, isOutgrown, strategyOf, withoutHistory } from './strategy.ts';
 
 /** Everything that is asked before the work begins, and what the end of a window means for work that has begun. */
 
@@ -72,7 +72,7 @@ const waitFor = (
   now: Temporal.Instant,
 ): MachineDecision => {
   const frozen = freezeAt(calendar, now);
-  const common = { phase: 'Scheduled', startsAt: start.at, again: start.at } as const;
+  const common = { phase: 'Scheduled', startsAt: start.at, requeueAt: start.at } as const;
   if (start.because === 'deadline') {
     return { ...common, reason: 'WindowMissed', message: missedText(calendar, start.at, deadlineFor(snapshot)), warning: true };
   }
@@ -180,7 +180,7 @@ const waitForWindows = (why: string, now: Temporal.Instant): MachineDecision => 
   reason: 'WindowsUnknown',
   message: `Waiting: ${windowsUnknown(why)}`,
   asksForWindows: true,
-  again: secondsAfter(now, askAgainAfter),
+  requeueAt: secondsAfter(now, askAgainAfter),
 });
 
 /** Whoever has to agree has agreed. */
@@ -204,10 +204,10 @@ export const unpaused: MachineStep = (snapshot, now) => {
 };
 
 /** When a turn that is waited for is looked at again, whatever happens: limits give way to a deadline. */
-const turnAgain = (snapshot: MachineSnapshot, expectedSeconds: number, now: Temporal.Instant): Pick<MachineDecision, 'again'> => {
+const turnAgain = (snapshot: MachineSnapshot, expectedSeconds: number, now: Temporal.Instant): Pick<MachineDecision, 'requeueAt'> => {
   const times = [dueAt(snapshot, expectedSeconds), deadlineFor(snapshot)];
   const next = times.find(time => time !== undefined && isBefore(now, time));
-  return next === undefined ? {} : { again: next };
+  return next === undefined ? {} : { requeueAt: next };
 };
 
 const turn = (wait: string): MachineDecision => ({ phase: 'Scheduled', reason: 'Turn', message: `Waiting for its turn: ${wait}` });
@@ -225,7 +225,7 @@ export const begin: MachineStep = (snapshot, now) => {
   const start = startFor(snapshot, calendar, now);
   if (start.kind === 'never') {
     const message = neverText(calendar, start.longestSeconds, expectedSeconds);
-    return { phase: 'Scheduled', reason: 'NoOpening', message, warning: true, again: secondsAfter(now, 86_400) };
+    return { phase: 'Scheduled', reason: 'NoOpening', message, warning: true, requeueAt: secondsAfter(now, 86_400) };
   }
   if (isBefore(now, start.at)) return waitFor(snapshot, calendar, start, now);
   const wait = inTheWay(snapshot, expectedSeconds, now);
@@ -238,9 +238,9 @@ export const begin: MachineStep = (snapshot, now) => {
  * A machine is to be replaced whose node is being kept out of service for something less: as soon as it might begin, it is replaced without its
  * node coming back in between.
  */
-export const outgrow: MachineStep = (snapshot, now) => {
+export const escalateStrategy: MachineStep = (snapshot, now) => {
   if (!isOutgrown(snapshot)) return undefined;
-  const fresh = anew(snapshot);
+  const fresh = withoutHistory(snapshot);
   const verdict = unpaused(fresh, now) ?? approval(fresh, now) ?? begin(fresh, now);
   if (verdict?.asksForWindows) return verdict;
   if (verdict?.begins === undefined) return undefined;

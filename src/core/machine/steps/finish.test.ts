@@ -15,7 +15,7 @@ import {
 } from '../../testing/make-machine.ts';
 import { decideMachine } from '../decide.ts';
 import type { MachineEvent } from '../event.ts';
-import type { OtherMaintenance } from '../snapshot.ts';
+import type { ConcurrentMaintenance } from '../snapshot.ts';
 
 const now = at(0);
 const reboot = makeEvent({ id: 'e1', kind: 'reboot', source: 'agent/n1' });
@@ -35,7 +35,7 @@ describe('the node stays out through the cloud’s own work', () => {
     assert.equal(said(), 'The node is drained and held until this object is deleted');
   });
 
-  const other = (over: Partial<OtherMaintenance> = {}): OtherMaintenance => ({
+  const other = (over: Partial<ConcurrentMaintenance> = {}): ConcurrentMaintenance => ({
     key: 'drydock-system/mm-m2',
     active: true,
     responds: true,
@@ -44,7 +44,7 @@ describe('the node stays out through the cloud’s own work', () => {
     ...over,
   });
   const told = (seen: MachineSnapshotOverrides) =>
-    decided(seen).writes?.map(({ what, body }) => [what, (body['metadata'] as { annotations: object }).annotations]) ?? [];
+    decided(seen).writes?.map(({ description: what, body }) => [what, (body['metadata'] as { annotations: object }).annotations]) ?? [];
   const word = 'report to the agent of the node that the node is drained';
 
   test('its agent is told once what the node has been drained for', () => {
@@ -81,8 +81,8 @@ describe('when the event is over', () => {
   const node = (bootId?: string, ...conditions: readonly (typeof isReady)[]) =>
     makeNode({ conditions: conditions.length > 0 ? conditions : [isReady], ...(bootId !== undefined && { bootId }) });
   const phase = (seen: MachineSnapshotOverrides, moment = now) => {
-    const { phase, reason, again } = decided(seen, moment);
-    return [phase, reason, again?.toString()];
+    const { phase, reason, requeueAt } = decided(seen, moment);
+    return [phase, reason, requeueAt?.toString()];
   };
 
   test('a node that has not been seen to start anew gets a minute for that', () => {

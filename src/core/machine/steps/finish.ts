@@ -1,11 +1,12 @@
-import { conditionOf } from '../../hold/node.ts';
+import type { EventKind } from '../../event-kind.ts';
+import { conditionOf } from '../../node/node.ts';
 import { isBefore, timeText } from '../../time.ts';
 import { sparedAt, takesMachine } from '../aftermath.ts';
-import { type EventKind, isPending, type MachineEvent } from '../event.ts';
+import { isPending, type MachineEvent } from '../event.ts';
 import type { MachineDecision, MachineSnapshot, MachineStep } from '../snapshot.ts';
 import { drainedForWrite } from '../writes.ts';
-import { answered, strategyOf } from './strategy.ts';
-import { endOfChild } from './withdraw.ts';
+import { coveredEvents, strategyOf } from './strategy.ts';
+import { deleteChild } from './withdraw.ts';
 
 /** What comes after the node is empty. */
 
@@ -48,7 +49,7 @@ const settlesAt = (snapshot: MachineSnapshot, now: Temporal.Instant): Temporal.I
 export const waitThrough: MachineStep = (snapshot, now) => {
   const { request, node } = snapshot;
   if (strategyOf(snapshot).strategy !== 'Drain' || node === undefined) return undefined;
-  const pending = answered(snapshot).filter(isPending);
+  const pending = coveredEvents(snapshot).filter(isPending);
   if (pending.length > 0 || request.independent) {
     const what = pending.map(({ code, kind, state }) => `${code ?? kind} (${state.toLowerCase()})`).join(', ');
     const until = request.independent ? 'until this object is deleted' : `until the cloud reports the end of ${what}`;
@@ -58,14 +59,14 @@ export const waitThrough: MachineStep = (snapshot, now) => {
   const settled = settlesAt(snapshot, now);
   if (isBefore(now, settled)) {
     const message = `The event is over, and node ${node.name} has not rebooted yet: the node is released at ${timeText(settled)} at the latest`;
-    return { phase: 'Drained', reason: 'Settling', message, again: settled };
+    return { phase: 'Drained', reason: 'Settling', message, requeueAt: settled };
   }
   const unfit = notFit(snapshot);
   return unfit === undefined ? undefined : { phase: 'Drained', reason: 'NodeNotFit', message: `The event is over; ${unfit}` };
 };
 
 /** The node is released, or what is left of its maintenance taken away. */
-export const release: MachineStep = ({ child }) => endOfChild(child);
+export const release: MachineStep = ({ child }) => deleteChild(child);
 
 const successText = (snapshot: MachineSnapshot): string => {
   const { request, node } = snapshot;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { type EventKind, eventKinds } from '../../event-kind.ts';
 import { at, makeNode } from '../../testing/make.ts';
 import {
   isReady,
@@ -14,14 +15,14 @@ import {
 } from '../../testing/make-machine.ts';
 import { makeWindow } from '../../testing/make-window.ts';
 import { decideMachine } from '../decide.ts';
-import { type EventKind, eventKinds, type MachineEvent } from '../event.ts';
+import type { MachineEvent } from '../event.ts';
 import { hookName, hookOwner } from '../machine.ts';
 
 const now = at(0);
 const decided = (seen: MachineSnapshotOverrides, moment = now) => decideMachine(makeMachineSnapshot(seen), moment);
 const brief = (seen: MachineSnapshotOverrides, moment = now) => {
-  const { phase, reason, own, again, warning } = decided(seen, moment);
-  return [phase, reason, own?.what, again?.toString(), warning].filter(one => one !== undefined).join(' ');
+  const { phase, reason, own, requeueAt, warning } = decided(seen, moment);
+  return [phase, reason, own?.description, requeueAt?.toString(), warning].filter(one => one !== undefined).join(' ');
 };
 const says = (seen: MachineSnapshotOverrides) => {
   const { phase, reason } = decided(seen);
@@ -210,7 +211,7 @@ describe('over has two meanings', () => {
         const under = { history: { phase: 'Draining', strategy: 'Replace', startedAt: at(-60) } } as const;
         const going = decided({ request: request(kind, under), child: makeChild('Draining'), ...dead });
         const isLost = status === 'Unknown' || kind === 'preemption' || kind === 'termination';
-        assert.equal(going.own?.what, isLost ? 'record that the machine is to be deleted' : undefined, status);
+        assert.equal(going.own?.description, isLost ? 'record that the machine is to be deleted' : undefined, status);
         assert.equal(
           says({ request: request(kind, { needsApproval: true }), ...dead }),
           'AwaitingApproval Approval',
@@ -302,7 +303,7 @@ describe('what is taken back for a request that is deleted', () => {
   const young = makeMachine({ key: 'm4', name: 'm4', path: '/m4', createdAt: at(-10) });
   const back = (machine: ReturnType<typeof makeMachine>, members: readonly ReturnType<typeof makeMachine>[]) =>
     decided({ request: leaving, machine, surged: [larger], replacement: { set: larger, members, ready: 4, unready: [] } }).writes?.map(
-      ({ what, path }) => `${what} ${path}`,
+      ({ description: what, path }) => `${what} ${path}`,
     );
 
   test('the machine that goes is the youngest that nobody is deleting, and it is marked first', () => {
@@ -323,7 +324,7 @@ describe('what is taken back for a request that is deleted', () => {
         { name: hookName, owner: hookOwner },
       ],
     });
-    const does = (seen: MachineSnapshotOverrides) => decided({ request: leaving, ...seen }).writes?.map(({ what }) => what);
+    const does = (seen: MachineSnapshotOverrides) => decided({ request: leaving, ...seen }).writes?.map(({ description: what }) => what);
     assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'uid-mm' } }), ['remove the deletion mark of the machine']);
     assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'uid-mm', deleting: true } }), ['remove the pre-drain hook of the machine']);
     assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'somebody' } }), ['remove the pre-drain hook of the machine']);

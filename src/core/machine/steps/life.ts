@@ -21,7 +21,7 @@ export const claim: MachineStep = ({ request }) => {
 };
 
 /** A request that is deleted leaves nothing behind; a machine that is being replaced already goes on without us. */
-export const undo: MachineStep = snapshot => {
+export const cleanUp: MachineStep = snapshot => {
   const { request } = snapshot;
   if (!request.deleting) return undefined;
   const rest = withdraw(snapshot);
@@ -34,7 +34,7 @@ export const undo: MachineStep = snapshot => {
 };
 
 /** Whether a machine is there cannot be known while its API is away: nothing is concluded from that. */
-export const readable: MachineStep = ({ request, machineApi }) => {
+export const requireMachineApi: MachineStep = ({ request, machineApi }) => {
   if (machineApi || request.nodeOnly) return undefined;
   const message = 'This cluster serves no machine API (machine.openshift.io, cluster.x-k8s.io) at the moment, or Drydock may not read it';
   return { phase: request.history.phase ?? 'Pending', reason: 'NoMachineApi', message, warning: true };
@@ -57,17 +57,17 @@ const isNew = ({ events, history }: MachineRequest): boolean => events.some(even
 const newEvent: MachineDecision = { phase: 'Pending', reason: 'NewEvent', message: 'Another event has been announced', restarts: true };
 
 /** What was begun is over, and something else is announced already. */
-export const next: MachineStep = snapshot => (isOutgrown(snapshot) ? newEvent : undefined);
+export const restart: MachineStep = snapshot => (isOutgrown(snapshot) ? newEvent : undefined);
 
 /** What is over is kept for a while, and taken away then unless its event is still announced: it would come back at once. */
-export const over: MachineStep = ({ request, machine }, now) => {
+export const retention: MachineStep = ({ request, machine }, now) => {
   const { phase, completedAt } = request.history;
   if (phase === undefined || !isOver(phase)) return undefined;
   if (isNew(request)) return newEvent;
   const kept: MachineDecision = { phase, reason: phase, message: '' };
   if (completedAt === undefined) return kept;
   const until = secondsAfter(completedAt, request.keepSeconds);
-  if (isBefore(now, until)) return { ...kept, again: until };
+  if (isBefore(now, until)) return { ...kept, requeueAt: until };
   if (machine !== undefined && request.events.some(isPending)) return kept;
   return { ...kept, own: deleteRequestWrite(request, 'clean up') };
 };
@@ -81,19 +81,19 @@ const isReplaced = (snapshot: MachineSnapshot): boolean => {
  * An end that is none: the cloud has taken the machine, which is replaced all the same, or it is not yet known whether it has. Undefined where the events have simply
  * ended.
  */
-const harmDone = (snapshot: MachineSnapshot, state: EventState, now: Temporal.Instant): 'goes on' | MachineDecision | undefined => {
+const harmDone = (snapshot: MachineSnapshot, state: EventState, now: Temporal.Instant): 'noHarm' | MachineDecision | undefined => {
   const { request, machine, node } = snapshot;
   if (state !== 'Completed' || machine === undefined || !isReplaced(snapshot)) return undefined;
   const fate = fateOf(snapshot, now);
-  if (fate === 'taken') return 'goes on';
+  if (fate === 'taken') return 'noHarm';
   if (fate !== 'settling') return undefined;
-  const again = sparedAt(snapshot, now);
-  const message = `The cloud reports that it has taken the machine, and node ${node?.name} is still Ready: whether it stays so is looked at until ${timeText(again)}`;
-  return { phase: request.history.phase ?? 'Pending', reason: 'Settling', message, again };
+  const requeueAt = sparedAt(snapshot, now);
+  const message = `The cloud reports that it has taken the machine, and node ${node?.name} is still Ready: whether it stays so is looked at until ${timeText(requeueAt)}`;
+  return { phase: request.history.phase ?? 'Pending', reason: 'Settling', message, requeueAt };
 };
 
 /** The event has ended before anything was begun for it, or the machine is gone: there is nothing to do any more. */
-export const pointless: MachineStep = (snapshot, now) => {
+export const cancelObsolete: MachineStep = (snapshot, now) => {
   const { request, machine, node } = snapshot;
   if (request.history.startedAt !== undefined) return undefined;
   if (machine === undefined && !request.nodeOnly) {
@@ -108,7 +108,7 @@ export const pointless: MachineStep = (snapshot, now) => {
   const state = ended(snapshot);
   if (state === undefined) return undefined;
   const harm = harmDone(snapshot, state, now);
-  if (harm !== undefined) return harm === 'goes on' ? undefined : harm;
+  if (harm !== undefined) return harm === 'noHarm' ? undefined : harm;
   const message = state === 'Cancelled' ? 'The cloud has cancelled its event' : 'The event was over before anything had to be done';
   return { phase: 'Cancelled', reason: state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted', message };
 };
@@ -131,7 +131,7 @@ export const joined: MachineStep = snapshot => {
 };
 
 /** The event was cancelled while the work was under way: what can still be taken back is taken back. */
-export const calledOff: MachineStep = (snapshot, now) => {
+export const cancelOnEventEnd: MachineStep = (snapshot, now) => {
   const { request, machine } = snapshot;
   const state = ended(snapshot);
   const committed = request.deletionIssued || machine === undefined || machine.deleting;
@@ -141,8 +141,8 @@ export const calledOff: MachineStep = (snapshot, now) => {
   // A node that the cloud is done with has to be fit before it is released: that is asked later.
   if (state === undefined || (strategy === 'Drain' ? state === 'Completed' || drained : committed)) return undefined;
   const harm = harmDone(snapshot, state, now);
-  if (harm !== undefined) return harm === 'goes on' ? undefined : harm;
+  if (harm !== undefined) return harm === 'noHarm' ? undefined : harm;
   const reason = state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted';
   const over = { phase: 'Cancelled', reason, message: 'The event is over; everything has been released' } as const;
-  return withdraw(snapshot) ?? next(snapshot, now) ?? over;
+  return withdraw(snapshot) ?? restart(snapshot, now) ?? over;
 };

@@ -41,13 +41,13 @@ export const strategyOf = (snapshot: MachineSnapshot): { readonly strategy: Mach
 };
 
 /** A strategy that somebody has chosen and that cannot be followed is not replaced by a guess. */
-export const possible: MachineStep = snapshot => {
+export const validateStrategy: MachineStep = snapshot => {
   const { obstacle } = strategyOf(snapshot);
   return obstacle === undefined ? undefined : { phase: 'Pending', reason: 'StrategyNotPossible', message: obstacle, warning: true };
 };
 
 /** The same, as if nothing had been begun. */
-export const anew = (snapshot: MachineSnapshot): MachineSnapshot => {
+export const withoutHistory = (snapshot: MachineSnapshot): MachineSnapshot => {
   const { startedAt: _started, strategy: _strategy, ...history } = snapshot.request.history;
   return { ...snapshot, request: { ...snapshot.request, history } };
 };
@@ -55,18 +55,18 @@ export const anew = (snapshot: MachineSnapshot): MachineSnapshot => {
 /** Something was announced meanwhile that calls for another machine, and the node is only kept out of service. */
 export const isOutgrown = (snapshot: MachineSnapshot): boolean => {
   const { events, history } = snapshot.request;
-  return history.strategy === 'Drain' && events.some(isPending) && strategyOf(anew(snapshot)).strategy === 'Replace';
+  return history.strategy === 'Drain' && events.some(isPending) && strategyOf(withoutHistory(snapshot)).strategy === 'Replace';
 };
 
 /** The events that what was begun is an answer to: a node is not held for as long as a retirement is due in some weeks. */
-export const answered = (snapshot: MachineSnapshot): readonly MachineEvent[] => {
+export const coveredEvents = (snapshot: MachineSnapshot): readonly MachineEvent[] => {
   const { events } = snapshot.request;
   return isOutgrown(snapshot) ? events.filter(event => !isPending(event) || defaultStrategy([event]) !== 'Replace') : events;
 };
 
 /** How those events have ended; undefined as long as one is pending, or where the request is not an answer to any. */
 export const ended = (snapshot: MachineSnapshot): EventState | undefined => {
-  const events = answered(snapshot);
+  const events = coveredEvents(snapshot);
   if (snapshot.request.independent || events.some(isPending)) return undefined;
   return events.every(({ state }) => state === 'Cancelled') ? 'Cancelled' : 'Completed';
 };

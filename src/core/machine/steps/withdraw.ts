@@ -1,5 +1,5 @@
 import { deleteChildWrite } from '../../maintenance/child.ts';
-import type { Write } from '../../maintenance/decision.ts';
+import type { Write } from '../../write.ts';
 import { hookName, type Machine, type MachineSet } from '../machine.ts';
 import type { MachineRequest } from '../request.ts';
 import type { MachineDecision, MachineSnapshot } from '../snapshot.ts';
@@ -27,7 +27,7 @@ const added = ({ replacement }: MachineSnapshot): Machine | undefined =>
  * The number of machines goes back to what it was. The machine that goes for it is the one that was added: it is put first in line, and the one
  * that was to be replaced taken out of it.
  */
-export const countBack = (snapshot: MachineSnapshot, set: MachineSet): MachineDecision => {
+export const revertScale = (snapshot: MachineSnapshot, set: MachineSet): MachineDecision => {
   const { request, machine } = snapshot;
   const mark = markOf(request);
   // It goes all the same, and counts until it is gone: the set takes it, and no other.
@@ -44,18 +44,18 @@ export const countBack = (snapshot: MachineSnapshot, set: MachineSet): MachineDe
 export const withdraw = (snapshot: MachineSnapshot): MachineDecision | undefined => {
   const { request, machine, surged, child } = snapshot;
   const [set] = surged;
-  if (set !== undefined) return countBack(snapshot, set);
+  if (set !== undefined) return revertScale(snapshot, set);
   if (machine !== undefined && machine.deleteMark === markOf(request) && !machine.deleting) {
     return releasing('Keeping the machine', [markWrite(machine, null)]);
   }
   if (machine?.preDrainHooks.some(({ name }) => name === hookName)) {
     return releasing('Removing the pre-drain hook of the machine; its own controllers continue', [hookWrite(machine, false)]);
   }
-  return endOfChild(child);
+  return deleteChild(child);
 };
 
 /** The node is released; undefined when it has been. */
-export const endOfChild = (child: MachineSnapshot['child']): MachineDecision | undefined => {
+export const deleteChild = (child: MachineSnapshot['child']): MachineDecision | undefined => {
   if (child === undefined) return undefined;
   return releasing('The node is being released', child.deleting ? [] : [deleteChildWrite(child)]);
 };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { type EventKind, eventKinds } from '../../event-kind.ts';
 import { at, makeNode } from '../../testing/make.ts';
 import {
   isReady,
@@ -15,7 +16,7 @@ import {
 import { makeWindow } from '../../testing/make-window.ts';
 import type { MaintenanceWindow } from '../../window/window.ts';
 import { decideMachine } from '../decide.ts';
-import { type EventKind, eventKinds, type MachineEvent } from '../event.ts';
+import type { MachineEvent } from '../event.ts';
 import { hookName, hookOwner } from '../machine.ts';
 import type { MachineRequest, MachineStrategy } from '../request.ts';
 
@@ -27,7 +28,7 @@ const begun = (strategy: MachineStrategy, over: MachineRequestOverrides = {}) =>
 const decided = (seen: MachineSnapshotOverrides, moment = now) => decideMachine(makeMachineSnapshot(seen), moment);
 const does = (seen: MachineSnapshotOverrides, moment = now) => {
   const { phase, reason, writes = [], own } = decided(seen, moment);
-  return `${phase} ${reason}: ${[...writes, ...(own ? [own] : [])].map(({ what }) => what).join()}`;
+  return `${phase} ${reason}: ${[...writes, ...(own ? [own] : [])].map(({ description: what }) => what).join()}`;
 };
 
 const hook = { name: hookName, owner: hookOwner };
@@ -153,10 +154,10 @@ describe('the node is emptied', () => {
     const seen = { request: begun('Replace'), node: undefined };
     const asks = decided(seen);
     assert.deepEqual(
-      [asks.reason, asks.unseenNode, asks.writes, asks.own, asks.again?.toString()],
+      [asks.reason, asks.unseenNode, asks.writes, asks.own, asks.requeueAt?.toString()],
       ['NodeUnknown', { name: 'n1' }, undefined, undefined, at(1).toString()],
     );
-    assert.match(asks.message, /^Nothing is known yet about node n1 of Machine m1/);
+    assert.match(asks.message, /^Waiting: reading node n1 of Machine m1/);
     const { nodeName: _, ...nodeless } = makeMachine();
     for (const named of [{ nodeName: 'n2' }, { history: { nodeName: 'n2' } }])
       assert.deepEqual(
@@ -218,11 +219,11 @@ describe('when its window closes', () => {
     from = 3600,
     over: MachineRequestOverrides = {},
   ) => decided({ request: begun('Replace', over), windows: [window(atEnd, from, from + 7200)], child: makeChild('Draining'), ...seen });
-  const brief = ({ phase, reason, writes = [], again, restarts, message }: ReturnType<typeof closed>) => [
+  const brief = ({ phase, reason, writes = [], requeueAt, restarts, message }: ReturnType<typeof closed>) => [
     phase,
     reason,
-    writes.map(({ what }) => what).join(),
-    again?.toString(),
+    writes.map(({ description: what }) => what).join(),
+    requeueAt?.toString(),
     restarts,
     message.split('; ')[1],
   ];
@@ -270,8 +271,8 @@ describe('when its window closes', () => {
   });
 
   test('while it is open, its end is looked out for', () => {
-    assert.equal(closed('Pause', {}, -3600).again?.toString(), at(3600).toString());
-    assert.equal(closed('Continue', {}, -3600).again, undefined);
+    assert.equal(closed('Pause', {}, -3600).requeueAt?.toString(), at(3600).toString());
+    assert.equal(closed('Continue', {}, -3600).requeueAt, undefined);
   });
 });
 

@@ -1,6 +1,6 @@
-import { conditionOf, isReady } from '../../hold/node.ts';
 import { isDrained, stageWrite } from '../../maintenance/child.ts';
-import { fewOf } from '../../text.ts';
+import { conditionOf, isReady } from '../../node/node.ts';
+import { joinLimited } from '../../text.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { takenBy, takesMachine } from '../aftermath.ts';
 import { isPending, type MachineEvent } from '../event.ts';
@@ -11,7 +11,7 @@ import { isUrgent } from '../urgency.ts';
 import { childDrainWrite, createChildWrite, deleteMachineWrite, flagWrite, hookWrite, scaleWrite } from '../writes.ts';
 import { closesAt, closing, deadlineFor } from './begin.ts';
 import { ended, strategyOf } from './strategy.ts';
-import { countBack, markOf, withdraw } from './withdraw.ts';
+import { markOf, revertScale, withdraw } from './withdraw.ts';
 
 /** The work itself: a machine more, the node empty, the machine gone. Each step sees from the objects how far it is. */
 
@@ -42,7 +42,7 @@ const isComplete = ({ set, ready, unready }: ReplacementSet, request: MachineReq
 
 const readyText = ({ set, ready, unready }: ReplacementSet, request: MachineRequest): string => {
   const named = (before: boolean): string =>
-    fewOf(
+    joinLimited(
       unready
         .filter(one => isUnreadyBefore(one, request) === before)
         .map(({ machine }) => machine.name)
@@ -137,14 +137,14 @@ const paused = (snapshot: MachineSnapshot, now: Temporal.Instant): MachineDecisi
   if (stop === undefined) return undefined;
   const { child } = snapshot;
   const next = stop.opens === undefined ? 'no opening is known' : `continues at ${timeText(stop.opens)}`;
-  const again = stop.opens === undefined ? {} : { again: stop.opens };
+  const requeueAt = stop.opens === undefined ? {} : { requeueAt: stop.opens };
   if (stop.atEnd === 'Pause') {
     const writes = child !== undefined && !child.deleting && child.stage === 'Drain' ? [stageWrite(child, 'Cordon')] : [];
-    return { phase: 'Draining', reason: 'WindowClosed', message: `Paused: the window has closed; ${next}`, writes, ...again };
+    return { phase: 'Draining', reason: 'WindowClosed', message: `Paused: the window has closed; ${next}`, writes, ...requeueAt };
   }
   const back = withdraw(snapshot);
   const message = `Released: the window has closed; ${next}`;
-  return back ?? { phase: 'Scheduled', reason: 'WindowClosed', message, restarts: true, ...again };
+  return back ?? { phase: 'Scheduled', reason: 'WindowClosed', message, restarts: true, ...requeueAt };
 };
 
 /** Its own Maintenance says so, of the drain that it is told. */
@@ -155,7 +155,7 @@ const stranger = ({ stranger: other, request }: MachineSnapshot): MachineDecisio
   other && {
     phase: 'Draining',
     reason: 'MaintenanceNotOurs',
-    message: `Maintenance ${other.name} has the name that this maintenance needs, but belongs to node ${other.nodeName}${other.part === undefined ? '' : ` and ${other.part.of}`}, not for ${request.key}: delete it`,
+    message: `Maintenance ${other.name} has the name that this maintenance needs, but is of node ${other.nodeName}${other.part === undefined ? '' : ` and belongs to ${other.part.of}`}, not to ${request.key}: delete it`,
     warning: true,
   };
 
@@ -172,9 +172,9 @@ const unseen = ({ request, machine, nodeIsGone }: MachineSnapshot, now: Temporal
   const { providerId } = machine;
   if (name === undefined && providerId === undefined) return undefined;
   const what = name === undefined ? `a node with the providerID of Machine ${machine.name}` : `node ${name} of Machine ${machine.name}`;
-  const message = `Nothing is known yet about ${what}: the API server is asked for it`;
+  const message = `Waiting: reading ${what} from the API server`;
   const unseenNode = name === undefined ? { providerId: providerId ?? '' } : { name };
-  return { phase: 'Draining', reason: 'NodeUnknown', message, unseenNode, again: secondsAfter(now, lookAgainAfter) };
+  return { phase: 'Draining', reason: 'NodeUnknown', message, unseenNode, requeueAt: secondsAfter(now, lookAgainAfter) };
 };
 
 /** The node is held and emptied, by a Maintenance of its own: its budgets, its quorum and its blockers are the same as everywhere. */
@@ -195,8 +195,8 @@ export const drain: MachineStep = (snapshot, now) => {
   if (isEmptied(snapshot)) return undefined;
   const stop = paused(snapshot, now);
   if (stop !== undefined) return stop;
-  const again = closesAt(snapshot, now);
-  const common = { phase: 'Draining', reason: 'Drain', ...(again && { again }) } as const;
+  const requeueAt = closesAt(snapshot, now);
+  const common = { phase: 'Draining', reason: 'Drain', ...(requeueAt && { requeueAt }) } as const;
   if (child === undefined) {
     return { ...common, message: `Node ${nodeName} is being taken out of service`, writes: [createChildWrite(snapshot, nodeName, now)] };
   }
@@ -224,7 +224,7 @@ const letGoByScale = (snapshot: MachineSnapshot): MachineDecision | undefined =>
   const [set] = surged;
   if (set === undefined) return undefined;
   // Its set has made another by itself.
-  if (machine === undefined) return countBack(snapshot, set);
+  if (machine === undefined) return revertScale(snapshot, set);
   if (!request.deletionIssued) return { ...replacing('Deleting the machine'), own: flagWrite(request) };
   if (!machine.deleting) return replacing('Deleting the machine', [deleteMachineWrite(machine, request)]);
   return replacing(`${set.kind} ${set.name} gets its replica count back`, [scaleWrite(set, request, -1)]);

@@ -1,6 +1,6 @@
 import { claimAnnotation, hasFinalizer, type MaintenanceRequest, pathOf } from '../../request/request.ts';
-import type { Write } from '../decision.ts';
-import { announcement, type ReconcileStep } from '../reconcile-context.ts';
+import type { Write } from '../../write.ts';
+import { kubeEventFor, type ReconcileStep } from '../reconcile-context.ts';
 
 /** Nothing is done for it before. */
 export const isClaimed = (request: MaintenanceRequest): boolean =>
@@ -15,7 +15,7 @@ const claimOf = (request: MaintenanceRequest): Write => {
   const takenOver = finalizer === undefined || hasFinalizer(request);
   const finalizers = takenOver ? request.finalizers : [...request.finalizers, finalizer];
   return {
-    what: takenOver ? 'take over' : 'claim',
+    description: takenOver ? 'take over' : 'claim',
     method: 'PATCH',
     style: 'merge',
     path: pathOf(request),
@@ -26,9 +26,9 @@ const claimOf = (request: MaintenanceRequest): Write => {
         ...(finalizer !== undefined && { finalizers: [...finalizers] }),
       },
     },
-    store: 'requests',
+    cache: 'requests',
     adapter: request.adapter.name,
-    announce: takenOver ? [] : [announcement(request, 'Normal', request.adapter.events.begun)],
+    events: takenOver ? [] : [kubeEventFor(request, 'Normal', request.adapter.events.begun)],
   };
 };
 

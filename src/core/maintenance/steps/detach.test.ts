@@ -7,7 +7,7 @@ import { at, makePod, makeRequest, makeSnapshot, ourLease } from '../../testing/
 import { secondsBetween } from '../../time.ts';
 import { decide } from '../decide.ts';
 import type { Report } from '../report.ts';
-import { type NodeSnapshot, noNotes } from '../snapshot.ts';
+import { emptyMemo, type NodeSnapshot } from '../snapshot.ts';
 
 /** Volumes of pods that have left are waited for. */
 
@@ -26,7 +26,7 @@ const hasty = makeRequest('two', { policy: { ...seedPolicy, waitForVolumeDetach:
 const judged = (
   snapshot: NodeSnapshot,
   now: Temporal.Instant,
-): { readonly reports: readonly Report[]; readonly again: number | undefined } => {
+): { readonly reports: readonly Report[]; readonly requeueAt: number | undefined } => {
   const reports: Report[] = [];
   const requests = snapshot.requests.map(request => ({
     ...request,
@@ -34,8 +34,8 @@ const judged = (
   }));
   const terms = { durationSeconds: 36_000, renewEverySeconds: 30_000 };
   const leases = new Map([[ourLease.key, { ...ourLease, durationSeconds: 36_000 }]]);
-  const { again } = decide({ ...snapshot, requests, terms, leases }, now);
-  return { reports, again: again && secondsBetween(at(0), again) };
+  const { requeueAt } = decide({ ...snapshot, requests, terms, leases }, now);
+  return { reports, requeueAt: requeueAt && secondsBetween(at(0), requeueAt) };
 };
 
 const look = (over: Partial<NodeSnapshot>) => {
@@ -88,9 +88,9 @@ test('claims of pods that stay are looked up first, and only where there is some
 });
 
 describe('what a volume waits for is said with its driver, and with what that said', () => {
-  const told = (over: Partial<Attachment>, now = 100, notes = noNotes) => {
+  const told = (over: Partial<Attachment>, now = 100, notes = emptyMemo) => {
     const attachments = [{ ...attachment('pv-1'), attacher: 'ebs.csi.aws.com', ...over }];
-    const { reports } = judged(makeSnapshot({ requests: [patient], attachments, notes }), at(now));
+    const { reports } = judged(makeSnapshot({ requests: [patient], attachments, memo: notes }), at(now));
     return reports.flatMap(({ blockers }) => blockers)[0];
   };
   const rows: readonly (readonly [
@@ -138,10 +138,10 @@ describe('what a volume waits for is said with its driver, and with what that sa
     });
 
   test('not asked for in six minutes: the kubelet or kube-controller-manager', () => {
-    const notes = { ...noNotes, blockedSince: new Map([['VolumeAttached  pv-1', at(0)]]) };
+    const notes = { ...emptyMemo, blockedSince: new Map([['VolumeAttached  pv-1', at(0)]]) };
     assert.equal(told({}, 359, notes)?.cause, 'VolumeAttached');
     assert.match(told({}, 360, notes)?.remedy ?? '', /attach-detach controller/);
-    assert.equal(judged(makeSnapshot({ requests: [patient], attachments: [attachment('pv-1')], notes }), at(10)).again, 360);
+    assert.equal(judged(makeSnapshot({ requests: [patient], attachments: [attachment('pv-1')], memo: notes }), at(10)).requeueAt, 360);
   });
 });
 
@@ -166,7 +166,7 @@ describe('the time limit of a drain bounds its volumes too', () => {
       'and what is left is said',
     );
   });
-  test('it is looked out for', () => assert.equal(seen(bounded('Fail'), 10).again, 60));
+  test('it is looked out for', () => assert.equal(seen(bounded('Fail'), 10).requeueAt, 60));
   test('one that was complete once is not ended by what comes later', () => {
     const request = bounded('Fail', { history: { ...noHistory, state: 'Drained', drainStartedAt: at(0), drainedAt: at(30) } });
     assert.deepEqual(

@@ -14,7 +14,7 @@ const waitsForVolumes = ({ request, drain }: RequestProgress): boolean => drain?
 const toldSince = (attachment: Attachment, { request }: RequestProgress, { snapshot, now }: ReconcileContext): Temporal.Instant => {
   const one = { cause: 'VolumeAttached', volume: attachment.volume ?? attachment.key, message: '' } as const;
   const lasting = { cause: 'DetachFailed', afterSeconds: 0 } as const;
-  return knownSince({ ...one, lasting }, snapshot.notes.blockedSince, request.history.blockedSince) ?? now;
+  return knownSince({ ...one, lasting }, snapshot.memo.blockedSince, request.history.blockedSince) ?? now;
 };
 
 const isDraining = (progress: RequestProgress): progress is RequestProgress & { readonly drain: NonNullable<RequestProgress['drain']> } =>

@@ -6,7 +6,7 @@ import { at, makeEvictionRequest, makeNode, makePod, makeRequest } from '../../t
 import { makeContext } from '../../testing/make-context.ts';
 import type { ReconcileContext } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
-import { tidyEvictionRequests } from './eviction-requests.ts';
+import { cleanUpEvictionRequests } from './eviction-requests.ts';
 
 const request = (over: Partial<EvictionRequest> = {}): EvictionRequest => makeEvictionRequest({ isObserved: true, ...over });
 
@@ -21,7 +21,7 @@ type Case = {
 const mover: ActiveResponder = { name: 'mover.example/m', createdAt: at(0) };
 
 const tidied = ({ own = [request()], known, responder, snapshot, context }: Case = {}) =>
-  tidyEvictionRequests({
+  cleanUpEvictionRequests({
     ...makeContext([], {
       node: makeNode(),
       requests: [makeRequest('one', { stage: 'Drain' })],
@@ -84,7 +84,7 @@ test('a withdrawal is guarded by the version, a deletion by the uid', () => {
   const path = '/apis/lifecycle.k8s.io/v1alpha1/namespaces/shop/evictionrequests/drydock-uid-shop-a';
   const [patch] = tidied({ responder: {} }).context.writes;
   assert.deepEqual(
-    [patch?.path, patch?.style, patch?.store, patch?.body['spec']],
+    [patch?.path, patch?.style, patch?.cache, patch?.body['spec']],
     [path, 'merge', 'evictionRequests', { intent: 'Withdrawn' }],
   );
   assert.match(JSON.stringify(patch?.body['metadata']), /"resourceVersion":"5"/);
@@ -102,14 +102,14 @@ test('that nobody answers is said once, of the node, whatever number of requests
   const pods = [makePod('a'), makePod('b')];
   const all = { own: silent, snapshot: { pods }, context: { evictable: new Set(['uid-shop-a', 'uid-shop-b']) } };
   const { context, requestUnanswered } = tidied(all);
-  const notes = context.writes.flatMap(({ announce }) => announce);
+  const notes = context.writes.flatMap(({ events: announce }) => announce);
   assert.deepEqual([requestUnanswered, context.writes.length, notes.map(({ reason }) => reason)], [true, 2, ['EvictionRequestUnanswered']]);
   assert.deepEqual(notes[0]?.about, { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'node-uid' });
   const known = tidied({ ...all, known: { areAnswered: false } });
-  assert.deepEqual([known.requestUnanswered, known.context.writes.flatMap(({ announce }) => announce)], [false, []]);
+  assert.deepEqual([known.requestUnanswered, known.context.writes.flatMap(({ events: announce }) => announce)], [false, []]);
   const { node: _node, ...nodeless } = tidied(all).context.snapshot;
   assert.equal(
-    tidyEvictionRequests({ ...context, writes: [], snapshot: nodeless }).context.writes.length,
+    cleanUpEvictionRequests({ ...context, writes: [], snapshot: nodeless }).context.writes.length,
     2,
     'a node that is gone is no hindrance',
   );
@@ -118,7 +118,7 @@ test('that nobody answers is said once, of the node, whatever number of requests
 test('where nothing is known of requests nothing is done about them', () => {
   assert.deepEqual(tidied({ own: [] }).context.writes, []);
   const { evictionRequests: _known, ...snapshot } = tidied().context.snapshot;
-  assert.deepEqual(tidyEvictionRequests({ ...makeContext([]), snapshot }), {
+  assert.deepEqual(cleanUpEvictionRequests({ ...makeContext([]), snapshot }), {
     context: { ...makeContext([]), snapshot },
     requestUnanswered: false,
   });

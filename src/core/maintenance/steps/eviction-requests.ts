@@ -7,28 +7,28 @@ import {
 } from '../../drain/responders/eviction-request.ts';
 import type { JsonObject } from '../../json.ts';
 import { isBefore, timeText } from '../../time.ts';
-import type { KubeEvent, Write } from '../decision.ts';
+import type { KubeEvent, Write } from '../../write.ts';
 import { nodeSubject, type ReconcileContext } from '../reconcile-context.ts';
 
 /** What becomes of our EvictionRequests: nobody else cleans them up. */
 
 const deletion = ({ uid, ...request }: EvictionRequest, announce: readonly KubeEvent[] = []): Write => ({
-  what: announce.length > 0 ? 'delete an EvictionRequest that no controller has answered' : 'delete an EvictionRequest',
+  description: announce.length > 0 ? 'delete an EvictionRequest that no controller has answered' : 'delete an EvictionRequest',
   method: 'DELETE',
   path: evictionRequestPath(request),
   body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
-  store: 'evictionRequests',
-  announce,
+  cache: 'evictionRequests',
+  events: announce,
 });
 
 const withdrawn = (request: EvictionRequest, now: Temporal.Instant): Write => ({
-  what: 'withdraw an EvictionRequest',
+  description: 'withdraw an EvictionRequest',
   method: 'PATCH',
   style: 'merge',
   path: evictionRequestPath(request),
   body: withdrawal(request, now) as JsonObject,
-  store: 'evictionRequests',
-  announce: [],
+  cache: 'evictionRequests',
+  events: [],
 });
 
 /** Said once: the next requests are not made. */
@@ -69,7 +69,7 @@ const isUnclear = ({ snapshot, isDrainJudged }: ReconcileContext): boolean =>
   !isDrainJudged && snapshot.requests.some(({ deleting, stage }) => !deleting && stage === 'Drain');
 
 /** The writes that withdraw and delete what is left of our requests, and whether they show that nobody answers. */
-export const tidyEvictionRequests = (
+export const cleanUpEvictionRequests = (
   context: ReconcileContext,
 ): { readonly context: ReconcileContext; readonly requestUnanswered: boolean } => {
   const { snapshot, now } = context;

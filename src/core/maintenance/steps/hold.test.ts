@@ -4,12 +4,12 @@ import type { InFlightEviction } from '../../drain/budgets/in-flight-eviction.ts
 import type { KindAdapter } from '../../request/request.ts';
 import { at, heldNode, makeNode, makeRequest, makeSnapshot } from '../../testing/make.ts';
 import { decide } from '../decide.ts';
-import { type NodeSnapshot, noNotes } from '../snapshot.ts';
+import { emptyMemo, type NodeSnapshot } from '../snapshot.ts';
 
 const { adapter: plain } = makeRequest('one');
 const look = (over: Partial<NodeSnapshot> = {}) => {
-  const write = decide(makeSnapshot(over), at(100)).writes.find(({ store }) => store === 'nodes');
-  return { write, what: write?.what, said: write?.announce.map(({ reason }) => reason) };
+  const write = decide(makeSnapshot(over), at(100)).writes.find(({ cache: store }) => store === 'nodes');
+  return { write, what: write?.description, said: write?.events.map(({ reason }) => reason) };
 };
 const recordOf = ({ write }: ReturnType<typeof look>): unknown => {
   const { annotations } = (write?.body['metadata'] ?? {}) as { annotations?: Record<string, string> };
@@ -97,10 +97,10 @@ test('a quorum that is lost with the node is told once, when it is held for the 
 
 describe('marks that somebody removes are put back, and who it was is said as far as that is known', () => {
   const bare = { ...heldNode, unschedulable: false };
-  const removed = (node: NodeSnapshot['node'], restored?: NonNullable<NodeSnapshot['notes']['restored']>) => {
-    const notes = { ...noNotes, ...(restored && { restored }) };
-    const { writes, notes: after } = decide(makeSnapshot({ notes, ...(node && { node }) }), at(100));
-    return { said: writes.flatMap(({ announce }) => announce).map(({ message }) => message)[0], after: after.restored };
+  const removed = (node: NodeSnapshot['node'], restored?: NonNullable<NodeSnapshot['memo']['restored']>) => {
+    const notes = { ...emptyMemo, ...(restored && { restored }) };
+    const { writes, notes: after } = decide(makeSnapshot({ memo: notes, ...(node && { node }) }), at(100));
+    return { said: writes.flatMap(({ events: announce }) => announce).map(({ message }) => message)[0], after: after.restored };
   };
   test('one that wrote to the spec just now, and no other', () => {
     assert.match(

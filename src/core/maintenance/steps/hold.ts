@@ -1,11 +1,11 @@
-import { beforeOfPredecessor, forgetChange, type HoldChange, holdChange, unite } from '../../hold/hold.ts';
-import { type HoldRecord, holdersIn, isOutdated, nothingBefore, readBefore } from '../../hold/hold-record.ts';
-import type { Node } from '../../hold/node.ts';
+import { discardRecordChange, type HoldChange, holdChange, inferredRecord, unionMarks } from '../../hold/hold.ts';
+import { emptyRecord, type HoldRecord, holdersIn, isOutdated, readHoldRecord } from '../../hold/hold-record.ts';
+import type { Node } from '../../node/node.ts';
 import { type KindAdapter, type MaintenanceRequest, marksOf } from '../../request/request.ts';
 import { secondsAfter, secondsBetween } from '../../time.ts';
-import type { KubeEvent, Write } from '../decision.ts';
+import type { KubeEvent, Write } from '../../write.ts';
 import { markedByPredecessor } from '../held.ts';
-import { announcement, nodeSubject, type ReconcileContext, type ReconcileStep } from '../reconcile-context.ts';
+import { kubeEventFor, nodeSubject, type ReconcileContext, type ReconcileStep } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
 
 /** An answer that is still under way is waited for this long, in seconds, before it is looked at again. */
@@ -13,7 +13,7 @@ const answerWithin = 1;
 
 const assumedBefore = (node: Node, requests: readonly MaintenanceRequest[]): HoldRecord => {
   const marks = requests.filter(request => markedByPredecessor(node, request)).map(({ adapter }) => adapter.marks('Drain'));
-  return marks.length === 0 ? nothingBefore : beforeOfPredecessor(unite(marks));
+  return marks.length === 0 ? emptyRecord : inferredRecord(unionMarks(marks));
 };
 
 /**
@@ -53,7 +53,7 @@ const announcements = (
     texts.push({ type: 'Warning', reason: 'HoldRestored', message: lostText(change.lost, removerOf(node, now)), component, about });
   }
   if (!given || request === undefined) return texts;
-  if (change.uncordons) texts.push(announcement(request, 'Normal', request.adapter.events.uncordoned, about));
+  if (change.uncordons) texts.push(kubeEventFor(request, 'Normal', request.adapter.events.uncordoned, about));
   else if (node.unschedulable) {
     const message = 'Released a node; it stays cordoned, as it was before the maintenance';
     texts.push({ type: 'Normal', reason: 'NodeReleased', message, component, about });
@@ -64,7 +64,7 @@ const announcements = (
 /** Said once, when the node is held for the first time. */
 const stakes = ({ progresses }: ReconcileContext): readonly KubeEvent[] =>
   progresses.flatMap(({ request, holds, atStake }) =>
-    holds && atStake !== undefined ? [announcement(request, 'Warning', { reason: 'QuorumAtRisk', message: atStake })] : [],
+    holds && atStake !== undefined ? [kubeEventFor(request, 'Warning', { reason: 'QuorumAtRisk', message: atStake })] : [],
   );
 
 const holdWrite = (
@@ -74,13 +74,13 @@ const holdWrite = (
   given: boolean,
   now: Temporal.Instant,
 ): Write => ({
-  what: given ? 'release the node' : change.lost.length > 0 ? 'restore the hold' : 'hold the node',
+  description: given ? 'release the node' : change.lost.length > 0 ? 'restore the hold' : 'hold the node',
   method: 'PATCH',
   style: 'merge',
   path: `/api/v1/nodes/${encodeURIComponent(node.name)}`,
   body: change.patch,
-  store: 'nodes',
-  announce: announcements(node, change, requests, given, now),
+  cache: 'nodes',
+  events: announcements(node, change, requests, given, now),
 });
 
 const restoredAgain = ({ restored, now }: ReconcileContext, node: Node): NonNullable<ReconcileContext['restored']> => {
@@ -95,7 +95,7 @@ const underWay = ({ snapshot }: ReconcileContext): boolean =>
 /** Nobody is there who could want the node, and somebody has given it back already: only the record is left to go. */
 const isGivenBackByOthers = (node: Node, context: ReconcileContext): boolean =>
   context.snapshot.requests.length === 0 &&
-  isOutdated(readBefore(node.holdRecord, marksOf(context.snapshot.adapters)) ?? nothingBefore, node.taints);
+  isOutdated(readHoldRecord(node.holdRecord, marksOf(context.snapshot.adapters)) ?? emptyRecord, node.taints);
 
 const changeOf = (
   node: Node,
@@ -103,8 +103,8 @@ const changeOf = (
   holders: readonly MaintenanceRequest[],
   missing: readonly KindAdapter[],
 ): HoldChange | undefined => {
-  if (missing.length === 0 && isGivenBackByOthers(node, context)) return forgetChange(node);
-  const wanted = unite([...holders.map(({ adapter, stage }) => adapter.marks(stage)), ...missing.map(({ marks }) => marks('Drain'))]);
+  if (missing.length === 0 && isGivenBackByOthers(node, context)) return discardRecordChange(node);
+  const wanted = unionMarks([...holders.map(({ adapter, stage }) => adapter.marks(stage)), ...missing.map(({ marks }) => marks('Drain'))]);
   const kinds = [...holders.map(({ adapter }) => adapter), ...missing].map(({ name }) => name);
   return holdChange(node, wanted, { marks: marksOf(context.snapshot.adapters), kinds, assumed: assumedBefore(node, requestsOf(context)) });
 };
@@ -130,7 +130,7 @@ export const hold: ReconcileStep = context => {
     return { done: false, context: { ...context, moments: [...context.moments, secondsAfter(context.now, answerWithin)] } };
   }
   const write = holdWrite(node, change, given ? requestsOf(context) : holders, given, context.now);
-  const warned = { ...write, announce: [...stakes(context), ...write.announce] };
+  const warned = { ...write, events: [...stakes(context), ...write.events] };
   const restored = change.lost.length === 0 ? undefined : restoredAgain(context, node);
   return { done: false, context: { ...context, ...(restored && { restored }), writes: [...context.writes, warned] } };
 };

@@ -4,7 +4,7 @@ import type { Lease } from '../../lease/lease.ts';
 import { type MaintenanceRequest, noHistory } from '../../request/request.ts';
 import { at, heldNode, makeNode, makeRequest, makeSnapshot, ourLease } from '../../testing/make.ts';
 import { type ReconcileContext, type RequestProgress, startContext } from '../reconcile-context.ts';
-import { type NodeSnapshot, noNotes } from '../snapshot.ts';
+import { emptyMemo, type NodeSnapshot } from '../snapshot.ts';
 import { lease, leaseRelease } from './lease.ts';
 
 /** Leases are asked for an hour and renewed a quarter of an hour after that they were renewed last. */
@@ -17,7 +17,7 @@ const first = ({ progresses }: ReconcileContext): RequestProgress => (progresses
 const seconds = ({ moments }: ReconcileContext): readonly number[] =>
   moments.map(moment => (moment.epochMilliseconds - at(0).epochMilliseconds) / 1000);
 const whats = ({ writes }: ReconcileContext): readonly string[] =>
-  writes.map(({ what, method, style, path }) => `${what}: ${method}${style === undefined ? '' : ` (${style})`} ${path}`);
+  writes.map(({ description: what, method, style, path }) => `${what}: ${method}${style === undefined ? '' : ` (${style})`} ${path}`);
 const collection = '/apis/coordination.k8s.io/v1/namespaces/leases/leases';
 
 describe('the node may be held, and drained, once the lease is ours', () => {
@@ -113,7 +113,7 @@ describe('a lease that is lost', () => {
   const lost = (leaseErrors: number, over: Partial<MaintenanceRequest['history']> = {}) =>
     makeRequest('one', { history: { ...noHistory, leaseErrors, ...over } });
   const missed = (requests: readonly MaintenanceRequest[], missedAt?: number) =>
-    walked({ requests, leases: leases(foreign), notes: { ...noNotes, ...(missedAt !== undefined && { leaseMissedAt: at(missedAt) }) } });
+    walked({ requests, leases: leases(foreign), memo: { ...emptyMemo, ...(missedAt !== undefined && { leaseMissedAt: at(missedAt) }) } });
   const says = (context: ReconcileContext) => [first(context).leaseErrors, first(context).failure, context.leaseMissedAt?.toString()];
 
   test('is counted once in five seconds, and noted', () => {
@@ -132,8 +132,8 @@ describe('a lease that is lost', () => {
   });
 
   test('counts no more once it is free again; what failed for another reason stays failed', () => {
-    const again = walked({ requests: [lost(4, { failure: 'LeaseLost' })] });
-    assert.deepEqual([first(again).granted, first(again).leaseErrors, first(again).failure], [true, 0, undefined]);
+    const relocked = walked({ requests: [lost(4, { failure: 'LeaseLost' })] });
+    assert.deepEqual([first(relocked).granted, first(relocked).leaseErrors, first(relocked).failure], [true, 0, undefined]);
     assert.equal(first(walked({ requests: [lost(0, { failure: 'DeadlineExceeded' })] })).failure, 'DeadlineExceeded');
   });
 
@@ -145,9 +145,9 @@ describe('a lease that is lost', () => {
   });
 
   test('the note goes when nobody holds without the lease any more', () => {
-    const notes = { ...noNotes, leaseMissedAt: at(98) };
-    assert.equal('leaseMissedAt' in walked({ notes }), false);
-    assert.equal('leaseMissedAt' in walked({ notes, node: makeNode(), leases: leases(foreign) }), false);
+    const notes = { ...emptyMemo, leaseMissedAt: at(98) };
+    assert.equal('leaseMissedAt' in walked({ memo: notes }), false);
+    assert.equal('leaseMissedAt' in walked({ memo: notes, node: makeNode(), leases: leases(foreign) }), false);
   });
 });
 

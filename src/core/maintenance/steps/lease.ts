@@ -1,8 +1,8 @@
-import type { Node } from '../../hold/node.ts';
-import { blanked, isBlank, type LeaseAnswer, mayRelease, requestLease } from '../../lease/lease.ts';
+import { blanked, isBlank, type LeaseDecision, mayRelease, requestLease } from '../../lease/lease.ts';
+import type { Node } from '../../node/node.ts';
 import { type LeaseName, leaseKey } from '../../request/request.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
-import type { Write } from '../decision.ts';
+import type { Write } from '../../write.ts';
 import { isHeldAlready } from '../held.ts';
 import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 import type { Problem } from '../report.ts';
@@ -16,14 +16,14 @@ const lookAgainAfter = 300;
 
 const collection = (namespace: string): string => `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
 
-const leaseWrite = (name: LeaseName, answer: Extract<LeaseAnswer, { readonly body: unknown }>): Write => ({
-  what: answer.state === 'create' ? 'create the node lease' : 'renew the node lease',
+const leaseWrite = (name: LeaseName, answer: Extract<LeaseDecision, { readonly body: unknown }>): Write => ({
+  description: answer.state === 'create' ? 'create the node lease' : 'renew the node lease',
   method: answer.state === 'create' ? 'POST' : 'PATCH',
   ...(answer.state === 'update' && { style: 'merge' }),
   path: answer.state === 'create' ? collection(name.namespace) : `${collection(name.namespace)}/${encodeURIComponent(name.name)}`,
   body: answer.body,
-  store: 'leases',
-  announce: [],
+  cache: 'leases',
+  events: [],
 });
 
 /** Gives up the lease of a node that nobody holds any more; undefined when there is none, it is not ours, or it is given up already. */
@@ -31,10 +31,10 @@ export const leaseRelease = ({ snapshot }: ReconcileContext, name: LeaseName): W
   const lease = snapshot.leases.get(leaseKey(name));
   if (lease === undefined || !mayRelease(lease, name.holder)) return undefined;
   const common = {
-    what: 'release the node lease',
+    description: 'release the node lease',
     path: `${collection(name.namespace)}/${encodeURIComponent(name.name)}`,
-    store: 'leases',
-    announce: [],
+    cache: 'leases',
+    events: [],
   } as const;
   if (name.released === 'deleted') {
     return { ...common, method: 'DELETE', body: { preconditions: { uid: lease.uid, resourceVersion: lease.resourceVersion } } };
@@ -86,7 +86,12 @@ const onItsWay = (progress: RequestProgress, node: Node): RequestProgress => ({
 
 const granted = (progress: RequestProgress): RequestProgress => ({ ...forgiven(progress), granted: true, holds: true, leaseErrors: 0 });
 
-type Found = { readonly progress: RequestProgress; readonly write?: Write; readonly again?: Temporal.Instant; readonly missed: boolean };
+type Found = {
+  readonly progress: RequestProgress;
+  readonly write?: Write;
+  readonly requeueAt?: Temporal.Instant;
+  readonly missed: boolean;
+};
 
 const ask = (progress: RequestProgress, context: ReconcileContext, node: Node): Found => {
   const { snapshot, now } = context;
@@ -96,7 +101,7 @@ const ask = (progress: RequestProgress, context: ReconcileContext, node: Node): 
   const answer = requestLease(lease, name, node, now, snapshot.terms);
   switch (answer.state) {
     case 'held':
-      return { progress: granted(progress), again: answer.renewAt, missed: false };
+      return { progress: granted(progress), requeueAt: answer.renewAt, missed: false };
     case 'create':
       return { progress: onItsWay(progress, node), write: leaseWrite(name, answer), missed: false };
     case 'update': {
@@ -108,7 +113,7 @@ const ask = (progress: RequestProgress, context: ReconcileContext, node: Node): 
       const next = refused(progress, answer.message, context, node);
       const recheck = next.holds ? secondsAfter(now, askAgainAfter) : secondsAfter(now, lookAgainAfter);
       const until = secondsAfter(answer.until, 1);
-      return { progress: next, again: isBefore(until, recheck) ? until : recheck, missed: next.leaseErrors !== progress.leaseErrors };
+      return { progress: next, requeueAt: isBefore(until, recheck) ? until : recheck, missed: next.leaseErrors !== progress.leaseErrors };
     }
     default:
       return answer satisfies never;
@@ -137,7 +142,7 @@ export const lease: ReconcileStep = context => {
       ...rest,
       progresses: found.map(({ progress }) => progress),
       writes: [...context.writes, ...differentPaths(found.flatMap(({ write }) => (write ? [write] : [])))],
-      moments: [...context.moments, ...found.flatMap(({ again }) => (again ? [again] : []))],
+      moments: [...context.moments, ...found.flatMap(({ requeueAt }) => (requeueAt ? [requeueAt] : []))],
       ...(missedAt && { leaseMissedAt: missedAt }),
     },
   };

@@ -2,9 +2,9 @@ import type { WantedConditions } from '../../hold/conditions.ts';
 import type { MaintenanceState } from '../../request/words.ts';
 import type { Reported } from './report.ts';
 
-type Said = NonNullable<WantedConditions['Drained']>;
+type DrainedCondition = NonNullable<WantedConditions['Drained']>;
 
-const say = (status: 'True' | 'False', reason: string, message: string): Said => ({ status, reason, message });
+const say = (status: 'True' | 'False', reason: string, message: string): DrainedCondition => ({ status, reason, message });
 
 const ownersOf = (reported: readonly Reported[]): string =>
   reported
@@ -34,7 +34,7 @@ const drainWords = (states: readonly MaintenanceState[], owners: string): Wanted
 };
 
 /** What the node's conditions have to say (KEP-5683), from what its maintenances report. The node is held by those that hold it. */
-export const nodeWords = (reported: readonly Reported[]): WantedConditions => {
+export const lifecycleConditionsFor = (reported: readonly Reported[]): WantedConditions => {
   const holding = reported.filter(({ report }) => report.held);
   const planned = reported.filter(({ report }) => !report.held && report.state !== 'Failed');
   const states = holding.map(({ report }) => report.state);

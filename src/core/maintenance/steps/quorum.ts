@@ -1,4 +1,4 @@
-import type { Node } from '../../hold/node.ts';
+import type { Node } from '../../node/node.ts';
 import { etcdAllows, etcdNamespace } from '../../quorum/etcd-guard.ts';
 import { isWarnedOnly, type QuorumVerdict, quorumAllows, quorumMessage } from '../../quorum/quorum.ts';
 import { secondsAfter } from '../../time.ts';
@@ -10,20 +10,20 @@ import type { NodeSnapshot, Quorum } from '../snapshot.ts';
 const lookAgainAfter = 30;
 
 type QuorumRefusal = { readonly message: string; readonly leave?: Extract<QuorumVerdict, { readonly allowed: false }> };
-type Answer = 'may go' | 'not known yet' | QuorumRefusal;
+type Answer = 'allowed' | 'unknown' | QuorumRefusal;
 
 /** The rule of etcd's own operator first, then the arithmetic: each sees what the other cannot. */
 const ask = (snapshot: NodeSnapshot, { members, seats, etcdBudgets }: Quorum): Answer => {
   const { nodeName, pods } = snapshot;
   if (etcdBudgets !== undefined) {
-    if (pods === undefined) return 'not known yet';
+    if (pods === undefined) return 'unknown';
     const guardPods = pods.filter(({ namespace }) => namespace === etcdNamespace);
     const said = etcdAllows({ budgets: etcdBudgets, guardPods, nodeName });
     if (said.kind === 'unclear') return { message: `${quorumMessage(nodeName)}: ${said.why}` };
     if (said.kind === 'denied') return { message: quorumMessage(nodeName) };
   }
   const leave = quorumAllows(nodeName, members, seats);
-  return leave.allowed ? 'may go' : { message: leave.message, leave };
+  return leave.allowed ? 'allowed' : { message: leave.message, leave };
 };
 
 /** What the operator before us has taken out is out: nothing is gained by letting it wait. */
@@ -34,10 +34,10 @@ const isExempt = ({ request }: RequestProgress, node: Node): boolean =>
 const isAccepted = ({ request }: RequestProgress, { leave }: QuorumRefusal, { etcdBudgets }: Quorum): boolean =>
   leave !== undefined && isWarnedOnly(leave, request.adapter.quorum, etcdBudgets !== undefined);
 
-const barred = (progress: RequestProgress, node: Node, answer: Exclude<Answer, 'may go'>, known: Quorum): RequestProgress => {
+const barred = (progress: RequestProgress, node: Node, answer: Exclude<Answer, 'allowed'>, known: Quorum): RequestProgress => {
   if (isExempt(progress, node)) return progress;
-  if (answer !== 'not known yet' && isAccepted(progress, answer, known)) return { ...progress, atStake: answer.leave?.stake ?? '' };
-  if (answer === 'not known yet') return { ...progress, barred: true };
+  if (answer !== 'unknown' && isAccepted(progress, answer, known)) return { ...progress, atStake: answer.leave?.stake ?? '' };
+  if (answer === 'unknown') return { ...progress, barred: true };
   return { ...progress, barred: true, problem: { reason: 'QuorumAtRisk', message: answer.message } };
 };
 
@@ -50,7 +50,7 @@ export const quorum: ReconcileStep = context => {
   const { node } = snapshot;
   if (snapshot.quorum === undefined || node === undefined || node.holdRecord !== undefined) return { done: true, context };
   const answer = ask(snapshot, snapshot.quorum);
-  if (answer === 'may go') return { done: true, context };
+  if (answer === 'allowed') return { done: true, context };
   const known = snapshot.quorum;
   const progresses = context.progresses.map(progress => barred(progress, node, answer, known));
   return { done: true, context: { ...context, progresses, moments: [...context.moments, secondsAfter(context.now, lookAgainAfter)] } };

@@ -6,9 +6,9 @@ import { at, heldNode, makeNode, makeRequest, makeSnapshot } from '../../testing
 import { secondsBetween } from '../../time.ts';
 import type { VmStatus } from '../../vm/vm-status.ts';
 import { type DrainProgress, type ReconcileContext, type RequestProgress, startContext } from '../reconcile-context.ts';
-import { type NodeSnapshot, noNotes } from '../snapshot.ts';
-import { nodeWords } from './node-report.ts';
-import { notesAfter, reports } from './report.ts';
+import { emptyMemo, type NodeSnapshot } from '../snapshot.ts';
+import { lifecycleConditionsFor } from './node-report.ts';
+import { memoAfter, reports } from './report.ts';
 
 const now = at(100);
 
@@ -87,11 +87,7 @@ describe('a node is said to be held when it was seen to carry all marks, whateve
 
   test('a refused write is announced, once', () => {
     const told = (status: MaintenanceRequest['status']) =>
-      reported({}, { status }, { trouble, node: makeNode() })[0]?.write?.announce.map(({ type, reason, message }) => [
-        type,
-        reason,
-        message,
-      ]);
+      reported({}, { status }, { trouble, node: makeNode() })[0]?.write?.events.map(({ type, reason, message }) => [type, reason, message]);
     assert.deepEqual(told({}), [['Warning', 'WriteRefused', 'cannot write: no']]);
     assert.deepEqual(told({ phase: 'Other', conditions: [{ type: 'NodeHeld', message: 'cannot write: no' }] }), []);
     assert.deepEqual(told({ conditions: [{ type: 'NodeHeld', message: 'cannot write: another' }] })?.length, 1);
@@ -115,8 +111,8 @@ describe('of blockers that need help somebody is told once', () => {
     const blockedSince = new Map((told.stored ?? []).map(name => [id(name), at(0)]));
     const count = told.count ?? told.stored?.length;
     const past = history({ state: 'Draining', blockedSince, ...(count !== undefined && { blockerCount: count }) });
-    const notes = { ...noNotes, ...(reportedNow && { reported: reportedNow }) };
-    return reported(drain(...names), { ...naming, ...past }, { notes })[0]?.write?.announce.map(({ reason }) => reason);
+    const notes = { ...emptyMemo, ...(reportedNow && { reported: reportedNow }) };
+    return reported(drain(...names), { ...naming, ...past }, { memo: notes })[0]?.write?.events.map(({ reason }) => reason);
   };
   test('those that are new, by the last report', () => {
     assert.deepEqual(events(['a'], {}), ['DrainBlocked']);
@@ -136,10 +132,10 @@ test('that marks are removed is news: the first time, from somebody else, and wh
   const restored = (count: number, by?: string) => ({ count, since: at(0), lastAt: at(99), ...(by !== undefined && { by }) });
   const waits = (before: ReturnType<typeof restored> | undefined, now: ReturnType<typeof restored>): number | undefined => {
     const first = { ...contextOf({}, draining), ...(before && { restored: before }) };
-    const gist = notesAfter(first, reports(first, true)).reported.get('plains.test//one')?.gist ?? '';
+    const gist = memoAfter(first, reports(first, true)).reported.get('plains.test//one')?.gist ?? '';
     const last = new Map([['plains.test//one', { at: at(94), gist, stuck: new Set<string>() }]]);
-    const [found] = reported({}, draining, { notes: { ...noNotes, reported: last, restored: now } });
-    return found?.write === undefined && found?.again ? secondsBetween(at(0), found.again) : undefined;
+    const [found] = reported({}, draining, { memo: { ...emptyMemo, reported: last, restored: now } });
+    return found?.write === undefined && found?.requeueAt ? secondsBetween(at(0), found.requeueAt) : undefined;
   };
   assert.equal(waits(undefined, restored(1)), undefined, 'written now');
   assert.equal(waits(restored(1), restored(2)), undefined);
@@ -151,11 +147,11 @@ test('what passes by itself in most cases has another cause once it has lasted, 
   const lasting = { cause: 'TooFewHealthy', afterSeconds: 120 } as const;
   const info = { cause: 'DisruptionBudget', pod: { namespace: 'shop', name: 'a' }, message: '', lasting } as const;
   const seen = (since: number, cause: 'DisruptionBudget' | 'TooFewHealthy' = 'DisruptionBudget') => {
-    const notes = { ...noNotes, blockedSince: new Map([[`${cause} shop/a `, at(since)]]) };
-    const [found] = reported({ drain: { ...half, blockerInfos: [info] } }, history({ state: 'Draining' }), { notes });
+    const notes = { ...emptyMemo, blockedSince: new Map([[`${cause} shop/a `, at(since)]]) };
+    const [found] = reported({ drain: { ...half, blockerInfos: [info] } }, history({ state: 'Draining' }), { memo: notes });
     const [blocker] = found?.report.blockers ?? [];
     assert.ok(blocker !== undefined && !('lasting' in blocker), 'it is no part of what is stored');
-    return [blocker.cause, secondsBetween(at(0), blocker.since), found?.again && secondsBetween(at(0), found.again)];
+    return [blocker.cause, secondsBetween(at(0), blocker.since), found?.requeueAt && secondsBetween(at(0), found.requeueAt)];
   };
   assert.deepEqual(seen(-19), ['DisruptionBudget', -19, 101]);
   assert.deepEqual(seen(-20), ['TooFewHealthy', -20, undefined]);
@@ -255,7 +251,7 @@ describe('blockers', () => {
   test('each is known since the first look at it, as remembered, else as stored', () => {
     const since = (remembered: ReadonlyMap<string, Temporal.Instant>, stored: ReadonlyMap<string, Temporal.Instant>) =>
       report({ drain: { ...half, blockerInfos: blockerInfos.slice(2) } }, history({ blockedSince: stored }), {
-        notes: { ...noNotes, blockedSince: remembered },
+        memo: { ...emptyMemo, blockedSince: remembered },
       }).blockers[0]?.since.toString();
     const [id, none] = ['LocalData shop/z ', new Map<string, Temporal.Instant>()];
     assert.equal(since(none, none), now.toString());
@@ -314,7 +310,14 @@ describe('what else is said', () => {
 
   test('one that is written to for another reason is left for the next look', () => {
     const context = contextOf({ drain: half });
-    const write = { what: 'claim', method: 'PATCH', path: '/apis/test/v1/plains/one', body: {}, store: 'requests', announce: [] } as const;
+    const write = {
+      description: 'claim',
+      method: 'PATCH',
+      path: '/apis/test/v1/plains/one',
+      body: {},
+      cache: 'requests',
+      events: [],
+    } as const;
     assert.equal(reports({ ...context, writes: [write] }, true).length, 0);
     assert.equal(reports({ ...context, writes: [{ ...write, path: '/apis/test/v1/plains/two' }] }, true).length, 1);
   });
@@ -329,12 +332,12 @@ describe('when a status is written', () => {
     request: Partial<MaintenanceRequest> = draining,
   ) => {
     const first = contextOf({ drain: half }, request);
-    const gistNow = notesAfter(first, reports(first, true)).reported.get('plains.test//one')?.gist;
+    const gistNow = memoAfter(first, reports(first, true)).reported.get('plains.test//one')?.gist;
     const last = new Map([
       ['plains.test//one', { at: at(100 - secondsAgo), gist: gist === 'same' ? String(gistNow) : 'other', stuck: new Set<string>() }],
     ]);
-    const [found] = reported({ drain: half, ...progress }, request, { notes: { ...noNotes, reported: last } });
-    return [found?.write !== undefined, found?.again && secondsBetween(at(0), found.again)];
+    const [found] = reported({ drain: half, ...progress }, request, { memo: { ...emptyMemo, reported: last } });
+    return [found?.write !== undefined, found?.requeueAt && secondsBetween(at(0), found.requeueAt)];
   };
 
   test('progress every five seconds, mere words every minute, and not looked at before', () => {
@@ -352,15 +355,15 @@ describe('when a status is written', () => {
   test('only what differs from what is stored; when it will read differently is looked out for', () => {
     const stored = reported({ drain: half }, draining)[0]?.write?.body['status'] as MaintenanceRequest['status'];
     const [found] = reported({ drain: half }, { ...draining, status: stored });
-    assert.deepEqual([found?.write, found?.again], [undefined, undefined]);
+    assert.deepEqual([found?.write, found?.requeueAt], [undefined, undefined]);
     const { adapter } = makeRequest('one');
     const slowly = { ...draining, adapter: { ...adapter, readsDifferentlyAt: () => at(130) } };
-    assert.equal(reported({ drain: half }, slowly)[0]?.again?.toString(), at(130).toString());
+    assert.equal(reported({ drain: half }, slowly)[0]?.requeueAt?.toString(), at(130).toString());
   });
 
   test('the end is announced once: well, or badly', () => {
     const announced = (progress: Partial<RequestProgress>, state?: MaintenanceRequest['history']['state']) =>
-      reported(progress, history(state === undefined ? {} : { state }))[0]?.write?.announce.map(({ type, reason }) => `${type} ${reason}`);
+      reported(progress, history(state === undefined ? {} : { state }))[0]?.write?.events.map(({ type, reason }) => `${type} ${reason}`);
     assert.deepEqual(announced({ drain: { ...half, complete: true } }, 'Draining'), ['Normal Succeeded']);
     assert.deepEqual(announced({ drain: { ...half, complete: true } }, 'Drained'), []);
     assert.deepEqual(announced({ failure: 'LeaseLost' }), ['Warning Failed']);
@@ -369,12 +372,12 @@ describe('when a status is written', () => {
 });
 
 describe('the notes for the next look', () => {
-  const notes = (context: ReconcileContext) => notesAfter(context, reports(context, true));
+  const notes = (context: ReconcileContext) => memoAfter(context, reports(context, true));
   test('are of the requests that are still there', () => {
     const tally = { base: 1, seen: new Set<string>() };
     const last = { at: at(99), gist: '', stuck: new Set<string>() };
     const before = {
-      ...noNotes,
+      ...emptyMemo,
       tallies: new Map([
         ['plains.test//one', tally],
         ['gone', tally],
@@ -384,7 +387,7 @@ describe('the notes for the next look', () => {
         ['gone', last],
       ]),
     };
-    const after = notes(contextOf({ problem: { reason: 'x', message: '' } }, history({ state: 'Draining' }), { notes: before }));
+    const after = notes(contextOf({ problem: { reason: 'x', message: '' } }, history({ state: 'Draining' }), { memo: before }));
     assert.deepEqual([[...after.tallies.keys()], [...after.reported.keys()]], [['plains.test//one'], ['plains.test//one']]);
     assert.equal(after.reported.get('plains.test//one')?.at.toString(), at(99).toString(), 'nothing was written');
   });
@@ -406,9 +409,9 @@ describe('the notes for the next look', () => {
 
   test('keep since when something blocks for as long as nobody has looked at the pods', () => {
     const blockedSince = new Map([['x', at(5)]]);
-    assert.deepEqual([...notes(contextOf({}, {}, { notes: { ...noNotes, blockedSince } })).blockedSince.keys()], ['x']);
-    assert.deepEqual([...notes(contextOf({ drain: half }, {}, { notes: { ...noNotes, blockedSince } })).blockedSince.keys()], []);
-    const two = contextOf({}, {}, { notes: { ...noNotes, blockedSince }, requests: [makeRequest('one'), makeRequest('two')] });
+    assert.deepEqual([...notes(contextOf({}, {}, { memo: { ...emptyMemo, blockedSince } })).blockedSince.keys()], ['x']);
+    assert.deepEqual([...notes(contextOf({ drain: half }, {}, { memo: { ...emptyMemo, blockedSince } })).blockedSince.keys()], []);
+    const two = contextOf({}, {}, { memo: { ...emptyMemo, blockedSince }, requests: [makeRequest('one'), makeRequest('two')] });
     const [first, second] = two.progresses as [RequestProgress, RequestProgress];
     assert.deepEqual(
       [...notes({ ...two, progresses: [first, { ...second, drain: half }] }).blockedSince.keys()],
@@ -442,7 +445,7 @@ describe('what the node says', () => {
     Pending: { holds: false, problem: { reason: 'x', message: '' } },
   };
   const said = (states: readonly State[], over: Partial<MaintenanceRequest> = {}, held?: boolean) =>
-    nodeWords(
+    lifecycleConditionsFor(
       states.flatMap((state, n) =>
         reports(
           contextOf(

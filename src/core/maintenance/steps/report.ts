@@ -9,27 +9,27 @@ import {
   needsHelp,
   tellsProgress,
 } from '../../drain/blockers/blocker.ts';
-import { estimateEnd } from '../../drain/tally.ts';
+import { estimateEnd } from '../../drain/drain-counter.ts';
 import { pathOf } from '../../request/request.ts';
 import type { MaintenanceState } from '../../request/words.ts';
 import { saysText, statusChange } from '../../status.ts';
 import { earliest, isBefore, secondsAfter, timeText } from '../../time.ts';
 import { nothingTracked } from '../../vm/tracking.ts';
 import { isOnItsWay } from '../../vm/vm-status.ts';
-import type { KubeEvent, Write } from '../decision.ts';
+import type { KubeEvent, Write } from '../../write.ts';
 import { carriesMarks } from '../held.ts';
 import { workBlocker } from '../plan-work.ts';
 import { statusPatch } from '../problem.ts';
 import {
-  announcement,
   type DrainProgress,
   firstProgress,
   hasNode,
+  kubeEventFor,
   type ReconcileContext,
   type RequestProgress,
 } from '../reconcile-context.ts';
 import type { Report } from '../report.ts';
-import type { Notes, Restored } from '../snapshot.ts';
+import type { ReconcileMemo, Restored } from '../snapshot.ts';
 import { isClaimed } from './claim.ts';
 import { givenBack } from './drain/escalation.ts';
 
@@ -61,7 +61,7 @@ const order = (one: Blocker, other: Blocker): number =>
   Number(needsHelp(other)) - Number(needsHelp(one)) || (blockerId(one) < blockerId(other) ? -1 : 1);
 
 const sinceOf = (one: BlockerInfo, { request }: RequestProgress, { snapshot, now }: ReconcileContext): Temporal.Instant =>
-  knownSince(one, snapshot.notes.blockedSince, request.history.blockedSince) ?? now;
+  knownSince(one, snapshot.memo.blockedSince, request.history.blockedSince) ?? now;
 
 const blockerOf = ({ lasting, ...one }: BlockerInfo, since: Temporal.Instant, now: Temporal.Instant): Blocker =>
   lasting !== undefined && !isBefore(now, secondsAfter(since, lasting.afterSeconds))
@@ -151,7 +151,7 @@ const blockedText = ({ pod, volume, message }: Blocker): string =>
 
 /** Blockers of which somebody has been told: those of the last report, or, after a restart, those that are stored. */
 const isTold = ({ request }: RequestProgress, { snapshot }: ReconcileContext): ((blocker: Blocker) => boolean) => {
-  const last = snapshot.notes.reported.get(request.key);
+  const last = snapshot.memo.reported.get(request.key);
   if (last !== undefined) return blocker => last.stuck.has(blockerId(blocker));
   const { blockedSince, blockerCount = 0 } = request.history;
   // Only some are stored where there are many: those of a cause that is among them are taken for told.
@@ -166,7 +166,7 @@ const newlyBlocked = (progress: RequestProgress, { state, blockers }: Report, co
   const isDrained = state === 'Draining' || state === 'Detaching';
   if (!isDrained || !request.adapter.namesBlockers || stuck.every(isTold(progress, context))) return [];
   return [
-    announcement(request, 'Warning', {
+    kubeEventFor(request, 'Warning', {
       reason: 'DrainBlocked',
       message: fewOfEachCause(stuck, blockedText),
     }),
@@ -175,11 +175,11 @@ const newlyBlocked = (progress: RequestProgress, { state, blockers }: Report, co
 
 /** The node cannot be written to, and nobody has been told so. */
 const refusedWrite = ({ request }: RequestProgress, { problem }: Report): readonly KubeEvent[] =>
-  problem?.reason !== 'WriteRefused' || saysText(request.status, problem.message) ? [] : [announcement(request, 'Warning', problem)];
+  problem?.reason !== 'WriteRefused' || saysText(request.status, problem.message) ? [] : [kubeEventFor(request, 'Warning', problem)];
 
 /** Kinds that store no sentence have no other place for it. */
 const leftBehind = ({ request }: RequestProgress, { stays }: Report): readonly KubeEvent[] =>
-  stays === undefined ? [] : [announcement(request, 'Warning', { reason: 'OperatorStays', message: stays })];
+  stays === undefined ? [] : [kubeEventFor(request, 'Warning', { reason: 'OperatorStays', message: stays })];
 
 const announcements = (progress: RequestProgress, report: Report, context: ReconcileContext): readonly KubeEvent[] => {
   const { request } = progress;
@@ -188,8 +188,8 @@ const announcements = (progress: RequestProgress, report: Report, context: Recon
   // Pods that come to a drained node leave it again: that it is drained is news once.
   const isFirst = request.history.drainedAt === undefined;
   if (state !== before && state === 'Drained')
-    return [...(isFirst ? [announcement(request, 'Normal', request.adapter.events.succeeded)] : []), ...leftBehind(progress, report)];
-  if (state !== before && state === 'Failed') return [announcement(request, 'Warning', request.adapter.events.failed)];
+    return [...(isFirst ? [kubeEventFor(request, 'Normal', request.adapter.events.succeeded)] : []), ...leftBehind(progress, report)];
+  if (state !== before && state === 'Failed') return [kubeEventFor(request, 'Warning', request.adapter.events.failed)];
   return [...refusedWrite(progress, report), ...newlyBlocked(progress, report, context)];
 };
 
@@ -198,7 +198,7 @@ export type Reported = {
   readonly progress: RequestProgress;
   readonly report: Report;
   readonly write?: Write;
-  readonly again?: Temporal.Instant;
+  readonly requeueAt?: Temporal.Instant;
 };
 
 /** Of a responder's own words people go by; those of budgets change with every count. */
@@ -225,31 +225,31 @@ const gistOf = (
 
 /** When the status may be written next, unless it is a transition; undefined: it may be now. */
 const dueAt = ({ request }: RequestProgress, report: Report, { snapshot, restored }: ReconcileContext): Temporal.Instant | undefined => {
-  const last = snapshot.notes.reported.get(request.key);
+  const last = snapshot.memo.reported.get(request.key);
   if (last === undefined) return undefined;
   const pause = last.gist === gistOf(report, request.generation, restored) ? wordsEvery : progressEvery;
   return earliest([secondsAfter(last.at, pause), request.adapter.readsDifferentlyAt(report, last.at)]);
 };
 
-const statusWrite = (progress: RequestProgress, report: Report, context: ReconcileContext): Pick<Reported, 'write' | 'again'> => {
+const statusWrite = (progress: RequestProgress, report: Report, context: ReconcileContext): Pick<Reported, 'write' | 'requeueAt'> => {
   const { request } = progress;
   const { state, leaseErrors } = request.history;
   const isTransition = report.state !== state || report.leaseErrors !== leaseErrors;
   const due = dueAt(progress, report, context);
   // Not even looked at before it is due: most looks at a node come from its pods leaving one by one.
-  if (!isTransition && due !== undefined && isBefore(context.now, due)) return { again: due };
+  if (!isTransition && due !== undefined && isBefore(context.now, due)) return { requeueAt: due };
   const patch = statusChange(request.status, request.adapter.status(report, request, context.now));
   const later = request.adapter.readsDifferentlyAt(report, context.now);
-  const again = later && { again: later };
-  if (patch === undefined) return { ...again };
-  return { ...again, write: { ...statusPatch(request, report.state, patch), announce: announcements(progress, report, context) } };
+  const requeueAt = later && { requeueAt: later };
+  if (patch === undefined) return { ...requeueAt };
+  return { ...requeueAt, write: { ...statusPatch(request, report.state, patch), events: announcements(progress, report, context) } };
 };
 
 const reported = (progress: RequestProgress, context: ReconcileContext): Reported => {
   const report = reportOf(progress, context);
   const written = statusWrite(progress, report, context);
-  const again = earliest([written.again, lastingAt(progress, context)]);
-  return { progress, report, ...written, ...(again && { again }) };
+  const requeueAt = earliest([written.requeueAt, lastingAt(progress, context)]);
+  return { progress, report, ...written, ...(requeueAt && { requeueAt }) };
 };
 
 /**
@@ -278,8 +278,8 @@ export const refusedClaims = (context: ReconcileContext): readonly Reported[] =>
 const stuckIn = ({ blockers }: Report): ReadonlySet<string> => new Set(blockers.filter(needsHelp).map(blockerId));
 
 /** The notes for the next look. */
-export const notesAfter = (context: ReconcileContext, reported: readonly Reported[]): Notes => {
-  const { notes, requests } = context.snapshot;
+export const memoAfter = (context: ReconcileContext, reported: readonly Reported[]): ReconcileMemo => {
+  const { memo: notes, requests } = context.snapshot;
   const present = new Set(requests.map(({ key }) => key));
   const kept = <T>(map: ReadonlyMap<string, T>): (readonly [string, T])[] => [...map].filter(([key]) => present.has(key));
   const tallies = context.progresses.flatMap(({ request, drain }) => (drain ? [[request.key, drain.tally] as const] : []));

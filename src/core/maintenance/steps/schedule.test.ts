@@ -5,7 +5,7 @@ import { at, makeNode, makeRequest, makeSnapshot, ourLease } from '../../testing
 import { makeWindow as makeAnyWindow } from '../../testing/make-window.ts';
 import type { MaintenanceWindow, Span } from '../../window/window.ts';
 import { type ReconcileContext, type RequestProgress, startContext } from '../reconcile-context.ts';
-import { type NodeSnapshot, noNotes } from '../snapshot.ts';
+import { emptyMemo, type NodeSnapshot } from '../snapshot.ts';
 import { schedule } from './schedule.ts';
 
 const hour = 3600;
@@ -165,7 +165,7 @@ describe('whether it has begun', () => {
   test('it held the node at the last look, and its status could not be stored: yes', () => {
     const { uid } = makeOne();
     const barredWith = (holding: ReadonlySet<string>): boolean =>
-      looked([makeWindow()], 0, {}, { notes: { ...noNotes, holding } }).progress.barred;
+      looked([makeWindow()], 0, {}, { memo: { ...emptyMemo, holding } }).progress.barred;
     assert.deepEqual([barredWith(new Set([uid])), barredWith(new Set(['another']))], [false, true]);
   });
 });

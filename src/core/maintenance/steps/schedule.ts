@@ -1,5 +1,5 @@
-import type { Node } from '../../hold/node.ts';
 import { isLeased } from '../../lease/is-leased.ts';
+import type { Node } from '../../node/node.ts';
 import { leaseNames, type MaintenanceRequest, type RequestedStart } from '../../request/request.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { atEndOf, type Calendar, calendarOf, expectedIn, freezeAt, nextSpans, openNow, startOf } from '../../window/calendar.ts';
@@ -10,7 +10,7 @@ import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconc
 import type { NodeSnapshot } from '../snapshot.ts';
 
 /** How long a drain takes where nothing has been seen yet, in seconds. */
-const guess = 900;
+const defaultDrainSeconds = 900;
 
 /** No opening is in sight: looked for again a day later, in seconds. */
 const lookAgainAfter = 86_400;
@@ -21,7 +21,7 @@ const calendarFor = ({ windows }: RequestedStart, node: Node, snapshot: NodeSnap
   );
 
 const expectedFor = ({ expectedSeconds }: RequestedStart, calendar: Calendar, { drainSeconds }: NodeSnapshot): number =>
-  expectedSeconds ?? expectedIn(calendar, drainSeconds, guess);
+  expectedSeconds ?? expectedIn(calendar, drainSeconds, defaultDrainSeconds);
 
 /** It has laid hands on the node, as its status says. */
 const hasBegun = ({ history }: MaintenanceRequest): boolean =>
@@ -120,7 +120,7 @@ const look = (progress: RequestProgress, node: Node, context: ReconcileContext):
   const calendar = calendarFor(start, node, context.snapshot);
   // A status that was refused, because somebody has edited the object, says nothing yet: without the notes the node would be given back where the
   // opening is no longer long enough.
-  const isUnderWay = hasBegun(request) || context.snapshot.notes.holding.has(request.uid);
+  const isUnderWay = hasBegun(request) || context.snapshot.memo.holding.has(request.uid);
   return isUnderWay ? whileUnderWay(progress, start, calendar, context) : beforeStart(progress, start, calendar, context);
 };
 

@@ -15,22 +15,22 @@ export type PodTaskState =
   | { readonly kind: 'seen'; readonly podUid: string }
   | { readonly kind: 'failed'; readonly message: string; readonly exitCode?: number };
 
-const longestMessage = 300;
+const maxMessageLength = 300;
 
 /** Seconds that a pod may take to begin before it is taken for one that cannot. */
 const idleAfterSeconds = 60;
 
 /** Seconds within which a pod on a node has to begin, where its own limit is not shorter: its node waits for nothing meanwhile. */
-const mostStartSeconds = 600;
+const maxStartSeconds = 600;
 
-export const startSeconds = (timeoutSeconds: number): number => Math.min(timeoutSeconds, mostStartSeconds);
+export const startSeconds = (timeoutSeconds: number): number => Math.min(timeoutSeconds, maxStartSeconds);
 
 /** Why it has not begun or ended: what its pod says, or why the API server refuses it. */
 export const troubleOf = (snapshot: Pick<PlanSnapshot, 'pods' | 'plan' | 'refusals' | 'settings'>, task: PodTask): string => {
   const pod = podOfTask(snapshot, task);
   const refusal = snapshot.refusals.get(podTarget(snapshot.settings, task.pod));
   if (pod === undefined) return refusal === undefined ? '' : `the API server refuses its pod: ${refusal}`;
-  return pod.message.slice(0, longestMessage);
+  return pod.message.slice(0, maxMessageLength);
 };
 
 const because = (text: string): string => (text === '' ? '' : `: ${text}`);
@@ -59,7 +59,7 @@ export const stateOfTask = (
   if (podUid !== undefined && pod?.phase === 'Succeeded') return { kind: 'succeeded' };
   if (podUid !== undefined && pod?.phase === 'Failed') {
     const { message, exitCode } = pod;
-    return { kind: 'failed', message: message.slice(0, longestMessage), ...(exitCode !== undefined && { exitCode }) };
+    return { kind: 'failed', message: message.slice(0, maxMessageLength), ...(exitCode !== undefined && { exitCode }) };
   }
   if (!isBefore(now, secondsAfter(since, timeoutSeconds)))
     return { kind: 'failed', message: `it has not ended within ${timeoutSeconds} s${because(troubleOf(snapshot, task))}` };

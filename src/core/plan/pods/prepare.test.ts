@@ -88,8 +88,8 @@ describe('nodes that are got ready', () => {
     assert.equal(passed.waiting[0]?.who, 'its preparation refuses: wrong firmware; drydock plan retry kernel n1 tries again');
     assert.equal(passed.counts.blocked, 1);
     const retries = new Map([['n1', at(0)]]);
-    const again = decide([refused], [worker('n1', { phase: 'Failed' })], { retries });
-    assert.match(text(again), /n1 Refused seen.*DELETE/, 'its pod goes first');
+    const next = decide([refused], [worker('n1', { phase: 'Failed' })], { retries });
+    assert.match(text(next), /n1 Refused seen.*DELETE/, 'its pod goes first');
     assert.equal(text(decide([refused], [], { retries })), 'n2 Running, n3 Running', 'then its entry');
     assert.equal(decide([entry('n1', { podUid: 'x' })]).preparing[0]?.message, 'somebody has deleted its pod');
     assert.equal(decide([entry('n1', { since: at(-100) })]).preparing[0]?.message, 'it has not ended within 100 s');

@@ -1,5 +1,5 @@
-import type { Write } from '../../maintenance/decision.ts';
 import { earliest } from '../../time.ts';
+import type { Write } from '../../write.ts';
 import { isRefused, type Preparing } from '../in-flight.ts';
 import type { Prepare } from '../plan.ts';
 import { isRetried } from '../retries.ts';
@@ -14,15 +14,15 @@ import { momentsOf, podOfTask, startSeconds, stateOfTask, troubleOf } from './po
 export type Preparation = {
   readonly preparing: readonly Preparing[];
   readonly writes: readonly Write[];
-  readonly again?: Temporal.Instant;
+  readonly requeueAt?: Temporal.Instant;
 };
 
 /** So many nodes ahead, for each that may be in flight at once. */
 const aheadOfEach = 2;
 
 /** At most so many at once, and so many that are not ready: the status stays small. */
-const mostAhead = 50;
-const mostRefused = 200;
+const maxAhead = 50;
+const maxRefused = 200;
 
 /** Somebody has said that it has its turn again. */
 const isSetAside = (one: Preparing, { snapshot }: PlanView): boolean => isRefused(one) && isRetried(one.since, snapshot.plan, one.node);
@@ -88,15 +88,15 @@ export const prepareAhead = (view: PlanView, candidates: readonly PlanNode[], no
   const known = new Set(preparing.map(({ uid }) => uid));
   const ready = steps.filter(({ next }) => !isRefused(next));
   const idle = ready.filter(step => step.idle === true).length;
-  const ahead = Math.min(mostAhead, Math.max(1, aheadOfEach * view.counts.maxInFlight) + idle) - ready.length;
-  const room = kept.filter(isRefused).length >= mostRefused ? 0 : Math.max(0, ahead);
+  const ahead = Math.min(maxAhead, Math.max(1, aheadOfEach * view.counts.maxInFlight) + idle) - ready.length;
+  const room = kept.filter(isRefused).length >= maxRefused ? 0 : Math.max(0, ahead);
   const more = prepare === undefined ? [] : candidates.filter(({ node }) => !known.has(node.uid)).slice(0, room);
   const next = [...steps.map(step => step.next), ...more.map(one => fresh(one, view, now))];
-  const again = prepare && earliest(next.flatMap(one => (one.state === 'Running' ? momentsOf(one, prepare.timeoutSeconds, now) : [])));
+  const requeueAt = prepare && earliest(next.flatMap(one => (one.state === 'Running' ? momentsOf(one, prepare.timeoutSeconds, now) : [])));
   return {
     preparing: [...next, ...leaving.flatMap(one => one.preparing)],
     writes: [...leaving.flatMap(({ writes }) => writes), ...steps.flatMap(({ writes }) => writes)],
-    ...(again && { again }),
+    ...(requeueAt && { requeueAt }),
   };
 };
 

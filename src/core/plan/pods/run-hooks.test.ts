@@ -16,7 +16,7 @@ import type { Plan } from '../plan.ts';
 import type { PlanDecision, WorkPod } from '../snapshot.ts';
 import { hookPurpose, podNameFor as nameFor } from '../writes.ts';
 import type { Hook, HookPlace, HookRun } from './hook.ts';
-import { ofHalt, ofNode, ofRun, ofStage } from './run-hooks.ts';
+import { haltScope, ofNode, runScope, stageScope } from './run-hooks.ts';
 
 /** Hooks: each runs once for what it is about, stored before its pod is made, and what comes behind it waits. */
 
@@ -78,7 +78,7 @@ describe('a hook before the run', () => {
   const hooks = [hookAt('BeforeRun')];
   test('is stored, then made, then waited for; the first node begins when that it has ended is stored', () => {
     assert.equal(text(decide({ plan: { hooks } })), 'Running, run Running, Hook');
-    const made = decide({ plan: { hooks, hookRuns: [runOf(ofRun)] } });
+    const made = decide({ plan: { hooks, hookRuns: [runOf(runScope)] } });
     assert.equal(text(made), 'Running, run Running, Hook, POST');
     const spec = (made.writes[0]?.body['spec'] ?? {}) as {
       readonly nodeName?: string;
@@ -89,21 +89,21 @@ describe('a hook before the run', () => {
       { name: 'OWN', value: 'x' },
       { name: 'DRYDOCK_PLAN', value: 'kernel' },
     ]);
-    const seen = { plan: { hooks, hookRuns: [runOf(ofRun, { podUid: 'pod-1' })] } };
-    assert.equal(text(decide({ ...seen, pods: [podFor(ofRun)] })), 'Running, run Running, Hook');
-    const ended = decide({ ...seen, pods: [podFor(ofRun, { phase: 'Succeeded' })] });
+    const seen = { plan: { hooks, hookRuns: [runOf(runScope, { podUid: 'pod-1' })] } };
+    assert.equal(text(decide({ ...seen, pods: [podFor(runScope)] })), 'Running, run Running, Hook');
+    const ended = decide({ ...seen, pods: [podFor(runScope, { phase: 'Succeeded' })] });
     assert.equal(text(ended), 'Running, run Succeeded, DELETE');
     assert.equal(
-      text(decide({ plan: { hooks, hookRuns: [runOf(ofRun, { state: 'Succeeded' })] } })),
+      text(decide({ plan: { hooks, hookRuns: [runOf(runScope, { state: 'Succeeded' })] } })),
       'Running, run Succeeded, n1 Starting, Holding',
     );
   });
 
   test('that fails keeps the run until somebody has it run again, or does not matter', () => {
-    const seen = [runOf(ofRun, { podUid: 'pod-1' })];
-    const failed = decide({ plan: { hooks, hookRuns: seen }, pods: [podFor(ofRun, { phase: 'Failed' })] });
+    const seen = [runOf(runScope, { podUid: 'pod-1' })];
+    const failed = decide({ plan: { hooks, hookRuns: seen }, pods: [podFor(runScope, { phase: 'Failed' })] });
     assert.equal(failed.hooks[0]?.message, 'exit code 1: no bell');
-    const stored = [runOf(ofRun, { state: 'Failed', message: 'no bell' })];
+    const stored = [runOf(runScope, { state: 'Failed', message: 'no bell' })];
     const kept = decide({ plan: { hooks, hookRuns: stored } });
     assert.equal(kept.waiting[0]?.who, 'hook ring has failed: no bell; drydock plan retry kernel --failed runs it again');
     const retries = new Map([['*', at(0)]]);
@@ -111,7 +111,7 @@ describe('a hook before the run', () => {
     const careless = [hookAt('BeforeRun', { onFailure: 'Continue' })];
     assert.equal(text(decide({ plan: { hooks: careless, hookRuns: stored } })), 'Running, run Failed, n1 Starting, Holding');
     assert.equal(
-      decide({ plan: { hooks, hookRuns: [runOf(ofRun, { since: at(-100) })] } }).hooks[0]?.message,
+      decide({ plan: { hooks, hookRuns: [runOf(runScope, { since: at(-100) })] } }).hooks[0]?.message,
       'it has not ended within 100 s',
     );
   });
@@ -124,7 +124,10 @@ describe('hooks at other moments', () => {
   test('before and after a stage', () => {
     const before = [hookAt('BeforeStage')];
     assert.equal(text(decide({ plan: { hooks: before, stages } })), 'Running, stage canary Running, Hook');
-    const [first, second] = [runOf(ofStage('canary'), { state: 'Succeeded' }), runOf(ofStage('rest'), { state: 'Succeeded' })] as const;
+    const [first, second] = [
+      runOf(stageScope('canary'), { state: 'Succeeded' }),
+      runOf(stageScope('rest'), { state: 'Succeeded' }),
+    ] as const;
     assert.equal(
       text(decide({ plan: { hooks: before, stages, hookRuns: [first] } })),
       'Running, stage canary Succeeded, n1 Starting, Holding',
@@ -142,7 +145,10 @@ describe('hooks at other moments', () => {
     const hooks = [hookAt('AfterRun')];
     const verdicts = [makeVerdict('n1'), makeVerdict('n2')];
     assert.equal(text(decide({ plan: { hooks }, verdicts })), 'Running, run Running, Hook');
-    assert.equal(text(decide({ plan: { hooks, hookRuns: [runOf(ofRun, { state: 'Succeeded' })] }, verdicts })), 'Complete, run Succeeded');
+    assert.equal(
+      text(decide({ plan: { hooks, hookRuns: [runOf(runScope, { state: 'Succeeded' })] }, verdicts })),
+      'Complete, run Succeeded',
+    );
     assert.equal(text(decide({ plan: { hooks: [hookAt('AfterStage')] }, verdicts })), 'Running, stage rest Running, Hook');
   });
 
@@ -152,13 +158,13 @@ describe('hooks at other moments', () => {
     const asked = decide({ plan: before });
     assert.deepEqual([asked.hooks[0]?.of, asked.writes.length], [ofNode(one), 0], 'no Maintenance yet');
     const ended = decide({ plan: { ...before, hookRuns: [runOf(ofNode(one), { state: 'Succeeded' })] } });
-    assert.equal(ended.writes[0]?.what, 'create the maintenance of the node');
+    assert.equal(ended.writes[0]?.description, 'create the maintenance of the node');
     const outcome = { verdict: 'Done', step: 'Soaking', message: 'Done', held: false } as const;
     const over = makeInFlight('n1', { state: 'Releasing', attempt: 1, outcome });
     const after = { hooks: [hookAt('AfterNode')], inFlight: [over] };
     assert.deepEqual(decide({ plan: after }).writes, []);
     const recorded = decide({ plan: { ...after, hookRuns: [runOf(ofNode(over), { state: 'Succeeded' })] } });
-    assert.match(recorded.writes[0]?.what ?? '', /record the verdict/);
+    assert.match(recorded.writes[0]?.description ?? '', /record the verdict/);
   });
 
   test('when it is halted, each time anew', () => {
@@ -167,10 +173,10 @@ describe('hooks at other moments', () => {
     const failed = [makeVerdict('n1', { verdict: 'Failed' })];
     assert.equal(text(decide({ plan: halt, verdicts: failed })), 'Halted, halt Running');
     assert.equal(
-      text(decide({ plan: { ...halt, hookRuns: [runOf(ofHalt, { state: 'Succeeded' })] }, verdicts: failed })),
+      text(decide({ plan: { ...halt, hookRuns: [runOf(haltScope, { state: 'Succeeded' })] }, verdicts: failed })),
       'Halted, halt Succeeded',
     );
-    const goesOn = decide({ plan: { hooks, hookRuns: [runOf(ofHalt, { state: 'Succeeded' })] } });
+    const goesOn = decide({ plan: { hooks, hookRuns: [runOf(haltScope, { state: 'Succeeded' })] } });
     assert.deepEqual(goesOn.hooks, [], 'the next halt runs it again');
   });
 
@@ -186,16 +192,16 @@ describe('hooks at other moments', () => {
 
   test('of an earlier run say nothing, and leave no pod behind', () => {
     const hooks = [hookAt('BeforeRun')];
-    const old = runOf(ofRun, { state: 'Running', pod: 'kernel-old-hook-1', podUid: 'pod-1' });
-    const next = decide({ plan: { hooks, hookRuns: [old] }, pods: [podFor(ofRun, { name: 'kernel-old-hook-1' })] });
+    const old = runOf(runScope, { state: 'Running', pod: 'kernel-old-hook-1', podUid: 'pod-1' });
+    const next = decide({ plan: { hooks, hookRuns: [old] }, pods: [podFor(runScope, { name: 'kernel-old-hook-1' })] });
     assert.equal(text(next), 'Running, run Running, run Running, Hook, DELETE');
     assert.equal(text(decide({ plan: { hooks, hookRuns: [old] } })), 'Running, run Running, Hook', 'its pod is gone');
   });
 
   test('leave nothing behind in a plan that is given up', () => {
     const hooks = [hookAt('BeforeRun')];
-    const given = decide({ plan: { hooks, hookRuns: [runOf(ofRun, { podUid: 'pod-1' })], aborted: true }, pods: [podFor(ofRun)] });
+    const given = decide({ plan: { hooks, hookRuns: [runOf(runScope, { podUid: 'pod-1' })], aborted: true }, pods: [podFor(runScope)] });
     assert.equal(text(given), 'Aborted, run Running, DELETE');
-    assert.deepEqual(decide({ plan: { hooks, hookRuns: [runOf(ofRun)], aborted: true } }).hooks, []);
+    assert.deepEqual(decide({ plan: { hooks, hookRuns: [runOf(runScope)], aborted: true } }).hooks, []);
   });
 });

@@ -1,5 +1,5 @@
-import type { Write } from '../../maintenance/decision.ts';
 import { secondsAfter, timeText } from '../../time.ts';
+import type { Write } from '../../write.ts';
 import type { InFlight } from '../in-flight.ts';
 import { isRetried } from '../retries.ts';
 import type { PlanSnapshot, Waiting } from '../snapshot.ts';
@@ -20,9 +20,9 @@ type Occasion = {
   readonly stop?: Stop | undefined;
 };
 
-export const ofRun = 'run';
-export const ofHalt = 'halt';
-export const ofStage = (name: string): string => `stage ${name}`;
+export const runScope = 'run';
+export const haltScope = 'halt';
+export const stageScope = (name: string): string => `stage ${name}`;
 export const ofNode = ({ uid, startedAt }: InFlight): string => `node ${uid} at ${timeText(startedAt)}`;
 
 /** What is to be stored, and done then. */
@@ -32,7 +32,7 @@ export type HookStep = {
   readonly runs: readonly HookRun[];
   readonly writes: readonly Write[];
   readonly waiting?: Waiting;
-  readonly again?: Temporal.Instant;
+  readonly requeueAt?: Temporal.Instant;
 };
 
 const fresh = (snapshot: PlanSnapshot, { name }: Hook, of: string, attempt: number, now: Temporal.Instant): HookRun => ({
@@ -117,7 +117,7 @@ export const runHooks = (snapshot: PlanSnapshot, occasion: Occasion, now: Tempor
     const isOver = step.run.state === 'Succeeded' || (step.run.state === 'Failed' && hook.onFailure === 'Continue');
     if (isOver) continue;
     const waiting = waitingFor(snapshot, hook, step.run, occasion.node);
-    return { done: false, runs, writes, waiting, ...(waiting.ends && { again: waiting.ends }) };
+    return { done: false, runs, writes, waiting, ...(waiting.ends && { requeueAt: waiting.ends }) };
   }
   return { done: isStored, runs, writes };
 };
@@ -126,7 +126,7 @@ export const runHooks = (snapshot: PlanSnapshot, occasion: Occasion, now: Tempor
 const isCurrent = (run: HookRun, snapshot: PlanSnapshot, isHalted: boolean): boolean => {
   const { of } = run;
   const { inFlight } = snapshot.plan;
-  const isThere = of === ofRun || of.startsWith('stage ') || (of === ofHalt && isHalted) || inFlight.some(one => of === ofNode(one));
+  const isThere = of === runScope || of.startsWith('stage ') || (of === haltScope && isHalted) || inFlight.some(one => of === ofNode(one));
   return isThere && isOfThisRun(run, snapshot);
 };
 

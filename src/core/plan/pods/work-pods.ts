@@ -1,4 +1,4 @@
-import type { Write } from '../../maintenance/decision.ts';
+import type { Write } from '../../write.ts';
 import type { InFlight } from '../in-flight.ts';
 import type { PlanSnapshot, WorkPod } from '../snapshot.ts';
 import { deletePodWrite, isNamedFor, isWorkName, workPurpose } from '../writes.ts';
@@ -27,4 +27,4 @@ export const podsOfOtherAttempts = (snapshot: PlanSnapshot, { node, pod: own }: 
 
 /** Deletes them, but for those that are being deleted. One that has not run a container is deleted only as it was seen: it may have begun since. */
 export const deletions = (pods: readonly WorkPod[]): readonly Write[] =>
-  pods.filter(({ deleting }) => !deleting).map(pod => deletePodWrite(pod, isOver(pod) || pod.ran ? 'anyhow' : 'as seen'));
+  pods.filter(({ deleting }) => !deleting).map(pod => deletePodWrite(pod, isOver(pod) || pod.ran ? 'unconditional' : 'unchanged'));

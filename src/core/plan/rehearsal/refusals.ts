@@ -1,4 +1,4 @@
-import { fewOf } from '../../text.ts';
+import { joinLimited } from '../../text.ts';
 import { isBefore, timeText } from '../../time.ts';
 import type { Waiting } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
@@ -7,7 +7,7 @@ import type { RehearsalRefusal, Rehearse, RehearsedForecast } from './rehearsal.
 /** What a rehearsal foretells may keep a run from its first node. What has begun goes on: to stop half-way mends nothing. */
 
 const named = (forecast: RehearsedForecast): string =>
-  fewOf(
+  joinLimited(
     forecast.blocked.map(({ node, message }) => `${node}: ${message}`),
     3,
   );

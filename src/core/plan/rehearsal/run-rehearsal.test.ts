@@ -113,13 +113,13 @@ describe('before the run', () => {
     const odd = decide({ plan: { rehearsal: task({ podUid: 'pod-1' }) }, pods: [podOf({ phase: 'Succeeded', output: 'hello' })] });
     assert.match(odd.rehearsal?.message ?? '', /not a forecast/);
     const rests = decide({ plan: { rehearsal: task({ state: 'Failed', attempt: 2, message: 'forbidden' }) } });
-    assert.deepEqual([rests.rehearsal?.attempt, rests.again, begun(rests)], [2, at(110), []]);
+    assert.deepEqual([rests.rehearsal?.attempt, rests.requeueAt, begun(rests)], [2, at(110), []]);
     assert.match(
       rests.waiting[0]?.who ?? '',
       /^its rehearsal has failed: forbidden; it is retried automatically, or at once by drydock plan retry/,
     );
-    const again = decide({ plan: { rehearsal: task({ state: 'Failed', attempt: 2, since: at(-120) }) } });
-    assert.deepEqual([again.rehearsal?.attempt, again.rehearsal?.state], [3, 'Running']);
+    const next = decide({ plan: { rehearsal: task({ state: 'Failed', attempt: 2, since: at(-120) }) } });
+    assert.deepEqual([next.rehearsal?.attempt, next.rehearsal?.state], [3, 'Running']);
     const asked = decide({ plan: { rehearsal: task({ state: 'Failed', attempt: 2 }), retries: new Map([['*', at(-1)]]) } });
     assert.equal(asked.rehearsal?.attempt, 3);
   });
@@ -151,7 +151,7 @@ describe('what is foretold', () => {
 
   test('a run does not begin where the plan refuses what is foretold, and it is rehearsed again', () => {
     const blocked = decide({ plan: { rehearse: refuse, forecast: forecast(stuck) } });
-    assert.deepEqual([begun(blocked), words(blocked), blocked.again], [[], ['Forecast'], at(540)]);
+    assert.deepEqual([begun(blocked), words(blocked), blocked.requeueAt], [[], ['Forecast'], at(540)]);
     assert.match(blocked.waiting[0]?.who ?? '', /1 node gets stuck \(n2: budget shop\/web never allows it\); the plan does not finish/);
     const late = decide({ plan: { rehearse: refuse, forecast: forecast(), pace } });
     assert.match(late.waiting[0]?.who ?? '', /it ends at .*, and the deadline is /);

@@ -1,5 +1,5 @@
-import type { Write } from '../../maintenance/decision.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
+import type { Write } from '../../write.ts';
 import type { Plan, PlanPhase } from '../plan.ts';
 import { podOfTask, stateOfTask } from '../pods/pod-task.ts';
 import { isRetried } from '../retries.ts';
@@ -18,7 +18,7 @@ export type RehearsalStep = {
   readonly task?: RehearsalTask | undefined;
   readonly forecast?: RehearsedForecast | undefined;
   readonly writes: readonly Write[];
-  readonly again?: Temporal.Instant | undefined;
+  readonly requeueAt?: Temporal.Instant | undefined;
 };
 
 /** A forecast that keeps the run from its first node is made anew so often, in seconds: what it names may have been mended. */
@@ -79,7 +79,7 @@ const advanceRunning = (view: PlanView, task: RehearsalTask, rehearse: Rehearse,
   if (state.kind === 'missing') return { task, writes: createWrites(snapshot, task, rehearse) };
   if (state.kind === 'seen') return { task: { ...task, podUid: state.podUid }, writes: [] };
   if (state.kind === 'failed') return failed(state.message);
-  if (state.kind === 'running') return { task, writes: [], again: secondsAfter(task.since, rehearse.timeoutSeconds) };
+  if (state.kind === 'running') return { task, writes: [], requeueAt: secondsAfter(task.since, rehearse.timeoutSeconds) };
   const summary = readSummary(pod?.output ?? '');
   if (summary === undefined) return failed('its pod has succeeded, but its output is not a forecast');
   return { task: { ...task, state: 'Succeeded', since: now }, forecast: kept(view, summary, task, now), writes: [] };
@@ -105,7 +105,7 @@ const afterFailure = (view: PlanView, task: RehearsalTask, due: Temporal.Instant
   if (left.writes.length > 0 || due === undefined) return left;
   const retried = isRetried(task.since, snapshot.plan);
   const at = secondsAfter(task.since, retryAfter(task.attempt));
-  if (!retried && isBefore(now, at)) return { ...left, again: at };
+  if (!retried && isBefore(now, at)) return { ...left, requeueAt: at };
   return { task: begun(snapshot, task, task.attempt + 1, now), writes: [] };
 };
 
@@ -128,5 +128,5 @@ export const runRehearsal = (view: PlanView, phase: PlanPhase, now: Temporal.Ins
   if (task?.state === 'Failed') return { ...stored, ...afterFailure(view, task, due, now) };
   if (task !== undefined) return { ...stored, ...leave(snapshot, task) };
   if (due === undefined) return { ...stored, writes: [] };
-  return isBefore(now, due) ? { ...stored, writes: [], again: due } : { ...stored, task: begun(snapshot, subject, 1, now), writes: [] };
+  return isBefore(now, due) ? { ...stored, writes: [], requeueAt: due } : { ...stored, task: begun(snapshot, subject, 1, now), writes: [] };
 };

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { JsonObject } from '../../json.ts';
 import { at } from '../../testing/make.ts';
 import type { RehearsalSummary } from './rehearsal.ts';
-import { longestSummary, readSummary, summaryText } from './summary.ts';
+import { maxSummaryLength, readSummary, summaryText } from './summary.ts';
 
 /** What a rehearsal's pod says is somebody else's word: read within bounds, and written so that kubelet cuts nothing. */
 
@@ -38,7 +38,7 @@ test('lists give way before kubelet would cut the text, and every character is a
     lowest: many({ workload: long + long, ready: 0, replicas: 1 }),
     firstNodes: many(long),
   });
-  assert.ok(text.length <= longestSummary, `${text.length}`);
+  assert.ok(text.length <= maxSummaryLength, `${text.length}`);
   assert.equal(new TextEncoder().encode(text).length, text.length);
   const read = readSummary(text);
   assert.equal(read?.blockedNodes, 300, 'numbers stay');

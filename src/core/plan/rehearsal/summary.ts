@@ -1,36 +1,36 @@
 import { isObject, type Json, type JsonObject } from '../../json.ts';
-import { shortened } from '../../text.ts';
+import { truncate } from '../../text.ts';
 import { readTime, timeText } from '../../time.ts';
 import type { RehearsalSummary } from './rehearsal.ts';
 
 /** The answer of a rehearsal's pod: JSON in its termination message, which kubelet cuts at 4096 bytes (kubernetes.io, "Customizing the termination message"). */
 
 /** Bytes. */
-export const longestSummary = 4096;
+export const maxSummaryLength = 4096;
 
-const mostBlocked = 10;
-const mostLowest = 5;
-export const mostFirstNodes = 20;
-const longestMessage = 200;
-const longestName = 253;
-const mostCounted = 1_000_000_000;
+const maxBlocked = 10;
+const maxLowest = 5;
+export const maxFirstNodes = 20;
+const maxMessageLength = 200;
+const maxNameLength = 253;
+const maxCounted = 1_000_000_000;
 
 const listed = (value: Json | undefined, most: number): readonly Json[] =>
   Array.isArray(value) ? (value as readonly Json[]).slice(0, most) : [];
 
-const count = (value: Json | undefined): number => (typeof value === 'number' && value >= 0 ? Math.min(Math.floor(value), mostCounted) : 0);
+const count = (value: Json | undefined): number => (typeof value === 'number' && value >= 0 ? Math.min(Math.floor(value), maxCounted) : 0);
 
-const words = (value: Json | undefined, longest: number): string => (typeof value === 'string' ? shortened(value, longest) : '');
+const words = (value: Json | undefined, longest: number): string => (typeof value === 'string' ? truncate(value, longest) : '');
 
 const blockedIn = (value: Json | undefined): RehearsalSummary['blocked'] =>
-  listed(value, mostBlocked)
+  listed(value, maxBlocked)
     .filter(isObject)
-    .map(one => ({ node: words(one['node'], longestName), message: words(one['message'], longestMessage) }));
+    .map(one => ({ node: words(one['node'], maxNameLength), message: words(one['message'], maxMessageLength) }));
 
 const lowestIn = (value: Json | undefined): RehearsalSummary['lowest'] =>
-  listed(value, mostLowest)
+  listed(value, maxLowest)
     .filter(isObject)
-    .map(one => ({ workload: words(one['workload'], 2 * longestName), ready: count(one['ready']), replicas: count(one['replicas']) }));
+    .map(one => ({ workload: words(one['workload'], 2 * maxNameLength), ready: count(one['ready']), replicas: count(one['replicas']) }));
 
 const parsed = (text: string): JsonObject | undefined => {
   try {
@@ -46,7 +46,7 @@ export const summaryIn = (raw: JsonObject): RehearsalSummary | undefined => {
   const takenAt = readTime(raw['takenAt']);
   if (takenAt === undefined || typeof raw['finishes'] !== 'boolean') return undefined;
   const [end, latestEnd] = [readTime(raw['endTime']), readTime(raw['latestEndTime'])];
-  const firstNodes = listed(raw['firstNodes'], mostFirstNodes).flatMap(one => (typeof one === 'string' ? words(one, longestName) : []));
+  const firstNodes = listed(raw['firstNodes'], maxFirstNodes).flatMap(one => (typeof one === 'string' ? words(one, maxNameLength) : []));
   return {
     takenAt,
     finishes: raw['finishes'],
@@ -65,7 +65,7 @@ export const summaryIn = (raw: JsonObject): RehearsalSummary | undefined => {
 
 /** Reads what a rehearsal's pod has said. Undefined where that is no summary. */
 export const readSummary = (text: string): RehearsalSummary | undefined => {
-  const raw = text.length > longestSummary ? undefined : parsed(text);
+  const raw = text.length > maxSummaryLength ? undefined : parsed(text);
   return raw && summaryIn(raw);
 };
 
@@ -81,10 +81,10 @@ export const summaryJson = ({ takenAt, finishes, end, latestEnd, ...rest }: Rehe
     windows,
     podsMoved,
     podsMovedAgain,
-    blocked: blocked.slice(0, mostBlocked).map(({ node, message }) => ({ node, message: shortened(message, longestMessage) })),
+    blocked: blocked.slice(0, maxBlocked).map(({ node, message }) => ({ node, message: truncate(message, maxMessageLength) })),
     blockedNodes,
-    lowest: lowest.slice(0, mostLowest).map(({ workload, ready, replicas }) => ({ workload, ready, replicas })),
-    firstNodes: firstNodes.slice(0, mostFirstNodes),
+    lowest: lowest.slice(0, maxLowest).map(({ workload, ready, replicas }) => ({ workload, ready, replicas })),
+    firstNodes: firstNodes.slice(0, maxFirstNodes),
   };
 };
 
@@ -96,12 +96,12 @@ const half = <T>(all: readonly T[]): readonly T[] => all.slice(0, Math.floor(all
 /** The answer of a rehearsal's pod: as much of its lists as fits. */
 export const summaryText = (summary: RehearsalSummary): string => {
   const text = ascii(JSON.stringify(summaryJson(summary)));
-  if (text.length <= longestSummary) return text;
-  const [blocked, lowest] = [summary.blocked.slice(0, mostBlocked), summary.lowest.slice(0, mostLowest)];
+  if (text.length <= maxSummaryLength) return text;
+  const [blocked, lowest] = [summary.blocked.slice(0, maxBlocked), summary.lowest.slice(0, maxLowest)];
   return summaryText({
     ...summary,
     blocked: half(blocked),
     lowest: half(lowest),
-    firstNodes: half(summary.firstNodes.slice(0, mostFirstNodes)),
+    firstNodes: half(summary.firstNodes.slice(0, maxFirstNodes)),
   });
 };

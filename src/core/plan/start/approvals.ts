@@ -8,7 +8,7 @@ import type { PlanView } from '../view.ts';
 /** What somebody has agreed to: that a run begins, that it goes on after a stage, or that a quiet time is over. */
 
 /** Whether there is such an agreement now. */
-export type Agreement = {
+export type ApprovalState = {
   readonly isGiven: boolean;
   /** It is void from then on, unless that has begun by then which it is for. */
   readonly until?: Temporal.Instant;
@@ -57,7 +57,7 @@ export const startsBehind = (view: PlanView, stage?: string): readonly Temporal.
   );
 };
 
-const agreement = (view: PlanView, stage: string | undefined, given: readonly Approval[], now: Temporal.Instant): Agreement => {
+const agreement = (view: PlanView, stage: string | undefined, given: readonly Approval[], now: Temporal.Instant): ApprovalState => {
   const { approvalExpiresAfter: seconds } = view.snapshot.plan;
   if (seconds === undefined || given.length === 0) return { isGiven: given.length > 0 };
   const begun = earliest(startsBehind(view, stage));
@@ -73,11 +73,11 @@ const about = ({ snapshot: { plan, approvals } }: PlanView, stage: string | unde
   approvals.filter(one => isFor(one, plan) && (one.promote === 'Full' || one.stage === stage));
 
 /** Whether somebody has agreed to the run, or to what follows this stage. */
-export const approvalOf = (view: PlanView, now: Temporal.Instant, stage?: string): Agreement =>
+export const approvalOf = (view: PlanView, now: Temporal.Instant, stage?: string): ApprovalState =>
   agreement(view, stage, about(view, stage), now);
 
 /** Whether somebody has ended the quiet time after this stage. */
-export const promotionOf = (view: PlanView, now: Temporal.Instant, stage: string): Agreement =>
+export const promotionOf = (view: PlanView, now: Temporal.Instant, stage: string): ApprovalState =>
   agreement(
     view,
     stage,

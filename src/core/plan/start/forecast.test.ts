@@ -117,13 +117,13 @@ describe('the expected end', () => {
     );
     const verdicts = ['n1', 'n2', 'n3'].map(name => makeVerdict(name, { completedAt: at(-300) }));
     assert.deepEqual([isMet(-299, { verdicts }), isMet(-301, { verdicts }), isMet(-1, { nodes: [] })], [true, false, true]);
-    const { forecast, again } = decided({}, { ...hour, pace: { deadline: at(90_000), mode: 'Spread' } });
+    const { forecast, requeueAt } = decided({}, { ...hour, pace: { deadline: at(90_000), mode: 'Spread' } });
     assert.equal(forecast.end?.toString(), at(90_000).toString(), 'what is spread ends when it has to');
     const soon = { ...hour, pace: { deadline: at(90_000), mode: 'AsSoonAsPossible' } } as const;
     const late = { ...hour, pace: { deadline: at(60), mode: 'Spread' } } as const;
     assert.deepEqual([endOf({}, soon), endOf({}, late)], [3 * 3600, 3 * 3600]);
     assert.equal(endOf({ nodes: [] }, { ...hour, pace: { deadline: at(90_000), mode: 'Spread' }, inFlight: [makeInFlight('n1')] }), 3540);
-    assert.equal(again?.toString(), at(300).toString());
+    assert.equal(requeueAt?.toString(), at(300).toString());
     assert.match(
       forecast.deadline?.message ?? '',
       /^3 nodes are due and 0 in flight, 1 at once take 3600 s each; the deadline is 2026-11-22T09:00:00Z$/,

@@ -4,7 +4,7 @@ import type { RehearsedForecast } from '../rehearsal/rehearsal.ts';
 import { isAbout, subjectOf } from '../rehearsal/run-rehearsal.ts';
 import type { Forecast } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
-import { guess, meanSeen } from './starts.ts';
+import { defaultNodeSeconds, meanDuration } from './starts.ts';
 import { begunIn, calendarFor } from './time-limits.ts';
 
 /** When a plan will be over, by what it has seen so far: coarse, and never a reason to pass a limit. */
@@ -59,7 +59,7 @@ const endOf = (view: PlanView, calendar: Calendar, rest: Rest, now: Temporal.Ins
 
 const restOf = (view: PlanView, calendar: Calendar): Rest => {
   const { counts, snapshot } = view;
-  const seconds = snapshot.plan.expectedSeconds ?? meanSeen(view) ?? expectedIn(calendar, undefined, guess);
+  const seconds = snapshot.plan.expectedSeconds ?? meanDuration(view) ?? expectedIn(calendar, undefined, defaultNodeSeconds);
   const open = view.open.size;
   const flying = snapshot.plan.inFlight.length;
   return {

@@ -1,11 +1,11 @@
-import type { Node } from '../../hold/node.ts';
+import { resolveAmount } from '../../int-or-percent.ts';
+import type { Node } from '../../node/node.ts';
 import { quorumAllows } from '../../quorum/quorum.ts';
-import { fewOf } from '../../text.ts';
-import { resolveAmount } from '../amount.ts';
-import { type InFlight, longestStatus } from '../in-flight.ts';
-import { outageBy, unavailableOf } from '../ledger.ts';
+import { joinLimited } from '../../text.ts';
+import { type InFlight, maxStatusLength } from '../in-flight.ts';
 import type { Plan, Stage, TopologyLimit } from '../plan.ts';
 import type { OtherPlan, Waiting } from '../snapshot.ts';
+import { outageBy, unavailableOf } from '../unavailability.ts';
 import { outOfService, type PlanView } from '../view.ts';
 import { rampOf } from './ramp.ts';
 import type { StageNodes } from './stages.ts';
@@ -18,7 +18,10 @@ const outBy = (names: readonly string[], { snapshot, verdicts }: PlanView): stri
   const failed = new Set([...verdicts.values()].flatMap(({ node, verdict, held }) => (verdict === 'Failed' && held ? [node] : [])));
   const textOf = (name: string, by: string): string =>
     by === outageBy(plan) && failed.has(name) ? `node ${name}, on which it has failed (drydock plan retry ${plan} ${name})` : by;
-  return fewOf([...new Set(names.flatMap(name => (snapshot.outages.get(name) ?? []).map(({ by }) => textOf(name, by))))].toSorted(), 5);
+  return joinLimited(
+    [...new Set(names.flatMap(name => (snapshot.outages.get(name) ?? []).map(({ by }) => textOf(name, by))))].toSorted(),
+    5,
+  );
 };
 
 const stageLimit = ({ maxInFlight }: Stage, nodes: number): number | undefined =>
@@ -29,7 +32,7 @@ const fewSlots = 50;
 
 /** What is in flight has to be stored, with what becomes of it. */
 const statusLimit = ({ inFlight, status }: Plan): Waiting | undefined => {
-  if (inFlight.length < fewSlots || JSON.stringify(status).length < longestStatus) return undefined;
+  if (inFlight.length < fewSlots || JSON.stringify(status).length < maxStatusLength) return undefined;
   const who = `${inFlight.length} nodes are in flight, and the status of the plan has no room for more: others begin when some of them are done`;
   return { word: 'StatusFull', who };
 };
@@ -39,7 +42,7 @@ const drainedText = (inFlight: readonly InFlight[]): string => {
   const drained = inFlight.flatMap(({ node, state }) => (state === 'Holding' ? node : [])).toSorted();
   const [first, ...others] = drained;
   if (first === undefined) return '';
-  return `; ${fewOf(drained, 3)} ${others.length === 0 ? 'is' : 'are'} still being drained: drydock why ${first} tells what keeps it`;
+  return `; ${joinLimited(drained, 3)} ${others.length === 0 ? 'is' : 'are'} still being drained: drydock why ${first} tells what keeps it`;
 };
 
 /** How many may be in flight: what the plan, its ramp and the stage say. Undefined as long as there is room. */
@@ -107,7 +110,7 @@ export const domainLimit = (view: PlanView): NodeLimit => {
   return ({ labels }) => {
     const full = limits.find(({ key, maxDomains, domains }) => !domains.has(labels[key] ?? '') && domains.size + 1 > maxDomains);
     if (full === undefined) return undefined;
-    const there = fewOf([...full.domains].toSorted(), 5);
+    const there = joinLimited([...full.domains].toSorted(), 5);
     return { word: 'Topology', who: `nodes of ${full.key} ${there} are in flight, and those of ${full.maxDomains} may be at once` };
   };
 };

@@ -1,6 +1,6 @@
 import { unsoundness } from '../in-service.ts';
-import { type Outage, outageBy } from '../ledger.ts';
 import type { PlanNode, PlanSnapshot, Waiting } from '../snapshot.ts';
+import { type NodeUnavailability, outageBy } from '../unavailability.ts';
 import type { PlanView } from '../view.ts';
 
 /** Why a node itself cannot be begun with, whatever limits and times say. */
@@ -17,7 +17,7 @@ const leftBy = (node: PlanNode['node'], { plan, outages, others }: PlanSnapshot)
 const heldBy = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined => {
   const { foreignCordon } = snapshot.plan.concurrency;
   const outages = snapshot.outages.get(node.name) ?? [];
-  const isShared = ({ cause }: Outage): boolean =>
+  const isShared = ({ cause }: NodeUnavailability): boolean =>
     cause === 'Plan' || cause === 'NotReady' || (cause === 'ForeignCordon' && foreignCordon !== 'Wait');
   const held = outages.find(outage => !isShared(outage));
   if (held !== undefined) return { word: 'HeldBy', who: held.by, node: node.name };
@@ -28,7 +28,7 @@ const heldBy = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined
 };
 
 /** A node that cannot be worked on costs no limit and gets no slot: it has its turn when it is back. */
-export const unfit = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined => {
+export const notReady = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined => {
   const lack = unsoundness(node);
   if (lack === undefined || snapshot.plan.work.kind === 'external') return undefined;
   const helps = `it begins when that is over, or leave it out with drydock plan skip ${snapshot.plan.name} ${node.name}`;
@@ -36,7 +36,7 @@ export const unfit = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | und
 };
 
 /** Nothing would come in the place of a node without a Machine. */
-const irreplaceable = ({ node, machine, noMachine }: PlanNode, { snapshot }: PlanView): Waiting | undefined =>
+const noReplacement = ({ node, machine, noMachine }: PlanNode, { snapshot }: PlanView): Waiting | undefined =>
   snapshot.plan.work.kind !== 'replace' || machine !== undefined
     ? undefined
     : { word: 'NoMachine', who: `nothing would replace node ${node.name}: ${noMachine ?? 'no Machine is known'}`, node: node.name };
@@ -51,4 +51,4 @@ const unbootable = ({ node: { name, labels } }: PlanNode, { snapshot: { plan } }
 
 /** The first that keeps it; undefined where it could be worked on. */
 export const ownReason = (one: PlanNode, view: PlanView): Waiting | undefined =>
-  unfit(one, view) ?? irreplaceable(one, view) ?? unbootable(one, view) ?? heldBy(one, view);
+  notReady(one, view) ?? noReplacement(one, view) ?? unbootable(one, view) ?? heldBy(one, view);

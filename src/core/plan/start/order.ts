@@ -48,7 +48,7 @@ export const inPlanOrder = (nodes: Iterable<PlanNode>, plan: Pick<Plan, 'order' 
 };
 
 /** Those that somebody has moved to the front, as they stand there; then the others as they were. */
-export const firstFirst = (nodes: readonly PlanNode[], { first }: Pick<Plan, 'first'>): readonly PlanNode[] => {
+export const pinnedFirst = (nodes: readonly PlanNode[], { first }: Pick<Plan, 'first'>): readonly PlanNode[] => {
   if (first.length === 0) return nodes;
   const places = new Map(first.map((name, place) => [name, place]));
   const placeOf = ({ node }: PlanNode): number => places.get(node.name) ?? first.length;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Node } from '../../hold/node.ts';
+import type { Node } from '../../node/node.ts';
 import { begun, decided, words } from '../../testing/decided.ts';
 import { at } from '../../testing/make.ts';
 import { makeApproval, makeInFlight, makePlanNode, makeReadyNode, makeVerdict, soakedRun } from '../../testing/make-plan.ts';
@@ -37,7 +37,7 @@ const soaked = (seconds: number): StageSoak => ({ stage: 'canary', since: at(-se
 
 /** The verdict that is recorded instead of the one that was. */
 const recorded = ({ writes }: PlanDecision): unknown =>
-  writes.flatMap(({ store, body }) => {
+  writes.flatMap(({ cache: store, body }) => {
     const { verdicts: all = {} } = (body['spec'] ?? {}) as {
       readonly verdicts?: Readonly<Record<string, { verdict: string; message: string }>>;
     };
@@ -66,7 +66,7 @@ describe('the soak time of a stage', () => {
         const decision = look({ nodes: [node, ...others], soak: soaked(seconds) });
         assert.deepEqual([words(decision), decision.inFlight], ['Running SoakBroken', []]);
         assert.match(decision.waiting[0]?.who ?? '', text);
-        assert.deepEqual([decision.waiting[0]?.ends, decision.again, decision.run?.soak], [at(60), at(60), lack(0)]);
+        assert.deepEqual([decision.waiting[0]?.ends, decision.requeueAt, decision.run?.soak], [at(60), at(60), lack(0)]);
       }
     });
 

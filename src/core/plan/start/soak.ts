@@ -2,7 +2,7 @@ import { short } from '../../short-hash.ts';
 import { isBefore, latest, secondsAfter, timeText } from '../../time.ts';
 import type { NodeVerdict } from '../in-flight.ts';
 import { livesOf, unsoundness } from '../in-service.ts';
-import { mostLacking, type SoakLack, type StageSoak } from '../plan.ts';
+import { maxLacking, type SoakLack, type StageSoak } from '../plan.ts';
 import type { PlanSnapshot, SoakWatch } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
 import { startsBehind } from './approvals.ts';
@@ -96,7 +96,7 @@ const lackingOf = (
   snapshot: PlanSnapshot,
   now: Temporal.Instant,
 ): readonly SoakLack[] =>
-  broken.slice(0, mostLacking).map(([{ node, uid }]) => {
+  broken.slice(0, maxLacking).map(([{ node, uid }]) => {
     const since = before.find(one => one.uid === uid)?.since;
     return { node, uid, since: since === undefined ? now : seenSince(since, snapshot) };
   });
@@ -163,7 +163,7 @@ export const withSoak = (view: PlanView, now: Temporal.Instant): PlanView => {
 };
 
 /** Nodes that are named to whoever agrees. */
-const mostShown = 3;
+const maxShown = 3;
 
 /** What its nodes show, for whoever has to agree: what was done, and what is not well any more. */
 export const shownBy = (stage: StageNodes, { snapshot, verdicts }: PlanView): string => {
@@ -174,6 +174,6 @@ export const shownBy = (stage: StageNodes, { snapshot, verdicts }: PlanView): st
     if (lack !== undefined) return `${one.node} ${lack}`;
     return isThere(snapshot, one) || snapshot.plan.work.kind === 'replace' ? [] : `${one.node} does not exist any more`;
   });
-  const more = lacks.length > mostShown ? [`${lacks.length - mostShown} more of its nodes are not well`] : [];
-  return [`${done.length} done`, ...(failed > 0 ? [`${failed} failed`] : []), ...lacks.slice(0, mostShown), ...more].join(', ');
+  const more = lacks.length > maxShown ? [`${lacks.length - maxShown} more of its nodes are not well`] : [];
+  return [`${done.length} done`, ...(failed > 0 ? [`${failed} failed`] : []), ...lacks.slice(0, maxShown), ...more].join(', ');
 };

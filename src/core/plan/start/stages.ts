@@ -4,7 +4,7 @@ import { latest } from '../../time.ts';
 import type { NodeVerdict } from '../in-flight.ts';
 import { type Plan, restStage, type Stage } from '../plan.ts';
 import type { PlanNode } from '../snapshot.ts';
-import { firstFirst, inPlanOrder } from './order.ts';
+import { inPlanOrder, pinnedFirst } from './order.ts';
 
 /** A stage with the nodes that it has taken, in the plan's order. */
 export type StageNodes = {
@@ -87,7 +87,7 @@ export const stagesOf = (
     const isOpenTo = (room: FillingStage): boolean => (isOwned ? room.stage.name === controlPlaneStage.name : takes(room, one, plan));
     put(rooms.find(isOpenTo), one);
   }
-  return rooms.map(room => ({ stage: room.stage, nodes: firstFirst(inPlanOrder(room.nodes, plan), plan), past: room.past }));
+  return rooms.map(room => ({ stage: room.stage, nodes: pinnedFirst(inPlanOrder(room.nodes, plan), plan), past: room.past }));
 };
 
 /** The verdicts of this run that were given in the stage, whatever became of their nodes. */

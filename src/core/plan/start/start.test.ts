@@ -37,9 +37,9 @@ describe('how many begin in one opening of the windows', () => {
       decision.waiting[0]?.who ?? '',
       /^2 nodes have begun since 2026-11-21T07:00:00Z, and concurrency\.startsPerWindow allows 2$/,
     );
-    assert.equal(decision.again?.toString(), '2026-11-22T07:00:00Z');
+    assert.equal(decision.requeueAt?.toString(), '2026-11-22T07:00:00Z');
     const both = decided({ nodes, verdicts, windows: [mornings, nights] }, { ...plan, inFlight: [makeInFlight('n3')] });
-    assert.equal(both.again?.toString(), '2026-11-21T22:00:00Z');
+    assert.equal(both.requeueAt?.toString(), '2026-11-21T22:00:00Z');
   });
 
   test('a node that has begun twice is one; a failure that was set aside has begun', () => {
@@ -58,7 +58,7 @@ describe('how many begin in one opening of the windows', () => {
     assert.equal(words(decided({ nodes, verdicts, windows: [frozen] }, plan)), 'Running Rate');
     const late = makeWindow({ name: 'late', openings: [{ cron: '50 7 * * *', seconds: 7200 }] });
     const decision = decided({ nodes, verdicts, windows: [mornings, late] }, plan);
-    assert.equal(decision.again?.toString(), '2026-11-21T09:00:00Z', 'the later one has room when the earlier one is over');
+    assert.equal(decision.requeueAt?.toString(), '2026-11-21T09:00:00Z', 'the later one has room when the earlier one is over');
     for (const windows of [[], [makeWindow({ freezes: [{ from: at(5000), to: at(6000) }] })]])
       assert.deepEqual(begun({ nodes, verdicts, windows }, plan), ['n3']);
     assert.deepEqual(begun({ nodes, verdicts, windows: [mornings] }, { ...plan, windows: 'Ignore' }), ['n3']);
@@ -99,8 +99,8 @@ describe('a node that is passed over', () => {
   test('is remembered from the first start on that it has not been chosen for, and keeps its time', () => {
     const first = decided({ nodes, outages }, plan);
     assert.deepEqual([first.inFlight.at(-1)?.node, names(first)], ['n2', ['n1 0']]);
-    const again = decided({ nodes, outages }, { ...plan, passedOver: [entry('n1', -99)] });
-    assert.deepEqual([again.inFlight.at(-1)?.node, names(again)], ['n2', ['n1 -99000']]);
+    const next = decided({ nodes, outages }, { ...plan, passedOver: [entry('n1', -99)] });
+    assert.deepEqual([next.inFlight.at(-1)?.node, names(next)], ['n2', ['n1 -99000']]);
     const { starvedAfterSeconds: _seconds, ...never } = plan;
     assert.deepEqual(decided({ nodes, outages }, never).passedOver, []);
     const waits = decided({ nodes: zoned(['n1', 'n9']), outages }, plan);
@@ -198,7 +198,7 @@ describe('an approval that expires', () => {
     assert.deepEqual(begun({ approvals: [given()] }, of), ['n1']);
     assert.deepEqual(begun({ approvals: [given()] }, { ...of, createdAt: at(-98) }), [], 'it was given to an earlier plan of this name');
     assert.equal(
-      decided({ approvals: [given()], windows: [never] }, of).again?.toString(),
+      decided({ approvals: [given()], windows: [never] }, of).requeueAt?.toString(),
       at(1).toString(),
       'somebody looks when it expires',
     );

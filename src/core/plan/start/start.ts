@@ -1,29 +1,29 @@
 import { earliest, timeText } from '../../time.ts';
-import { gateBeforeNode } from '../gates/ask-gates.ts';
-import { type InFlight, longestProviderId } from '../in-flight.ts';
-import { begunWork, mostUpNext, type PassedOver, type Plan } from '../plan.ts';
+import { gateBeforeNode } from '../gates/evaluate-gates.ts';
+import { type InFlight, maxProviderIdLength } from '../in-flight.ts';
+import { begunWork, maxUpNext, type Plan, type StarvedNode } from '../plan.ts';
 import { unprepared } from '../pods/prepare.ts';
-import { type HookStep, ofRun, ofStage, runHooks } from '../pods/run-hooks.ts';
+import { type HookStep, runHooks, runScope, stageScope } from '../pods/run-hooks.ts';
 import { awaitRehearsal } from '../rehearsal/await-rehearsal.ts';
 import type { PlanNode, Waiting } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
-import { type Agreement, approvalOf, promotionOf } from './approvals.ts';
+import { type ApprovalState, approvalOf, promotionOf } from './approvals.ts';
 import { domainLimit, inFlightLimit, outageLimits } from './limits.ts';
-import { ownReason, unfit } from './node-reasons.ts';
+import { notReady, ownReason } from './node-reasons.ts';
 import { shownBy } from './soak.ts';
 import { doneIn, isUsed, type StageNodes, verdictsIn } from './stages.ts';
 import { passedOverOf, reserved, starvedOf } from './starved.ts';
 import { timeLimits } from './time-limits.ts';
 
 /** Which node is begun with now, if any: at most one, and the first word that keeps the others. */
-export type Start = {
-  readonly one?: InFlight;
+export type StartDecision = {
+  readonly slot?: InFlight;
   readonly waiting: readonly Waiting[];
   /** The stage that is under way. */
   readonly stage?: string;
   /** All stages are over. */
   readonly over?: true;
-  readonly again?: Temporal.Instant;
+  readonly requeueAt?: Temporal.Instant;
   /** What of the hooks is to be stored and done. */
   readonly hooks?: readonly HookStep[];
   /** Where nodes are got ready: those of the stage that have not begun and could be worked on, in their order. */
@@ -47,7 +47,7 @@ const mayLast = new Set(['NotReady', 'NoMachine', 'HeldBy', 'Blocked']);
  * First those that somebody has moved to the front; then those that are out already, by another plan: they share its drain and cost no limit; then those that have been
  * passed over for too long; last those that were given back before.
  */
-const candidatesOf = (stage: StageNodes, view: PlanView, starved: ReadonlyMap<string, PassedOver>): readonly PlanNode[] => {
+const candidatesOf = (stage: StageNodes, view: PlanView, starved: ReadonlyMap<string, StarvedNode>): readonly PlanNode[] => {
   const { outages, plan } = view.snapshot;
   const first = new Set(plan.first);
   const rank = ({ node }: PlanNode): number => {
@@ -63,7 +63,7 @@ const candidatesOf = (stage: StageNodes, view: PlanView, starved: ReadonlyMap<st
 };
 
 /** One of each word is enough: whoever asks for a node finds its own with drydock why. */
-const mostWaiting = 20;
+const maxWaiting = 20;
 
 /** Its labels that a limit goes by. */
 const domainsOf = ({ concurrency }: Plan, { labels }: PlanNode['node']): Pick<InFlight, 'domains'> => {
@@ -78,7 +78,7 @@ const begun = ({ plan }: PlanView['snapshot'], { node }: PlanNode, stage: string
   revision: plan.run?.revision ?? plan.revision,
   work: begunWork(plan.work),
   ...domainsOf(plan, node),
-  ...(node.providerId !== undefined && node.providerId.length <= longestProviderId && { providerId: node.providerId }),
+  ...(node.providerId !== undefined && node.providerId.length <= maxProviderIdLength && { providerId: node.providerId }),
   state: 'Starting',
   startedAt: now,
   since: now,
@@ -105,29 +105,29 @@ const reasons = (view: PlanView, now: Temporal.Instant, candidates: readonly Pla
   };
 };
 
-type Starved = ReadonlyMap<string, PassedOver>;
+type Starved = ReadonlyMap<string, StarvedNode>;
 
 /** What the candidates wait for, and the first that does not. */
-type Sought = { readonly one?: PlanNode; readonly waiting: ReadonlyMap<string, Waiting>; readonly refused: readonly PlanNode[] };
+type CandidateSearch = { readonly one?: PlanNode; readonly waiting: ReadonlyMap<string, Waiting>; readonly refused: readonly PlanNode[] };
 
 /**
  * The first that may begin. Behind one that has been passed over for too long nobody is looked for, as long as the plan itself has nodes in flight: what they give back
  * is kept for it. Where only others keep it, the plan goes on, with one node at a time.
  */
-const seek = (candidates: readonly PlanNode[], view: PlanView, starved: Starved, now: Temporal.Instant): Sought => {
+const seek = (candidates: readonly PlanNode[], view: PlanView, starved: Starved, now: Temporal.Instant): CandidateSearch => {
   const reasonsOf = reasons(view, now, candidates);
-  const isFlying = view.snapshot.plan.inFlight.length > 0;
+  const hasInFlight = view.snapshot.plan.inFlight.length > 0;
   const waiting = new Map<string, Waiting>();
   const refused: PlanNode[] = [];
   for (const one of candidates) {
     const { own, limit, time } = reasonsOf(one);
     const no = own ?? limit ?? time?.();
     if (no === undefined) return { one, waiting, refused };
-    const hungry = limit && starved.get(one.node.uid);
-    if (hungry !== undefined && isFlying && time?.() === undefined)
-      return { waiting: new Map([['Starved', reserved(hungry, no)], ...waiting]), refused };
+    const starving = limit && starved.get(one.node.uid);
+    if (starving !== undefined && hasInFlight && time?.() === undefined)
+      return { waiting: new Map([['Starved', reserved(starving, no)], ...waiting]), refused };
     if (limit !== undefined) refused.push(one);
-    if (!waiting.has(no.word) && waiting.size < mostWaiting) waiting.set(no.word, no);
+    if (!waiting.has(no.word) && waiting.size < maxWaiting) waiting.set(no.word, no);
   }
   return { waiting, refused };
 };
@@ -138,59 +138,64 @@ const amongCandidates = (
   candidates: readonly PlanNode[],
   starved: Starved,
   now: Temporal.Instant,
-): Start => {
+): StartDecision => {
   const { name } = stage.stage;
   const { plan } = view.snapshot;
   const shut = inFlightLimit(view, stage) ?? gateBeforeNode(view.gates, now);
   if (shut !== undefined) {
-    return { stage: name, waiting: [shut], passedOver: passedOverOf(plan, candidates, [], now), ...(shut.ends && { again: shut.ends }) };
+    return {
+      stage: name,
+      waiting: [shut],
+      passedOver: passedOverOf(plan, candidates, [], now),
+      ...(shut.ends && { requeueAt: shut.ends }),
+    };
   }
   const { one, waiting, refused } = seek(candidates, view, starved, now);
   const all = [...waiting.values()];
   if (one !== undefined) {
     const others = candidates.filter(({ node }) => node.uid !== one.node.uid);
-    return { stage: name, one: begun(view.snapshot, one, name, now), waiting: all, passedOver: passedOverOf(plan, others, refused, now) };
+    return { stage: name, slot: begun(view.snapshot, one, name, now), waiting: all, passedOver: passedOverOf(plan, others, refused, now) };
   }
-  const again = earliest(all.map(({ ends }) => ends));
-  return { stage: name, waiting: all, passedOver: passedOverOf(plan, candidates, [], now), ...(again && { again }) };
+  const requeueAt = earliest(all.map(({ ends }) => ends));
+  return { stage: name, waiting: all, passedOver: passedOverOf(plan, candidates, [], now), ...(requeueAt && { requeueAt }) };
 };
 
 /** Hooks that have not ended: nothing behind them goes on. */
-const held = (step: HookStep, stage?: string): Start | undefined =>
+const held = (step: HookStep, stage?: string): StartDecision | undefined =>
   step.done
     ? undefined
     : {
         waiting: step.waiting === undefined ? [] : [step.waiting],
         ...(stage !== undefined && { stage }),
-        ...(step.again && { again: step.again }),
+        ...(step.requeueAt && { requeueAt: step.requeueAt }),
       };
 
-const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Start => {
+const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): StartDecision => {
   const { name } = stage.stage;
   const starved = starvedOf(view.snapshot.plan, now);
   const candidates = candidatesOf(stage, view, starved);
   if (candidates.length === 0) return { stage: name, waiting: [] };
-  const hooks = runHooks(view.snapshot, { at: 'BeforeStage', of: ofStage(name), stage: name }, now);
+  const hooks = runHooks(view.snapshot, { at: 'BeforeStage', of: stageScope(name), stage: name }, now);
   const start = held(hooks, name) ?? amongCandidates(stage, view, candidates, starved, now);
-  const fit = view.snapshot.plan.prepare && candidates.filter(one => unfit(one, view) === undefined);
-  const next = candidates.filter(({ node }) => node.uid !== start.one?.uid);
-  return { ...start, ...(fit && { candidates: fit }), upNext: next.slice(0, mostUpNext).map(({ node }) => node.name), hooks: [hooks] };
+  const fit = view.snapshot.plan.prepare && candidates.filter(one => notReady(one, view) === undefined);
+  const next = candidates.filter(({ node }) => node.uid !== start.slot?.uid);
+  return { ...start, ...(fit && { candidates: fit }), upNext: next.slice(0, maxUpNext).map(({ node }) => node.name), hooks: [hooks] };
 };
 
 /** Every node of the stage has its verdict: its hooks run before anything else goes on. */
 const hooksAfter = (stage: StageNodes, view: PlanView, now: Temporal.Instant): HookStep | undefined => {
   const { name } = stage.stage;
-  return isUsed(stage) ? runHooks(view.snapshot, { at: 'AfterStage', of: ofStage(name), stage: name }, now) : undefined;
+  return isUsed(stage) ? runHooks(view.snapshot, { at: 'AfterStage', of: stageScope(name), stage: name }, now) : undefined;
 };
 
 /** Who has to agree to what, and by which command. */
-const asked = (what: string, { expired }: Agreement, { plan }: PlanView['snapshot'], stage = ''): Waiting => {
+const asked = (what: string, { expired }: ApprovalState, { plan }: PlanView['snapshot'], stage = ''): Waiting => {
   const before = expired === undefined ? '' : `; the approval of ${timeText(expired.createdAt)} has expired`;
   return { word: 'Approval', who: `${what}: drydock plan approve ${plan.name}${stage}${before}` };
 };
 
 /** Nothing keeps it: when that may be another matter. */
-type GoesOn = { readonly waiting?: never; readonly again?: Temporal.Instant };
+type StagePassed = { readonly waiting?: never; readonly requeueAt?: Temporal.Instant };
 
 /** Why nothing was done in a stage, for whoever has to say whether the plan goes on all the same. */
 const emptyText = (one: StageNodes, { verdicts, snapshot: { plan } }: PlanView): string => {
@@ -205,10 +210,10 @@ const emptyText = (one: StageNodes, { verdicts, snapshot: { plan } }: PlanView):
 };
 
 /** A stage that stands before others for a reason is not passed by emptiness, however it became empty: a person says so. */
-const afterEmptyStage = (one: StageNodes, view: PlanView, now: Temporal.Instant): Start | GoesOn => {
+const afterEmptyStage = (one: StageNodes, view: PlanView, now: Temporal.Instant): StartDecision | StagePassed => {
   const { name, approveAfter } = one.stage;
   const agreed = approveAfter ? approvalOf(view, now, name) : promotionOf(view, now, name);
-  if (agreed.isGiven) return { ...(agreed.until && { again: agreed.until }) };
+  if (agreed.isGiven) return { ...(agreed.until && { requeueAt: agreed.until }) };
   const what = emptyText(one, view);
   if (approveAfter) return { stage: name, waiting: [asked(`${what}, and somebody has to agree`, agreed, view.snapshot, ` ${name}`)] };
   const how = `drydock plan promote ${view.snapshot.plan.name} ${name} lets the plan go on`;
@@ -216,16 +221,17 @@ const afterEmptyStage = (one: StageNodes, view: PlanView, now: Temporal.Instant)
 };
 
 /** What keeps the plan from going on behind a stage whose nodes all have their verdict, and until when nothing does. */
-const afterStage = (one: StageNodes, view: PlanView, now: Temporal.Instant): Start | GoesOn => {
+const afterStage = (one: StageNodes, view: PlanView, now: Temporal.Instant): StartDecision | StagePassed => {
   const { name, approveAfter, soakSeconds } = one.stage;
   if (!approveAfter && soakSeconds === 0) return {};
   if (doneIn(one, view.verdicts).length === 0) return afterEmptyStage(one, view, now);
   const promotion = promotionOf(view, now, name);
   const waiting = view.soak?.soak.stage === name ? view.soak.waiting : undefined;
-  if (waiting !== undefined && !promotion.isGiven) return { stage: name, waiting: [waiting], ...(waiting.ends && { again: waiting.ends }) };
-  const agreed: Agreement = approveAfter ? approvalOf(view, now, name) : { isGiven: true };
-  const again = earliest([agreed.until, promotion.until]);
-  if (agreed.isGiven) return { ...(again && { again }) };
+  if (waiting !== undefined && !promotion.isGiven)
+    return { stage: name, waiting: [waiting], ...(waiting.ends && { requeueAt: waiting.ends }) };
+  const agreed: ApprovalState = approveAfter ? approvalOf(view, now, name) : { isGiven: true };
+  const requeueAt = earliest([agreed.until, promotion.until]);
+  if (agreed.isGiven) return { ...(requeueAt && { requeueAt }) };
   return {
     stage: name,
     waiting: [asked(`stage ${name} is done (${shownBy(one, view)}), and somebody has to agree`, agreed, view.snapshot, ` ${name}`)],
@@ -240,7 +246,7 @@ const blocked = ({ selected }: PlanView): readonly Waiting[] => {
 };
 
 /** The first stage that is not over decides. */
-const inStages = (view: PlanView, now: Temporal.Instant): Start => {
+const inStages = (view: PlanView, now: Temporal.Instant): StartDecision => {
   const underWay = view.stages.map(({ stage }) => view.underWay.has(stage.name));
   const later: (Temporal.Instant | undefined)[] = [];
   const hooks: HookStep[] = [];
@@ -249,31 +255,31 @@ const inStages = (view: PlanView, now: Temporal.Instant): Start => {
     const ended = isNow ? undefined : hooksAfter(stage, view, now);
     if (ended !== undefined) hooks.push(ended);
     const shut = ended && held(ended, stage.stage.name);
-    const start: Start | GoesOn =
+    const start: StartDecision | StagePassed =
       shut ?? (isNow ? inStage(stage, view, now) : underWay.includes(true, index + 1) ? afterStage(stage, view, now) : {});
-    later.push(start.again);
+    later.push(start.requeueAt);
     if (start.waiting === undefined) continue;
-    const again = earliest(later);
+    const requeueAt = earliest(later);
     const all = [...hooks, ...(start.hooks ?? [])];
-    return { ...start, waiting: [...start.waiting, ...blocked(view)], hooks: all, ...(again && { again }) };
+    return { ...start, waiting: [...start.waiting, ...blocked(view)], hooks: all, ...(requeueAt && { requeueAt }) };
   }
   const waiting = blocked(view);
   return { waiting, hooks, ...(waiting.length === 0 && { over: true }) };
 };
 
 /** What is begun with next, if anything is. */
-export const nextStart = (view: PlanView, now: Temporal.Instant): Start => {
+export const nextStart = (view: PlanView, now: Temporal.Instant): StartDecision => {
   // It is recorded first: it may halt the plan.
   if (view.soak?.failed !== undefined) return { waiting: view.soak.waiting === undefined ? [] : [view.soak.waiting] };
-  const agreed: Agreement = view.snapshot.plan.needsApproval ? approvalOf(view, now) : { isGiven: true };
+  const agreed: ApprovalState = view.snapshot.plan.needsApproval ? approvalOf(view, now) : { isGiven: true };
   if (!agreed.isGiven) return { waiting: [asked('somebody has to agree to the run', agreed, view.snapshot)] };
   const rehearsal = view.open.size > 0 ? awaitRehearsal(view) : undefined;
   if (rehearsal !== undefined) return { waiting: [rehearsal] };
-  const before = runHooks(view.snapshot, { at: 'BeforeRun', of: ofRun }, now);
+  const before = runHooks(view.snapshot, { at: 'BeforeRun', of: runScope }, now);
   const start = held(before) ?? inStages(view, now);
   const isEnd = start.over === true && view.snapshot.plan.inFlight.length === 0;
-  const after = isEnd ? runHooks(view.snapshot, { at: 'AfterRun', of: ofRun }, now) : undefined;
+  const after = isEnd ? runHooks(view.snapshot, { at: 'AfterRun', of: runScope }, now) : undefined;
   const last = (after && held(after)) ?? start;
-  const again = earliest([last.again, agreed.until]);
-  return { ...last, hooks: [before, ...(start.hooks ?? []), ...(after ? [after] : [])], ...(again && { again }) };
+  const requeueAt = earliest([last.requeueAt, agreed.until]);
+  return { ...last, hooks: [before, ...(start.hooks ?? []), ...(after ? [after] : [])], ...(requeueAt && { requeueAt }) };
 };

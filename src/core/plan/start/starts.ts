@@ -14,7 +14,7 @@ export const startsOf = ({ slices, plan }: PlanSnapshot): readonly NodeStart[] =
 ];
 
 /** Seconds that a node takes, as long as this plan has seen none. */
-export const guess = 600;
+export const defaultNodeSeconds = 600;
 
 const secondsSeen = ({ verdicts }: PlanView): readonly number[] =>
   [...verdicts.values()]
@@ -22,13 +22,13 @@ const secondsSeen = ({ verdicts }: PlanView): readonly number[] =>
     .map(({ startedAt, completedAt }) => secondsBetween(startedAt, completedAt));
 
 /** What a node of this run has taken on average, in seconds. */
-export const meanSeen = (view: PlanView): number | undefined => {
+export const meanDuration = (view: PlanView): number | undefined => {
   const seen = secondsSeen(view);
   return seen.length === 0 ? undefined : seen.reduce((sum, seconds) => sum + seconds, 0) / seen.length;
 };
 
 /** The longest that a node of this run has taken, in seconds. */
-export const longestSeen = (view: PlanView): number | undefined => {
+export const maxSeenLength = (view: PlanView): number | undefined => {
   const seen = secondsSeen(view);
   return seen.length === 0 ? undefined : Math.max(...seen);
 };

@@ -1,16 +1,16 @@
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
-import type { PassedOver, Plan } from '../plan.ts';
+import type { Plan, StarvedNode } from '../plan.ts';
 import type { PlanNode, Waiting } from '../snapshot.ts';
 
 /** Nodes that limits keep while others of the plan begin: whoever has waited too long reserves the limits. */
 
 /** So many are remembered: the one that has waited longest is enough, and the next ones follow. */
-const mostPassedOver = 20;
+const maxPassedOver = 20;
 
-const starvedAt = ({ since }: PassedOver, plan: Plan): Temporal.Instant => secondsAfter(since, plan.starvedAfterSeconds ?? 0);
+const starvedAt = ({ since }: StarvedNode, plan: Plan): Temporal.Instant => secondsAfter(since, plan.starvedAfterSeconds ?? 0);
 
 /** By uid: those that have waited too long, since when. */
-export const starvedOf = (plan: Plan, now: Temporal.Instant): ReadonlyMap<string, PassedOver> =>
+export const starvedOf = (plan: Plan, now: Temporal.Instant): ReadonlyMap<string, StarvedNode> =>
   plan.starvedAfterSeconds === undefined
     ? new Map()
     : new Map(plan.passedOver.filter(one => !isBefore(now, starvedAt(one, plan))).map(one => [one.uid, one]));
@@ -21,17 +21,17 @@ export const passedOverOf = (
   candidates: readonly PlanNode[],
   refused: readonly PlanNode[],
   now: Temporal.Instant,
-): readonly PassedOver[] => {
+): readonly StarvedNode[] => {
   if (plan.starvedAfterSeconds === undefined) return [];
   const open = new Set(candidates.map(({ node }) => node.uid));
   const kept = plan.passedOver.filter(({ uid }) => open.has(uid));
   const known = new Set(kept.map(({ uid }) => uid));
   const fresh = refused.filter(({ node }) => !known.has(node.uid)).map(({ node }) => ({ node: node.name, uid: node.uid, since: now }));
-  return [...kept, ...fresh].slice(0, mostPassedOver);
+  return [...kept, ...fresh].slice(0, maxPassedOver);
 };
 
 /** Nobody begins before it. */
-export const reserved = ({ node, since }: PassedOver, { word, who }: Waiting): Waiting => ({
+export const reserved = ({ node, since }: StarvedNode, { word, who }: Waiting): Waiting => ({
   word: 'Starved',
   who: `${node} has been passed over since ${timeText(since)}: no other node begins before it, and it waits for ${word}: ${who}`,
   node,

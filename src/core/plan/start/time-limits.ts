@@ -1,4 +1,4 @@
-import type { Node } from '../../hold/node.ts';
+import type { Node } from '../../node/node.ts';
 import { isBefore, latest, secondsAfter, timeText } from '../../time.ts';
 import {
   afterOpenSeconds,
@@ -13,7 +13,7 @@ import {
 import { appliesTo, type Span, windowsUnknown } from '../../window/window.ts';
 import type { Waiting } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
-import { guess, longestSeen, startsOf } from './starts.ts';
+import { defaultNodeSeconds, maxSeenLength, startsOf } from './starts.ts';
 
 /** Whether the windows and the pace let a node begin now. Nodes with the same windows have the same answer, which is found once. */
 
@@ -76,13 +76,13 @@ export const timeLimits = (view: PlanView, now: Temporal.Instant): ((node: Node)
   if (plan.windows !== 'Ignore' && windowsProblem !== undefined) {
     return () => ({ word: 'WindowsUnknown', who: windowsUnknown(windowsProblem) });
   }
-  const seen = longestSeen(view);
+  const seen = maxSeenLength(view);
   const known = new Map<string, Waiting | undefined>();
   return node => {
     const calendar = calendarFor(view, [node]);
     const key = calendar.names.join();
     if (known.has(key)) return known.get(key);
-    const expectedSeconds = plan.expectedSeconds ?? expectedIn(calendar, seen, guess);
+    const expectedSeconds = plan.expectedSeconds ?? expectedIn(calendar, seen, defaultNodeSeconds);
     const answer =
       (calendar.windows.length === 0 ? undefined : openLimit(calendar, expectedSeconds, now)) ??
       rateLimit(view, calendar, expectedSeconds, now) ??

@@ -1,44 +1,55 @@
 import { isDrained, stageWrite } from '../../maintenance/child.ts';
 import type { MaintenanceRequest } from '../../request/request.ts';
-import { fewOf } from '../../text.ts';
+import { joinLimited } from '../../text.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
-import { type InFlight, isAtWork, mostTaints } from '../in-flight.ts';
+import { type InFlight, isAtWork, maxTaints } from '../in-flight.ts';
 import { foreignTaints } from '../in-service.ts';
 import { stopWaiting } from '../stop.ts';
 import { createChildWrite } from '../writes.ts';
-import { become, beforeWork, end, holdLack, hooksOf, type NodeView, requeuesOf, restored, type State, type Step } from './common.ts';
+import {
+  beforeWork,
+  end,
+  hooksOf,
+  missingHoldReason,
+  type NodeStateFn,
+  type NodeStepResult,
+  type NodeView,
+  requeuesOf,
+  restored,
+  transition,
+} from './common.ts';
 import { beginReplacement } from './replace.ts';
 import { closedWindow, pausesAtEnd } from './window.ts';
 
 /** The slot is written; now the Maintenance that holds the node is made. */
-export const starting: State = (view, now) => {
-  const { one, child, snapshot } = view;
+export const starting: NodeStateFn = (view, now) => {
+  const { slot: one, child, snapshot } = view;
   const { work } = snapshot.plan;
   const stopped = beforeWork(view, now, 'The plan was given up before anything was done');
   if (stopped !== undefined) return stopped;
   const { stop } = view.intent;
   const closed = child === undefined ? closedWindow(view, now) : undefined;
   if (closed !== undefined) return end(one, now, 'Requeued', `It comes again later: ${closed.message}`);
-  if (stop?.kind === 'Paused') return { one, waiting: stopWaiting(stop, 'the node', one.node) };
+  if (stop?.kind === 'Paused') return { slot: one, waiting: stopWaiting(stop, 'the node', one.node) };
   const hooks = hooksOf(view, 'BeforeNode', now);
   if (hooks !== undefined) return hooks;
   if (work.kind === 'replace') return beginReplacement(view, work, now);
   if (child === undefined) {
     return {
-      one,
+      slot: one,
       writes: [createChildWrite(snapshot, one)],
       waiting: { word: 'Holding', who: 'its Maintenance is being created', node: one.node },
     };
   }
   // The hold of an earlier turn, which nobody needed any more.
-  if (child.deleting) return { one, waiting: { word: 'Holding', who: 'its Maintenance of before is being deleted', node: one.node } };
+  if (child.deleting) return { slot: one, waiting: { word: 'Holding', who: 'its Maintenance of before is being deleted', node: one.node } };
   if (child.plan !== snapshot.plan.name || child.nodeName !== one.node) {
     return end(one, now, 'Failed', `Maintenance ${child.name} exists and is not part of this plan: delete or rename it`);
   }
-  return become(one, 'Holding', now);
+  return transition(one, 'Holding', now);
 };
 
-const stuck = ({ one, snapshot }: NodeView): Temporal.Instant | undefined => {
+const stuck = ({ slot: one, snapshot }: NodeView): Temporal.Instant | undefined => {
   const { drainStuck } = snapshot.plan;
   return drainStuck && secondsAfter(one.since, drainStuck.afterSeconds);
 };
@@ -58,9 +69,9 @@ const blockersOf = ({ status }: MaintenanceRequest): string => {
     const by = budgets.length > 0 ? ` (budget ${budgets.join(', ')})` : '';
     return `${pod === undefined ? cause : `pod ${pod.namespace}/${pod.name}`}${by}: ${message}`;
   });
-  return texts.length === 0 ? '' : `; ${fewOf(texts, mostBlockers)}`;
+  return texts.length === 0 ? '' : `; ${joinLimited(texts, maxBlockers)}`;
 };
-const mostBlockers = 3;
+const maxBlockers = 3;
 
 const saidOf = (child: MaintenanceRequest | undefined): string =>
   child === undefined || typeof child.status['message'] !== 'string'
@@ -81,36 +92,40 @@ const failedDrain = (child: MaintenanceRequest): string => {
   return `Its drain has failed, and the node is released: ${why}${blockersOf(child)}`;
 };
 
-const drainEnds = (view: NodeView, now: Temporal.Instant): Step => {
-  const { one, child, snapshot } = view;
+const drainEnds = (view: NodeView, now: Temporal.Instant): NodeStepResult => {
+  const { slot: one, child, snapshot } = view;
   const { name, drainStuck } = snapshot.plan;
   const said = saidOf(child);
   const at = stuck(view);
   const way = `drydock plan skip ${name} ${one.node} releases it, and spec.onFailure.drainStuck does so after a while`;
-  if (at === undefined) return { one, waiting: { word: 'Draining', who: `${said} (${way})`, node: one.node } };
-  if (isBefore(now, at)) return { one, waiting: { word: 'Draining', who: said, node: one.node, ends: at }, again: at };
+  if (at === undefined) return { slot: one, waiting: { word: 'Draining', who: `${said} (${way})`, node: one.node } };
+  if (isBefore(now, at)) return { slot: one, waiting: { word: 'Draining', who: said, node: one.node, ends: at }, requeueAt: at };
   if (requeuesOf(view) < (drainStuck?.times ?? 0))
     return end(one, now, 'Requeued', `Its drain was stuck; the node is released and retried later: ${said}`, { stuck: true });
   return end(one, now, 'Failed', `Its drain is stuck, and the node is released: ${said}`);
 };
 
 /** The window is open again: the drain that was paused goes on. */
-const resumed = (view: NodeView): Step | undefined => {
-  const { one, child } = view;
+const resumed = (view: NodeView): NodeStepResult | undefined => {
+  const { slot: one, child } = view;
   if (child?.stage !== 'Cordon' || !pausesAtEnd(view)) return undefined;
-  return { one, writes: [stageWrite(child, 'Drain')], waiting: { word: 'Draining', who: 'its window is open again', node: one.node } };
+  return {
+    slot: one,
+    writes: [stageWrite(child, 'Drain')],
+    waiting: { word: 'Draining', who: 'its window is open again', node: one.node },
+  };
 };
 
 /** The window has closed before the work began: what `atEnd` says of a drain goes for the node of a plan. */
-const windowEnd = (view: NodeView, now: Temporal.Instant): Step | undefined => {
-  const { one, child } = view;
+const windowEnd = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined => {
+  const { slot: one, child } = view;
   const closed = closedWindow(view, now);
   if (closed === undefined) return resumed(view);
   const { atEnd, message, ends } = closed;
   if (atEnd === 'GiveBack') return end(one, now, 'Requeued', `It is released and comes again later: ${message}`);
   const waiting = { word: 'Window', who: `paused: ${message}`, node: one.node, ends };
   const writes = child?.stage === 'Drain' && !isDrained(child) ? [stageWrite(child, 'Cordon')] : undefined;
-  return { one, waiting, again: ends, ...(writes && { writes }) };
+  return { slot: one, waiting, requeueAt: ends, ...(writes && { writes }) };
 };
 
 /** Its work, its proof or its soak time would take what another plan does on the node for its own doing. */
@@ -118,12 +133,12 @@ const isAtIt = (other: InFlight): boolean =>
   isAtWork(other) || other.state === 'Verifying' || other.state === 'Soaking' || other.soakSince !== undefined;
 
 /** Whoever else works on this node, or watches what came of that: both works share the hold, one after the other. */
-const workedOnBy = ({ snapshot, one }: NodeView): string | undefined =>
+const workedOnBy = ({ snapshot, slot: one }: NodeView): string | undefined =>
   snapshot.others.find(({ inFlight }) => inFlight.some(other => other.uid === one.uid && isAtIt(other)))?.name;
 
 /** The node is being drained. Nothing on it has been changed yet: whatever goes wrong gives it back. */
-export const holding: State = (view, now) => {
-  const { one, child, node } = view;
+export const holding: NodeStateFn = (view, now) => {
+  const { slot: one, child, node } = view;
   const stopped = beforeWork(view, now, 'The plan was given up before the work began');
   if (stopped !== undefined) return stopped;
   if (child === undefined || child.deleting) {
@@ -135,16 +150,19 @@ export const holding: State = (view, now) => {
   const changed = restored(view);
   if (changed !== undefined) return changed;
   if (!isDrained(child)) return drainEnds(view, now);
-  const lack = holdLack(view);
-  if (lack !== undefined) return { one, waiting: { word: 'HoldLost', who: lack, node: one.node } };
+  const lack = missingHoldReason(view);
+  if (lack !== undefined) return { slot: one, waiting: { word: 'HoldLost', who: lack, node: one.node } };
   const other = workedOnBy(view);
   if (other !== undefined)
-    return { one, waiting: { word: 'OtherPlanWorks', who: `plan ${other} works on it, or watches what came of its work`, node: one.node } };
+    return {
+      slot: one,
+      waiting: { word: 'OtherPlanWorks', who: `plan ${other} works on it, or watches what came of its work`, node: one.node },
+    };
   const bootId = node?.node.bootId;
   const taints = node === undefined ? [] : foreignTaints(node.node);
-  return become(one, 'Working', now, {
+  return transition(one, 'Working', now, {
     attempt: 1,
     ...(bootId !== undefined && { bootIdBefore: bootId }),
-    ...(taints.length <= mostTaints && { taintsBefore: taints }),
+    ...(taints.length <= maxTaints && { taintsBefore: taints }),
   });
 };

@@ -1,22 +1,22 @@
 import { short } from '../../short-hash.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
-import { gateAtSoak } from '../gates/ask-gates.ts';
+import { gateAtSoak } from '../gates/evaluate-gates.ts';
 import type { InFlight } from '../in-flight.ts';
-import { foreignTaints, isSound, livesOf, unsoundness } from '../in-service.ts';
+import { foreignTaints, isHealthy, livesOf, unsoundness } from '../in-service.ts';
 import type { Waiting } from '../snapshot.ts';
-import { become, end, fail, hasHold, isOutdated, isRebooted, type NodeView, type State, type Step } from './common.ts';
+import { end, fail, hasHold, isOutdated, isRebooted, type NodeStateFn, type NodeStepResult, type NodeView, transition } from './common.ts';
 
 /** Proof: the node itself shows that it is well and done, and stays so. No look of the proof is a verdict before its time is over. */
 
 /** A taint that has come with the work, as while a network or a driver is not there yet. */
-const newTaint = ({ one: { taintsBefore }, node }: NodeView): string | undefined =>
+const newTaint = ({ slot: { taintsBefore }, node }: NodeView): string | undefined =>
   node && taintsBefore && foreignTaints(node.node).find(id => !taintsBefore.includes(id));
 
 /** What is not as it should be; undefined when the node is well and done. */
 const missing = (view: NodeView): string | undefined => {
   const { node, snapshot } = view;
   // What has been proven stays so: a boot ID that comes back would keep the node soaking for ever.
-  const rebooted = view.one.rebooted === true || isRebooted(view);
+  const rebooted = view.slot.rebooted === true || isRebooted(view);
   if (snapshot.plan.rebooted === 'Required' && !rebooted) return 'it has not booted since the work began';
   if (node === undefined) return 'it is not there';
   const unsound = unsoundness(node.node);
@@ -29,20 +29,20 @@ const missing = (view: NodeView): string | undefined => {
 };
 
 /** What was changed meanwhile asks for other work: this node has finished its own, is well, and has its turn again. */
-const finished = (view: NodeView, now: Temporal.Instant): Step | undefined =>
-  isOutdated(view) && view.node !== undefined && isSound(view.node.node)
-    ? end(view.one, now, 'Skipped', 'The plan was edited while it was worked on')
+const finished = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined =>
+  isOutdated(view) && view.node !== undefined && isHealthy(view.node.node)
+    ? end(view.slot, now, 'Skipped', 'The plan was edited while it was worked on')
     : undefined;
 
 /** The work has ended: the node itself has to show that it is done, within the time that the plan gives it. */
-export const verifying: State = (view, now) => {
-  const { one, snapshot } = view;
+export const verifying: NodeStateFn = (view, now) => {
+  const { slot: one, snapshot } = view;
   const outdated = finished(view, now);
   if (outdated !== undefined) return outdated;
   const lack = missing(view);
-  if (lack === undefined) return become(one, 'Soaking', now, { ...freshSoak(view, now), ...(isRebooted(view) && { rebooted: true }) });
+  if (lack === undefined) return transition(one, 'Soaking', now, { ...freshSoak(view, now), ...(isRebooted(view) && { rebooted: true }) });
   const until = secondsAfter(one.since, snapshot.plan.provenWithinSeconds);
-  if (isBefore(now, until)) return { one, waiting: { word: 'Verifying', who: lack, node: one.node, ends: until }, again: until };
+  if (isBefore(now, until)) return { slot: one, waiting: { word: 'Verifying', who: lack, node: one.node, ends: until }, requeueAt: until };
   const within = `${snapshot.plan.provenWithinSeconds} s after its end`;
   return fail(view, now, `The work has ended, and ${within} the node is not done: ${lack}`);
 };
@@ -57,13 +57,13 @@ const freshSoak = (view: NodeView, now: Temporal.Instant): Soak => ({ soakSince:
 
 /** The quiet time that is under way: watched by this process all along, of this start of the node. Undefined: it begins now. */
 const soakNow = (view: NodeView): Soak | undefined => {
-  const { soakSince, soakMark } = view.one;
+  const { soakSince, soakMark } = view.slot;
   return soakSince !== undefined && soakMark === markOf(view) ? { soakSince, soakMark } : undefined;
 };
 
 /** It has booted, or was not Ready, since it was looked at last. */
 const wasBroken = (view: NodeView): boolean => {
-  const { soakMark } = view.one;
+  const { soakMark } = view.slot;
   return soakMark !== undefined && !soakMark.endsWith(`/${stateOfNode(view)}`);
 };
 
@@ -74,45 +74,51 @@ const anew = ({ soakSince: _soakSince, soakMark: _soakMark, ...rest }: InFlight)
 const afterBreak = (view: NodeView, now: Temporal.Instant, lack: string) => {
   const { snapshot, intent } = view;
   const { provenWithinSeconds } = snapshot.plan;
-  const soakBrokenAt = view.one.soakBrokenAt ?? now;
+  const soakBrokenAt = view.slot.soakBrokenAt ?? now;
   const until = secondsAfter(soakBrokenAt, provenWithinSeconds);
   const late = isBefore(now, until)
     ? undefined
     : `It was done, and has not stayed so ${provenWithinSeconds} s after that was seen first: ${lack}`;
   const failure = intent.withdrawn ? `The plan was given up, and in its soak time it is not well: ${lack}` : late;
-  return { one: { ...anew(view.one), soakBrokenAt }, until, failure };
+  return { one: { ...anew(view.slot), soakBrokenAt }, until, failure };
 };
 
-const soak = (view: NodeView, seconds: number, now: Temporal.Instant, done: () => Step, failed: (message: string) => Step): Step => {
-  const { one } = view;
+const soak = (
+  view: NodeView,
+  seconds: number,
+  now: Temporal.Instant,
+  done: () => NodeStepResult,
+  failed: (message: string) => NodeStepResult,
+): NodeStepResult => {
+  const { slot: one } = view;
   const lack = missing(view);
   const found = lack ?? (wasBroken(view) ? 'it has booted, or was not Ready, meanwhile' : undefined);
   const breach = found === undefined ? undefined : afterBreak(view, now, found);
   if (breach?.failure !== undefined) return failed(breach.failure);
   const waiting = (why: string): Waiting => ({ word: 'SoakBroken', who: `${why}: its soak time starts again`, node: one.node });
   if (breach !== undefined && lack !== undefined) {
-    return { one: breach.one, waiting: { ...waiting(lack), ends: breach.until }, again: breach.until };
+    return { slot: breach.one, waiting: { ...waiting(lack), ends: breach.until }, requeueAt: breach.until };
   }
   const gate = gateAtSoak(view.snapshot);
-  if (gate !== undefined) return { one: anew(breach?.one ?? one), waiting: waiting(gate) };
-  return soaks({ ...view, one: breach?.one ?? one }, seconds, now, done);
+  if (gate !== undefined) return { slot: anew(breach?.one ?? one), waiting: waiting(gate) };
+  return soaks({ ...view, slot: breach?.one ?? one }, seconds, now, done);
 };
 
 /** It is well now. */
-const soaks = (view: NodeView, seconds: number, now: Temporal.Instant, done: () => Step): Step => {
+const soaks = (view: NodeView, seconds: number, now: Temporal.Instant, done: () => NodeStepResult): NodeStepResult => {
   const under = soakNow(view) ?? freshSoak(view, now);
   const until = secondsAfter(under.soakSince, seconds);
   if (!isBefore(now, until)) return done();
   return {
-    one: { ...view.one, ...under },
-    waiting: { word: 'Soaking', who: 'its soak time is not over', node: view.one.node, ends: until },
-    again: until,
+    slot: { ...view.slot, ...under },
+    waiting: { word: 'Soaking', who: 'its soak time is not over', node: view.slot.node, ends: until },
+    requeueAt: until,
   };
 };
 
 /** Everything has to stay well without a break, still without pods. */
-export const soaking: State = (view, now) => {
-  const { one, snapshot } = view;
+export const soaking: NodeStateFn = (view, now) => {
+  const { slot: one, snapshot } = view;
   const outdated = finished(view, now);
   if (outdated !== undefined) return outdated;
   if (!hasHold(view)) {
@@ -132,12 +138,12 @@ export const soaking: State = (view, now) => {
 };
 
 /** The quiet time with pods on it, after the release: a node that is not well then has failed, and is held by nobody. */
-export const settle = (view: NodeView, now: Temporal.Instant, done: () => Step): Step => {
+export const settle = (view: NodeView, now: Temporal.Instant, done: () => NodeStepResult): NodeStepResult => {
   const seconds = view.snapshot.plan.soakAfterReleaseSeconds;
-  const isQuietAnyway = seconds === 0 || view.node === undefined || view.one.outcome?.verdict !== 'Done';
-  const failed = (message: string): Step => {
+  const isQuietAnyway = seconds === 0 || view.node === undefined || view.slot.outcome?.verdict !== 'Done';
+  const failed = (message: string): NodeStepResult => {
     const outcome = { verdict: 'Failed', step: 'Releasing', message: `${message}; it had been released`, held: false } as const;
-    return become(view.one, 'Releasing', now, { outcome });
+    return transition(view.slot, 'Releasing', now, { outcome });
   };
   return isQuietAnyway ? done() : soak(view, seconds, now, done, failed);
 };

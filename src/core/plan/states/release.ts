@@ -6,7 +6,18 @@ import { deletions, isOver, podsOfTurn } from '../pods/work-pods.ts';
 import { revisionOfRun } from '../records.ts';
 import type { Waiting, WorkPod } from '../snapshot.ts';
 import { recordWrite } from '../writes.ts';
-import { become, end, hasHold, hooksOf, isRebooted, type NodeView, requeuesOf, type State, type Step, staysHeld } from './common.ts';
+import {
+  end,
+  hasHold,
+  hooksOf,
+  isRebooted,
+  type NodeStateFn,
+  type NodeStepResult,
+  type NodeView,
+  requeuesOf,
+  staysHeld,
+  transition,
+} from './common.ts';
 import { settle } from './proof.ts';
 import { withdrawReplacement } from './replace.ts';
 
@@ -18,7 +29,7 @@ const workTimes = ({ workStartedAt, rebootStartedAt, workEndedAt }: InFlight): P
 };
 
 const verdictOf = (view: NodeView, now: Temporal.Instant): NodeVerdict | undefined => {
-  const { one } = view;
+  const { slot: one } = view;
   if (one.outcome === undefined) return undefined;
   const { stuck, ...outcome } = one.outcome;
   return {
@@ -39,7 +50,7 @@ const verdictOf = (view: NodeView, now: Temporal.Instant): NodeVerdict | undefin
  * What an earlier revision has come to says nothing about this one. A node that it has left unfinished stays held, and has its turn in its stage when somebody has it
  * tried again: nothing begins with it past stages, approvals and gates.
  */
-const ofEarlierRevision = ({ one, node, snapshot: { plan } }: NodeView, revision: string, now: Temporal.Instant): Step => {
+const ofEarlierRevision = ({ slot: one, node, snapshot: { plan } }: NodeView, revision: string, now: Temporal.Instant): NodeStepResult => {
   const { outcome, podUid: _podUid, ...rest } = one;
   if (outcome?.held !== true) return {};
   if (node?.due === false) return end({ ...rest, revision }, now, 'Skipped', 'It is not due any more since the plan was edited');
@@ -48,8 +59,8 @@ const ofEarlierRevision = ({ one, node, snapshot: { plan } }: NodeView, revision
 };
 
 /** It is recorded first; then the slot is free. `waiting` is what the status says meanwhile. */
-const record = (view: NodeView, now: Temporal.Instant, waiting?: Waiting): Step => {
-  const { one, snapshot } = view;
+const record = (view: NodeView, now: Temporal.Instant, waiting?: Waiting): NodeStepResult => {
+  const { slot: one, snapshot } = view;
   const verdict = verdictOf(view, now);
   const { run } = snapshot.plan;
   if (verdict === undefined || run === undefined) return {};
@@ -60,40 +71,41 @@ const record = (view: NodeView, now: Temporal.Instant, waiting?: Waiting): Step 
   );
   const hooks = isRecorded || view.intent.withdrawn ? undefined : hooksOf(view, 'AfterNode', now);
   if (hooks !== undefined) return hooks;
-  return isRecorded ? {} : { one, writes: [recordWrite(snapshot, verdict, revisionOfRun(run))], ...(waiting && { waiting }) };
+  return isRecorded ? {} : { slot: one, writes: [recordWrite(snapshot, verdict, revisionOfRun(run))], ...(waiting && { waiting }) };
 };
 
 /** Why the slot is kept: a text for all of it, since another one would cost the plan a request. */
-const releaseWaiting = ({ one }: NodeView): Waiting => ({
+const releaseWaiting = ({ slot: one }: NodeView): Waiting => ({
   word: 'Releasing',
   who: 'it is being given back, and its verdict recorded',
   node: one.node,
 });
 
-const podsWaiting = ({ one }: NodeView, [first, ...others]: readonly WorkPod[], what: string): Waiting => ({
+const podsWaiting = ({ slot: one }: NodeView, [first, ...others]: readonly WorkPod[], what: string): Waiting => ({
   word: 'Releasing',
   who: `pod ${first?.name ?? ''}${others.length === 0 ? '' : ` and ${others.length} more`} of the work has to end before ${what}`,
   node: one.node,
 });
 
 /** Seconds that pods of the work have to end in, once they are deleted: what they were given by their author, as far as the work may take. */
-const podsEndBy = ({ one }: NodeView): Temporal.Instant => secondsAfter(one.since, Math.max(one.work.timeoutSeconds, leastEndSeconds));
+const podsEndBy = ({ slot: one }: NodeView): Temporal.Instant =>
+  secondsAfter(one.since, Math.max(one.work.timeoutSeconds, leastEndSeconds));
 const leastEndSeconds = 600;
 
 /** What was found is not so any more. */
-const failAfter = ({ one }: NodeView, now: Temporal.Instant, what: string, held: boolean): Step => {
+const failAfter = ({ slot: one }: NodeView, now: Temporal.Instant, what: string, held: boolean): NodeStepResult => {
   const { step = one.state, message = '' } = one.outcome ?? {};
-  return become(one, 'Releasing', now, { outcome: { verdict: 'Failed', step, message: `${message}; ${what}`, held } });
+  return transition(one, 'Releasing', now, { outcome: { verdict: 'Failed', step, message: `${message}; ${what}`, held } });
 };
 
 /** No container had run when the outcome was found; one has, before the pod was gone: nobody knows what it has done. */
-const ranAllTheSame = (view: NodeView, pods: readonly WorkPod[], now: Temporal.Instant): Step | undefined => {
-  const { one } = view;
+const ranAllTheSame = (view: NodeView, pods: readonly WorkPod[], now: Temporal.Instant): NodeStepResult | undefined => {
+  const { slot: one } = view;
   const { verdict } = one.outcome ?? {};
   const isUnworked = one.ranAttempt === undefined && (verdict === 'Failed' || verdict === 'Requeued' || verdict === 'Skipped');
   const pod = isUnworked ? pods.find(({ ran }) => ran) : undefined;
   if (pod === undefined) return undefined;
-  const ran = { ...view, one: { ...one, ranAttempt: one.attempt } };
+  const ran = { ...view, slot: { ...one, ranAttempt: one.attempt } };
   return failAfter(ran, now, `its pod ${pod.name} has run all the same, before it was deleted`, staysHeld(view));
 };
 
@@ -105,26 +117,26 @@ const withPod = (one: InFlight, [first]: readonly WorkPod[]): InFlight =>
   first === undefined ? one : { ...one, pod: one.pod ?? first.name };
 
 /** Nothing else on this machine ends them: its Node object is gone, and there is no other of its name. */
-const isNodeless = ({ snapshot, one }: NodeView): boolean => !snapshot.nodes.has(one.node);
+const isNodeless = ({ snapshot, slot: one }: NodeView): boolean => !snapshot.nodes.has(one.node);
 
 /** It stays held. The verdict is recorded at once; the slot is free when no pod of the work runs, or nothing on the node could end one. */
-const releasingHeld = (view: NodeView, running: readonly WorkPod[], now: Temporal.Instant): Step => {
+const releasingHeld = (view: NodeView, running: readonly WorkPod[], now: Temporal.Instant): NodeStepResult => {
   const { node } = view;
-  const one = withPod(view.one, running);
+  const one = withPod(view.slot, running);
   const writes = deletions(running);
   const step = record(view, now);
-  if (running.length === 0) return step.one?.outcome?.held === true ? { ...step, one: withoutPod(step.one) } : step;
-  if (step.one !== undefined || writes.length > 0) {
-    return { ...step, one: withPod(step.one ?? one, running), writes: [...(step.writes ?? []), ...writes] };
+  if (running.length === 0) return step.slot?.outcome?.held === true ? { ...step, slot: withoutPod(step.slot) } : step;
+  if (step.slot !== undefined || writes.length > 0) {
+    return { ...step, slot: withPod(step.slot ?? one, running), writes: [...(step.writes ?? []), ...writes] };
   }
   const until = podsEndBy(view);
   const isWaitedFor = node !== undefined && isUp(node.node) && isBefore(now, until);
-  return isWaitedFor ? { one, waiting: podsWaiting(view, running, 'its slot is free'), again: until } : {};
+  return isWaitedFor ? { slot: one, waiting: podsWaiting(view, running, 'its slot is free'), requeueAt: until } : {};
 };
 
 /** The verdict is known: what was made for the node is taken away, pods of the work before anything else, and the verdict recorded. */
-export const releasing: State = (view, now) => {
-  const { one, child, snapshot } = view;
+export const releasing: NodeStateFn = (view, now) => {
+  const { slot: one, child, snapshot } = view;
   const pods = podsOfTurn(snapshot, one);
   const surprise = ranAllTheSame(view, pods, now);
   if (surprise !== undefined) return surprise;
@@ -136,7 +148,7 @@ export const releasing: State = (view, now) => {
   const until = podsEndBy(view);
   if (running.length > 0 && (gone.length > 0 || !isNodeless(view))) {
     if (isBefore(now, until)) {
-      return { one: withPod(one, running), writes: gone, waiting: podsWaiting(view, running, 'the node is given back'), again: until };
+      return { slot: withPod(one, running), writes: gone, waiting: podsWaiting(view, running, 'the node is given back'), requeueAt: until };
     }
     const what = `its pod ${running[0]?.name ?? ''} was to be deleted, and has not ended: the node stays held`;
     if (hasHold(view) && view.node !== undefined) return failAfter(view, now, what, true);
@@ -146,6 +158,6 @@ export const releasing: State = (view, now) => {
   // The pods first: writes about a node are made in their order, and none after one that failed.
   const writes = [...gone, ...(isHeld && !child.deleting ? [deleteChildWrite(child)] : [])];
   const waiting = releaseWaiting(view);
-  const settled = { ...view, one: free };
-  return isHeld || writes.length > 0 ? { one: free, writes, waiting } : settle(settled, now, () => record(settled, now, waiting));
+  const settled = { ...view, slot: free };
+  return isHeld || writes.length > 0 ? { slot: free, writes, waiting } : settle(settled, now, () => record(settled, now, waiting));
 };

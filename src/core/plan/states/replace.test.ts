@@ -45,7 +45,7 @@ const step = ({ one, node = {}, request, withdrawn = false }: Given) => {
 };
 
 const to = (given: Given): string => {
-  const { one, writes = [], waiting } = step(given);
+  const { slot: one, writes = [], waiting } = step(given);
   const { outcome, state } = one ?? {};
   const what = outcome === undefined ? (state ?? 'free') : `${outcome.verdict}${outcome.held ? ' held' : ''}`;
   return [what, ...writes.map(({ method }) => method), ...(outcome === undefined && waiting ? [waiting.word] : [])].join(', ');
@@ -75,7 +75,7 @@ describe('a node whose machine is replaced', () => {
     assert.equal(to({ one: working, request: { phase: 'Cancelled' } }), 'Failed');
     const impossible = { phase: 'Pending', status: { waitingFor: 'StrategyNotPossible', message: 'it belongs to no set' } } as const;
     assert.equal(to({ one: working, request: impossible }), 'Failed', 'its slot is free at once');
-    assert.equal(step({ one: working, request: impossible }).one?.outcome?.message, 'It cannot be replaced: it belongs to no set');
+    assert.equal(step({ one: working, request: impossible }).slot?.outcome?.message, 'It cannot be replaced: it belongs to no set');
     assert.equal(to({ one: working }), 'Failed', 'somebody has deleted it');
     assert.equal(to({ one: working, node: 'gone' }), 'Failed');
     assert.equal(to({ one: { ...working, since: at(-100) }, request: { phase: 'Draining' } }), 'Failed held', 'and goes on by itself');

@@ -4,7 +4,7 @@ import { isBefore, secondsAfter } from '../../time.ts';
 import type { Work } from '../plan.ts';
 import { createReplacementWrite } from '../replacement.ts';
 import { childNameOf } from '../writes.ts';
-import { become, beforeWork, end, type NodeView, type Step } from './common.ts';
+import { beforeWork, end, type NodeStepResult, type NodeView, transition } from './common.ts';
 
 /** A node whose machine is replaced: its MachineMaintenance holds, drains and deletes, and says when another machine is there. */
 
@@ -22,11 +22,11 @@ const reversiblePhases: readonly (MachinePhase | undefined)[] = [
 
 const isReversible = ({ history, deletionIssued }: MachineRequest): boolean => !deletionIssued && reversiblePhases.includes(history.phase);
 
-const requestOf = ({ snapshot, one }: NodeView): MachineRequest | undefined =>
+const requestOf = ({ snapshot, slot: one }: NodeView): MachineRequest | undefined =>
   snapshot.replacements.get(childNameOf(snapshot.plan, one.uid));
 
 /** An object of this name that is about something else, or that somebody has turned to another machine. */
-const isForeign = (request: MachineRequest, { one, node, snapshot }: NodeView): boolean => {
+const isForeign = (request: MachineRequest, { slot: one, node, snapshot }: NodeView): boolean => {
   if (request.nodeName !== one.node || request.plan !== snapshot.plan.name) return true;
   const machine = node?.machine;
   return machine !== undefined && (request.instance !== machine.instance || request.machineName !== machine.name);
@@ -36,8 +36,8 @@ const foreignText = ({ key }: MachineRequest): string =>
   `MachineMaintenance ${key} exists and is not part of this plan: delete or rename it`;
 
 /** The slot is written; now the MachineMaintenance is made. */
-export const beginReplacement = (view: NodeView, work: Replace, now: Temporal.Instant): Step => {
-  const { one, node, snapshot } = view;
+export const beginReplacement = (view: NodeView, work: Replace, now: Temporal.Instant): NodeStepResult => {
+  const { slot: one, node, snapshot } = view;
   const request = requestOf(view);
   const waiting = { word: 'Holding', who: 'its MachineMaintenance is being created', node: one.node };
   if (request === undefined) {
@@ -45,29 +45,29 @@ export const beginReplacement = (view: NodeView, work: Replace, now: Temporal.In
     if (machine === undefined) {
       return end(one, now, 'Failed', `Nothing would replace node ${one.node}: ${node?.noMachine ?? 'no Machine is known'}`);
     }
-    return { one, waiting, writes: [createReplacementWrite(snapshot, work, one, machine)] };
+    return { slot: one, waiting, writes: [createReplacementWrite(snapshot, work, one, machine)] };
   }
   if (isForeign(request, view)) return end(one, now, 'Failed', foreignText(request));
   // Of an earlier attempt that somebody has called off.
   if (request.history.phase === 'Cancelled' || request.deleting) {
-    return { one, waiting, ...(!request.deleting && { writes: [deleteRequestWrite(request, 'delete the machine maintenance')] }) };
+    return { slot: one, waiting, ...(!request.deleting && { writes: [deleteRequestWrite(request, 'delete the machine maintenance')] }) };
   }
-  return become(one, 'Working', now, { attempt: 1 });
+  return transition(one, 'Working', now, { attempt: 1 });
 };
 
-const late = (view: NodeView, now: Temporal.Instant, what: string): Step => {
-  const { one } = view;
+const late = (view: NodeView, now: Temporal.Instant, what: string): NodeStepResult => {
+  const { slot: one } = view;
   const { timeoutSeconds } = one.work;
   const until = secondsAfter(one.since, timeoutSeconds);
-  if (isBefore(now, until)) return { one, waiting: { word: 'Replacing', who: what, node: one.node, ends: until }, again: until };
+  if (isBefore(now, until)) return { slot: one, waiting: { word: 'Replacing', who: what, node: one.node, ends: until }, requeueAt: until };
   return end(one, now, 'Failed', `Its machine has not been replaced within ${timeoutSeconds} s, and is still being: ${what}`, {
     held: true,
   });
 };
 
 /** The machine goes, and its node with it: done when as many machines are Ready as should be, and this node is gone. */
-export const replacing = (view: NodeView, now: Temporal.Instant): Step => {
-  const { one, node } = view;
+export const replacing = (view: NodeView, now: Temporal.Instant): NodeStepResult => {
+  const { slot: one, node } = view;
   const request = requestOf(view);
   if (request === undefined || request.deleting) {
     if (node === undefined)
@@ -95,10 +95,14 @@ export const replacing = (view: NodeView, now: Temporal.Instant): Step => {
 };
 
 /** What was made, and has not touched its machine, is taken away again. */
-export const withdrawReplacement = (view: NodeView): Step | undefined => {
+export const withdrawReplacement = (view: NodeView): NodeStepResult | undefined => {
   const request = requestOf(view);
   const isLeft = request !== undefined && !isForeign(request, view) && isReversible(request);
   if (!isLeft) return undefined;
-  const waiting = { word: 'Releasing', who: 'its MachineMaintenance is being deleted', node: view.one.node };
-  return { one: view.one, waiting, ...(!request.deleting && { writes: [deleteRequestWrite(request, 'delete the machine maintenance')] }) };
+  const waiting = { word: 'Releasing', who: 'its MachineMaintenance is being deleted', node: view.slot.node };
+  return {
+    slot: view.slot,
+    waiting,
+    ...(!request.deleting && { writes: [deleteRequestWrite(request, 'delete the machine maintenance')] }),
+  };
 };

@@ -1,4 +1,4 @@
-import { conditionOf, transitionTimeOf } from '../../hold/node.ts';
+import { conditionOf, transitionTimeOf } from '../../node/node.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
 import type { InFlight } from '../in-flight.ts';
 import { isUp } from '../in-service.ts';
@@ -11,18 +11,18 @@ import type { WorkPod } from '../snapshot.ts';
 import { stopWaiting } from '../stop.ts';
 import { announce, createPodWrite, podNameFor, workPurpose } from '../writes.ts';
 import {
-  become,
   beforeWork,
   end,
   fail,
   hasHold,
-  holdLack,
   isOutdated,
   isRebooted,
+  missingHoldReason,
+  type NodeStateFn,
+  type NodeStepResult,
   type NodeView,
   restored,
-  type State,
-  type Step,
+  transition,
 } from './common.ts';
 import { replacing } from './replace.ts';
 import { closedWindow } from './window.ts';
@@ -31,13 +31,13 @@ import { closedWindow } from './window.ts';
 const noImage = 'the image of the operator is not known';
 
 /** Of work that the plan asks for no more: its pod is followed, and no other one is made. */
-const pastWork = ({ work }: NodeView['one']): PodWork => ({ ...work, kind: 'job', podSpec: {}, attempts: 0 });
+const pastWork = ({ work }: NodeView['slot']): PodWork => ({ ...work, kind: 'job', podSpec: {}, attempts: 0 });
 
 /** The work as a pod, where it is one: the built-in reboot is a pod like any other. */
 const podWorkOf = (view: NodeView): PodWork | undefined => {
   const { plan, settings } = view.snapshot;
   const { work } = plan;
-  if (isOutdated(view)) return pastWork(view.one);
+  if (isOutdated(view)) return pastWork(view.slot);
   if (work.kind === 'job') return work;
   const image = work.kind === 'reboot' ? (work.image ?? settings.image) : undefined;
   if (work.kind !== 'reboot' || image === undefined) return undefined;
@@ -45,41 +45,41 @@ const podWorkOf = (view: NodeView): PodWork | undefined => {
 };
 
 /** The attempt is over; the next one, while there is one left and the plan may begin it. */
-const again = (view: NodeView, work: PodWork, now: Temporal.Instant, message: string): Step => {
-  const { one, intent } = view;
+const retryOrFail = (view: NodeView, work: PodWork, now: Temporal.Instant, message: string): NodeStepResult => {
+  const { slot: one, intent } = view;
   const { stop } = intent;
   if (one.attempt >= work.attempts) return fail(view, now, message);
-  if (stop?.kind === 'Paused') return { one, waiting: stopWaiting(stop, 'another attempt', one.node) };
+  if (stop?.kind === 'Paused') return { slot: one, waiting: stopWaiting(stop, 'another attempt', one.node) };
   if (stop !== undefined) return fail(view, now, `${message}; no other attempt: ${stop.message}`);
   const { pod: _pod, podUid: _podUid, ...rest } = one;
-  return become(rest, 'Working', now, { attempt: one.attempt + 1 });
+  return transition(rest, 'Working', now, { attempt: one.attempt + 1 });
 };
 
 /** What is so is so for as long as the work may take; then the node has failed. */
-const late = (view: NodeView, now: Temporal.Instant, what: string, word: string = view.one.state): Step => {
-  const { one } = view;
+const late = (view: NodeView, now: Temporal.Instant, what: string, word: string = view.slot.state): NodeStepResult => {
+  const { slot: one } = view;
   const { timeoutSeconds } = one.work;
   const until = secondsAfter(one.since, timeoutSeconds);
   if (!isBefore(now, until)) return fail(view, now, `${what} for ${timeoutSeconds} s, which is its limit`);
-  return { one, waiting: { word, who: what, node: one.node, ends: until }, again: until };
+  return { slot: one, waiting: { word, who: what, node: one.node, ends: until }, requeueAt: until };
 };
 
 /** No container of the pod has run yet: that has a limit of its own. What it has come to is no verdict about the work. */
-const unbegun = (view: NodeView, work: PodWork, now: Temporal.Instant, what: string): Step => {
-  const { one } = view;
+const unbegun = (view: NodeView, work: PodWork, now: Temporal.Instant, what: string): NodeStepResult => {
+  const { slot: one } = view;
   const seconds = startSeconds(one.work.timeoutSeconds);
   const until = secondsAfter(one.since, seconds);
-  if (!isBefore(now, until)) return again(view, work, now, `The work could not begin: ${what}, for ${seconds} s, which is its limit`);
-  return { one, waiting: { word: 'Working', who: what, node: one.node, ends: until }, again: until };
+  if (!isBefore(now, until)) return retryOrFail(view, work, now, `The work could not begin: ${what}, for ${seconds} s, which is its limit`);
+  return { slot: one, waiting: { word: 'Working', who: what, node: one.node, ends: until }, requeueAt: until };
 };
 
-const podOf = ({ snapshot, one }: NodeView): WorkPod | undefined => {
+const podOf = ({ snapshot, slot: one }: NodeView): WorkPod | undefined => {
   const pod = one.pod === undefined ? undefined : snapshot.pods.get(one.pod);
   return pod !== undefined && (one.podUid === undefined || pod.uid === one.podUid) ? pod : undefined;
 };
 
 /** A pod of its name that it has not made. */
-const isForeign = (pod: WorkPod, { snapshot, one }: NodeView): boolean => !isOwnPod(pod, snapshot.plan) || pod.nodeName !== one.node;
+const isForeign = (pod: WorkPod, { snapshot, slot: one }: NodeView): boolean => !isOwnPod(pod, snapshot.plan) || pod.nodeName !== one.node;
 
 /** What it says of itself, behind what is told of it. */
 const because = ({ message }: WorkPod): string => (message === '' ? '' : ` (${message})`);
@@ -88,28 +88,28 @@ const because = ({ message }: WorkPod): string => (message === '' ? '' : ` (${me
 const firstPause = 10;
 
 /** The pod was turned away, evicted or lost before a container of it has run: that is no attempt of the work. Another one is tried, as long as it may take to begin. */
-const endedUnbegun = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instant): Step => {
-  const { pod: _pod, podUid: _podUid, ...one } = view.one;
-  const { end: own } = workPurpose(view.snapshot.plan, view.one);
-  const many = podsOfTurn(view.snapshot, view.one).filter(({ name, ran }) => !ran && name.endsWith(`-${own}`)).length;
+const endedUnbegun = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instant): NodeStepResult => {
+  const { pod: _pod, podUid: _podUid, ...one } = view.slot;
+  const { end: own } = workPurpose(view.snapshot.plan, view.slot);
+  const many = podsOfTurn(view.snapshot, view.slot).filter(({ name, ran }) => !ran && name.endsWith(`-${own}`)).length;
   const next = secondsAfter(one.since, firstPause * (2 ** many - 1));
   const step = unbegun(view, work, now, `pod ${pod.name} has ended before a container of it ran${because(pod)}`);
   if (step.waiting === undefined) return step;
-  return isBefore(now, next) ? { ...step, again: next } : { one };
+  return isBefore(now, next) ? { ...step, requeueAt: next } : { slot: one };
 };
 
-const ended = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instant): Step => {
-  const { one } = view;
+const ended = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instant): NodeStepResult => {
+  const { slot: one } = view;
   // Whoever is told to stop may end well: that says nothing of the work.
-  if (pod.phase === 'Succeeded' && !pod.deleting) return become(one, work.rebootsNode ? 'Rebooting' : 'Verifying', now);
+  if (pod.phase === 'Succeeded' && !pod.deleting) return transition(one, work.rebootsNode ? 'Rebooting' : 'Verifying', now);
   if (one.ranAttempt !== one.attempt) return stoppedBefore(view, now) ?? endedUnbegun(view, work, pod, now);
   // A node that goes down takes its pods with it: whether the work is done, its next boot will say.
   const goesDown = pod.killed || (view.node !== undefined && !isUp(view.node.node));
-  if (work.rebootsNode && goesDown) return become(one, 'Rebooting', now);
+  if (work.rebootsNode && goesDown) return transition(one, 'Rebooting', now);
   const isOverdue = pod.exceeded === true && !isBefore(now, secondsAfter(one.since, one.work.timeoutSeconds));
   if (isOverdue) return fail(view, now, `The work has not ended within ${one.work.timeoutSeconds} s, which is its limit: ${pod.message}`);
   const what = pod.deleting ? 'somebody has deleted its pod, which was told to stop' : pod.message;
-  return again(view, work, now, `The work has failed: ${what}`);
+  return retryOrFail(view, work, now, `The work has failed: ${what}`);
 };
 
 const readySinceOf = ({ node }: NodeView): Temporal.Instant | undefined => {
@@ -128,7 +128,7 @@ const beganAfterBoot = (pod: WorkPod, view: NodeView): boolean => {
  * has no time to say that it runs. The built-in reboot ends well only when its node goes down.
  */
 const beganSinceIdle = (pod: WorkPod, view: NodeView): boolean => {
-  if (pod.killed || (view.one.work.kind === 'reboot' && pod.phase === 'Succeeded')) return false;
+  if (pod.killed || (view.slot.work.kind === 'reboot' && pod.phase === 'Succeeded')) return false;
   const readySince = readySinceOf(view);
   return pod.ranAt === undefined || readySince === undefined || !isBefore(pod.ranAt, readySince);
 };
@@ -144,7 +144,7 @@ const begunIn = ({ idleBootId: _idle, ...one }: InFlight, bootId: string | undef
  * running pod may be older than the boot: its end tells.
  */
 const withRun = (view: NodeView, pod: WorkPod): InFlight => {
-  const { one, node } = view;
+  const { slot: one, node } = view;
   const bootId = node?.node.bootId;
   const isFirst = one.ranAttempt !== one.attempt;
   const ran = { ...one, ranAttempt: one.attempt };
@@ -161,32 +161,32 @@ const withRun = (view: NodeView, pod: WorkPod): InFlight => {
 
 /** What is seen of the pod and of the boot, to be stored: that a container has run, and which boots came before that, and prove nothing. */
 const noted = (view: NodeView, pod: WorkPod | undefined): NodeView => {
-  const one = pod === undefined ? view.one : { ...view.one, podUid: pod.uid };
+  const one = pod === undefined ? view.slot : { ...view.slot, podUid: pod.uid };
   const bootId = view.node?.node.bootId;
-  if (pod?.ran === true) return { ...view, one: withRun({ ...view, one }, pod) };
+  if (pod?.ran === true) return { ...view, slot: withRun({ ...view, slot: one }, pod) };
   const isIdle = one.ranAttempt !== one.attempt && isRebooted(view) && bootId !== undefined;
-  return { ...view, one: isIdle ? { ...one, idleBootId: bootId } : one };
+  return { ...view, slot: isIdle ? { ...one, idleBootId: bootId } : one };
 };
 
 /** One pod of the work at most is on a node: those of earlier attempts and turns go first. */
-const withoutOthers = (view: NodeView, work: PodWork, now: Temporal.Instant): Step | undefined => {
-  const others = podsOfOtherAttempts(view.snapshot, view.one);
+const withoutOthers = (view: NodeView, work: PodWork, now: Temporal.Instant): NodeStepResult | undefined => {
+  const others = podsOfOtherAttempts(view.snapshot, view.slot);
   const [first] = others;
   if (first === undefined) return undefined;
   // It may have begun when its time to begin was over.
-  const ranAttempt = view.one.ranAttempt ?? (view.one.attempt > 1 && others.some(({ ran }) => ran) ? view.one.attempt - 1 : undefined);
-  const one = { ...view.one, ...(ranAttempt !== undefined && { ranAttempt }) };
-  const step = unbegun({ ...view, one }, work, now, `pod ${first.name} of an earlier attempt has to be gone first`);
+  const ranAttempt = view.slot.ranAttempt ?? (view.slot.attempt > 1 && others.some(({ ran }) => ran) ? view.slot.attempt - 1 : undefined);
+  const one = { ...view.slot, ...(ranAttempt !== undefined && { ranAttempt }) };
+  const step = unbegun({ ...view, slot: one }, work, now, `pod ${first.name} of an earlier attempt has to be gone first`);
   return step.waiting === undefined ? step : { ...step, writes: deletions(others) };
 };
 
 /** Makes the pod of this attempt, on a node that is held and empty, and for the work that the node was begun with alone. */
-const begin = (view: NodeView, work: PodWork, now: Temporal.Instant): Step => {
-  const { one, snapshot } = view;
+const begin = (view: NodeView, work: PodWork, now: Temporal.Instant): NodeStepResult => {
+  const { slot: one, snapshot } = view;
   const stopped = stoppedBefore(view, now);
   if (stopped !== undefined) return stopped;
   const changed = restored(view);
-  const lack = holdLack(view);
+  const lack = missingHoldReason(view);
   // Whoever changes it again and again keeps the node for no longer than its work may take.
   const waits = lack === undefined ? undefined : late(view, now, lack, 'HoldLost');
   if (waits !== undefined) return waits.waiting === undefined || changed === undefined ? waits : { ...waits, writes: changed.writes ?? [] };
@@ -197,62 +197,62 @@ const begin = (view: NodeView, work: PodWork, now: Temporal.Instant): Step => {
   const place = { name: pod, node: one.node, what: 'works on the node', deadlineSeconds: one.work.timeoutSeconds, announces };
   const refusal = snapshot.refusals.get(one.node);
   const what = refusal === undefined ? 'its pod is being made' : `the API server refuses its pod: ${refusal}`;
-  const step = unbegun({ ...view, one: { ...one, pod } }, work, now, what);
+  const step = unbegun({ ...view, slot: { ...one, pod } }, work, now, what);
   return step.waiting === undefined ? step : { ...step, writes: [createPodWrite(snapshot, work, place)] };
 };
 
 /** The window has closed while the pod could not begin. */
-const outOfWindow = (view: NodeView, now: Temporal.Instant): Step | undefined => {
+const outOfWindow = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined => {
   const closed = closedWindow(view, now);
-  return closed && end(view.one, now, 'Requeued', `It is released and comes again later: ${closed.message}`);
+  return closed && end(view.slot, now, 'Requeued', `It is released and comes again later: ${closed.message}`);
 };
 
 /** A stop before a container of this attempt has run: nothing of the first one is begun then, and no other one. */
-const stoppedBefore = (view: NodeView, now: Temporal.Instant): Step | undefined => {
-  const { one, intent } = view;
+const stoppedBefore = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined => {
+  const { slot: one, intent } = view;
   if (one.attempt <= 1) return beforeWork(view, now, 'The plan was given up before the work began') ?? outOfWindow(view, now);
   if (isOutdated(view)) return fail(view, now, 'The plan was edited before the next attempt');
   const { stop } = intent;
   if (stop === undefined) return undefined;
   return stop.kind === 'Paused'
-    ? { one, waiting: stopWaiting(stop, 'another attempt', one.node) }
+    ? { slot: one, waiting: stopWaiting(stop, 'another attempt', one.node) }
     : fail(view, now, `The attempts before have failed; no other attempt: ${stop.message}`);
 };
 
 /** The pod is there, and no container of it has run. A pause does not take back what was begun. */
-const pending = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instant): Step => {
-  const { one, intent } = view;
+const pending = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instant): NodeStepResult => {
+  const { slot: one, intent } = view;
   const stopped = one.attempt > 1 && intent.stop?.kind === 'Paused' ? undefined : stoppedBefore(view, now);
   return stopped ?? unbegun(view, work, now, `no container of pod ${pod.name} has run${because(pod)}`);
 };
 
-const byPod = (given: NodeView, work: PodWork, now: Temporal.Instant): Step => {
+const byPod = (given: NodeView, work: PodWork, now: Temporal.Instant): NodeStepResult => {
   const pod = podOf(given);
   if (pod !== undefined && isForeign(pod, given)) return fail(given, now, foreignPodText(pod));
   const view = noted(given, pod);
-  const { one } = view;
-  if (work.rebootsNode && one.ranAttempt === one.attempt && isRebooted(view)) return become(one, 'Rebooting', now);
+  const { slot: one } = view;
+  if (work.rebootsNode && one.ranAttempt === one.attempt && isRebooted(view)) return transition(one, 'Rebooting', now);
   if (pod === undefined && one.podUid === undefined) return begin(view, work, now);
-  if (pod === undefined) return again(view, work, now, 'Somebody has deleted the pod of the work');
+  if (pod === undefined) return retryOrFail(view, work, now, 'Somebody has deleted the pod of the work');
   if (isOver(pod)) return ended(view, work, pod, now);
   if (pod.deleting) return late(view, now, `somebody has deleted pod ${pod.name}, and it has not ended${because(pod)}`);
   return pod.ran ? late(view, now, `pod ${pod.name} has been running${because(pod)}`) : pending(view, work, pod, now);
 };
 
-const byOthers = (view: NodeView, now: Temporal.Instant): Step => {
-  const { one, node } = view;
+const byOthers = (view: NodeView, now: Temporal.Instant): NodeStepResult => {
+  const { slot: one, node } = view;
   // What says that it has ended may be another expression by now.
   if (isOutdated(view)) return fail(view, now, 'The plan was edited while somebody else worked on it');
-  if (node?.finished === true) return become(one, 'Verifying', now);
+  if (node?.finished === true) return transition(one, 'Verifying', now);
   const trouble = typeof node?.finished === 'object' ? ` (the expression fails: ${node.finished.error})` : '';
   return late(view, now, `somebody else has been working on it${trouble}`);
 };
 
 /** Somebody has released the node in the middle of the work. Work that is under way is waited for, not killed. */
-const withoutHold = (view: NodeView, now: Temporal.Instant): Step => {
+const withoutHold = (view: NodeView, now: Temporal.Instant): NodeStepResult => {
   const pod = podOf(view);
   const message = 'Somebody has deleted its Maintenance in the middle of the work';
-  if (view.one.work.kind === 'external' && view.node?.finished !== true && !isOutdated(view))
+  if (view.slot.work.kind === 'external' && view.node?.finished !== true && !isOutdated(view))
     return late(view, now, `${message}, and somebody else has been working on it`, 'HoldLost');
   const isUnderWay = pod !== undefined && !isForeign(pod, view) && !isOver(pod) && pod.ran;
   if (!isUnderWay) return fail(view, now, message);
@@ -260,29 +260,29 @@ const withoutHold = (view: NodeView, now: Temporal.Instant): Step => {
 };
 
 /** The node is held and empty: the work is done. */
-export const working: State = (view, now) => {
-  const { one } = view;
+export const working: NodeStateFn = (view, now) => {
+  const { slot: one } = view;
   if (one.work.kind === 'replace') return replacing(view, now);
   if (!hasHold(view)) return withoutHold(view, now);
-  if (one.work.kind === 'none') return become(one, 'Verifying', now);
+  if (one.work.kind === 'none') return transition(one, 'Verifying', now);
   if (one.work.kind === 'external') return byOthers(view, now);
   const pod = podWorkOf(view);
-  return pod === undefined ? { one, waiting: { word: 'Working', who: noImage, node: one.node } } : byPod(view, pod, now);
+  return pod === undefined ? { slot: one, waiting: { word: 'Working', who: noImage, node: one.node } } : byPod(view, pod, now);
 };
 
 /** Why the node has not booted, as far as that can be seen. */
 const unbooted = (view: NodeView): string => {
   if (isRebooted(view)) return 'it has booted and is not Ready yet';
-  const isTold = view.one.bootIdBefore !== undefined && view.node?.node.bootId !== undefined;
+  const isTold = view.slot.bootIdBefore !== undefined && view.node?.node.bootId !== undefined;
   return isTold ? 'it has not booted yet' : 'it reports no boot ID, so that nobody can tell whether it has booted';
 };
 
 /** The node goes down and comes back. Only another boot ID says that it has. */
-export const rebooting: State = (view, now) => {
-  const { one } = view;
-  if (isRebooted(view) && view.node !== undefined && isUp(view.node.node)) return become(one, 'Verifying', now);
+export const rebooting: NodeStateFn = (view, now) => {
+  const { slot: one } = view;
+  if (isRebooted(view) && view.node !== undefined && isUp(view.node.node)) return transition(one, 'Verifying', now);
   const until = secondsAfter(one.since, one.work.timeoutSeconds);
   const what = unbooted(view);
-  if (isBefore(now, until)) return { one, waiting: { word: 'Rebooting', who: what, node: one.node, ends: until }, again: until };
+  if (isBefore(now, until)) return { slot: one, waiting: { word: 'Rebooting', who: what, node: one.node, ends: until }, requeueAt: until };
   return fail(view, now, `The work has ended, and the node has not come back: ${what}`);
 };

@@ -12,7 +12,7 @@ import {
   desiredOf,
   forget,
   makeSet,
-  mostOf,
+  maxOf,
   resource,
   revisionAnnotation,
   type Sets,
@@ -130,7 +130,7 @@ const resize = (cluster: Cluster, deployment: Stored, sets: Sets): void => {
   const members = active.map(set => ({
     wanted: replicasOf(set),
     createdMs: Date.parse(set.metadata.creationTimestamp),
-    most: mostOf(set),
+    most: maxOf(set),
   }));
   const sizes = proportions(members, replicas, limitsOf(deployment).maxSurge, counted(deployment, 'replicas'));
   for (const [index, set] of active.entries()) scale(cluster, deployment, set, sizes[index] ?? 0, true);

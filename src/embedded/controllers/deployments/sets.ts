@@ -1,5 +1,5 @@
 import { type JsonObject, sameJson } from '../../../core/json.ts';
-import { ofStored } from '../../facts.ts';
+import { memoizeOnObject } from '../../memo.ts';
 import { at, part, type Stored, strings, text } from '../../object.ts';
 import { claim } from '../claims.ts';
 import type { Cluster, Note } from '../controller.ts';
@@ -50,7 +50,7 @@ const byAge = (one: Stored, other: Stored): number =>
   (one.metadata.name < other.metadata.name ? -1 : 1);
 
 /** A template without its hash, as a text. */
-const textOf = ofStored((template: JsonObject): string => canonical(withoutHash(template)));
+const textOf = memoizeOnObject((template: JsonObject): string => canonical(withoutHash(template)));
 
 /** Its replica sets, after it has taken up and let go what it has to. */
 export const setsOf = (cluster: Cluster, deployment: Stored): Sets => {
@@ -166,7 +166,7 @@ export const scale = (cluster: Cluster, deployment: Stored, set: Stored, replica
 export const desiredOf = ({ metadata }: Stored): number | undefined => numberIn(metadata.annotations?.[desiredAnnotation]);
 
 /** The most pods there might be when the set was scaled last. */
-export const mostOf = ({ metadata }: Stored): number | undefined => numberIn(metadata.annotations?.[maxAnnotation]);
+export const maxOf = ({ metadata }: Stored): number | undefined => numberIn(metadata.annotations?.[maxAnnotation]);
 
 const numberIn = (text: string | undefined): number | undefined => (/^\d+$/.test(text ?? '') ? Number(text) : undefined);
 

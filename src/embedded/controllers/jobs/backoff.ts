@@ -4,7 +4,7 @@ import { finishedMs } from './count.ts';
 /** How long a Job waits after failures before it makes new pods (backoff_utils.go): 10 s, doubled with each, 10 min at most. */
 
 const firstMs = 10_000;
-const longestMs = 600_000;
+const maxMs = 600_000;
 
 export type Failures = { readonly count: number; readonly lastMs: number };
 
@@ -19,4 +19,4 @@ export const afterEnds = (before: Failures | undefined, succeeded: readonly Stor
 
 /** How long there is still to wait. */
 export const waitMs = (failures: Failures | undefined, nowMs: number): number =>
-  failures === undefined ? 0 : Math.max(0, Math.min(longestMs, firstMs * 2 ** (failures.count - 1)) - (nowMs - failures.lastMs));
+  failures === undefined ? 0 : Math.max(0, Math.min(maxMs, firstMs * 2 ** (failures.count - 1)) - (nowMs - failures.lastMs));

@@ -101,7 +101,7 @@ const judged = (cluster: Cluster, node: Stored, health: Health, limitMs: number)
 type Limits = { readonly graceMs: number; readonly startupMs: number };
 
 /** What is known of all nodes. */
-class Healths {
+class NodeHealthTracker {
   readonly #options: Limits;
   readonly #known = new Map<string, Health>();
 
@@ -156,7 +156,7 @@ class Healths {
 
 /** The controller; it remembers when it heard of each node. */
 export const nodeMonitor = ({ periodMs = 5000, graceMs = 50_000, startupMs = 60_000 }: NodeHealthOptions = {}): Controller => {
-  const healths = new Healths({ graceMs, startupMs });
+  const healths = new NodeHealthTracker({ graceMs, startupMs });
   let running = false;
   return {
     name: 'node-monitor',

@@ -32,7 +32,7 @@ const fail = (cluster: Cluster, pod: Stored): void => {
 };
 
 /** Which nodes have gone, and since when that is known; and which are out of service. */
-class Watchlist {
+class OrphanedPods {
   /** By name; undefined until the next look, from which the quarantine runs. */
   readonly #missing = new Map<string, number | undefined>();
   readonly #retired = new Set<string>();
@@ -73,7 +73,7 @@ class Watchlist {
 
 /** The controller; it looks only while there is something to wait for. */
 export const podGarbageCollector = (): Controller => {
-  const list = new Watchlist();
+  const list = new OrphanedPods();
   let running = false;
   return {
     name: 'pod-garbage-collector',

@@ -39,7 +39,7 @@ type Sentence = { readonly pod: Stored; readonly atMs: number };
  * The time of a pod runs from when it was first seen with a taint that it does not tolerate for ever. Other taints that come later do not
  * shorten it, as in the real controller.
  */
-class Sentences {
+class PendingEvictions {
   readonly #sentences = new Map<string, Sentence>();
 
   has(key: string): boolean {
@@ -75,7 +75,7 @@ class Sentences {
 
 /** The controller; it remembers who is to go. */
 export const taintEvictionController = (): Controller => {
-  const sentences = new Sentences();
+  const sentences = new PendingEvictions();
   return {
     name: by,
     keysOf: (change, { store }) => {

@@ -4,7 +4,7 @@ import { now, open, selected, store } from '../../page.ts';
 import { MachineStory } from './machine-card.tsx';
 
 /** More cards are no list that anybody reads. */
-const mostCards = 30;
+const maxCards = 30;
 
 /** What clouds have announced, and what becomes of it. */
 export const Announced = () => {
@@ -14,7 +14,7 @@ export const Announced = () => {
     <section class="announced" aria-labelledby="announced-title">
       <h2 id="announced-title">Announced</h2>
       <ul class="cards">
-        {machines.slice(0, mostCards).map(machine => {
+        {machines.slice(0, maxCards).map(machine => {
           const { node } = machine;
           return (
             <li key={machine.key} class={`card ${toneOf(machine)}`}>
@@ -34,7 +34,7 @@ export const Announced = () => {
           );
         })}
       </ul>
-      {machines.length > mostCards && <p class="quiet">and {machines.length - mostCards} more</p>}
+      {machines.length > maxCards && <p class="quiet">and {machines.length - maxCards} more</p>}
     </section>
   );
 };
@@ -56,11 +56,11 @@ export const Windows = () => {
     <section class="budgets windows" aria-labelledby="windows-title">
       <h2 id="windows-title">Maintenance windows</h2>
       <ul class="budget-list">
-        {windows.slice(0, mostCards).map(window => (
+        {windows.slice(0, maxCards).map(window => (
           <Window key={window.key} window={window} />
         ))}
       </ul>
-      {windows.length > mostCards && <p class="quiet">and {windows.length - mostCards} more</p>}
+      {windows.length > maxCards && <p class="quiet">and {windows.length - maxCards} more</p>}
     </section>
   );
 };

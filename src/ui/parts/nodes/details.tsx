@@ -8,7 +8,7 @@ import { Hold } from './hold-card.tsx';
 import { blockedOn } from './node-box.tsx';
 
 /** More are not listed: nobody reads them. */
-const mostPods = 120;
+const maxPods = 120;
 
 const PodRow = ({ pod, isBlocked }: { readonly pod: PodView; readonly isBlocked: boolean }) => (
   <tr class={isBlocked ? 'blocked' : pod.phase}>
@@ -40,14 +40,14 @@ const PodList = ({ node }: { readonly node: NodeSummary }) => {
         </tr>
       </thead>
       <tbody>
-        {pods.slice(0, mostPods).map(pod => (
+        {pods.slice(0, maxPods).map(pod => (
           <PodRow key={pod.uid} pod={pod} isBlocked={blocked.has(pod.key)} />
         ))}
       </tbody>
-      {pods.length > mostPods && (
+      {pods.length > maxPods && (
         <tfoot>
           <tr>
-            <td colSpan={2}>and {pods.length - mostPods} more</td>
+            <td colSpan={2}>and {pods.length - maxPods} more</td>
           </tr>
         </tfoot>
       )}

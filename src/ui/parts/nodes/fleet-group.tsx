@@ -5,7 +5,7 @@ import { plural } from '../../model/words.ts';
 import { NodeBox } from './node-box.tsx';
 
 /** A group of up to so many nodes that fills the view has room for boxes. */
-const mostBoxes = 150;
+const maxBoxes = 150;
 
 /** How many nodes are in which state: what the marks mean, too. */
 const States = ({ counts }: { readonly counts: readonly (readonly [FleetState, number])[] }) => (
@@ -74,7 +74,7 @@ export const FleetGroup = ({ group }: { readonly group: CellGroup }) => {
           </button>
         )}
       </div>
-      {isZoomed && group.cells.length <= mostBoxes ? (
+      {isZoomed && group.cells.length <= maxBoxes ? (
         <ul class="nodes">
           {group.cells.map(({ key }) => (
             <NodeBox key={key} name={key} />

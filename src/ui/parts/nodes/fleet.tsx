@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { cellIn, keepOneReachable, rove, walk } from '../../fleet-keys.ts';
+import { cellIn, keepOneReachable, moveFocus, walk } from '../../fleet-keys.ts';
 import { look, shown, view } from '../../fleet-view.ts';
 import { fleetStateOf, fleetWords, type Grouping, groupings } from '../../model/fleet.ts';
 import { plural, tallyText } from '../../model/words.ts';
@@ -77,7 +77,7 @@ const Groups = () => {
       onPointerOver={({ target }) => point(target)}
       onFocusIn={({ target, currentTarget }) => {
         const cell = cellIn(target);
-        if (cell !== undefined) rove(currentTarget, cell);
+        if (cell !== undefined) moveFocus(currentTarget, cell);
         point(target);
       }}
     >

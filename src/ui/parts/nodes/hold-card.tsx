@@ -6,10 +6,10 @@ import { Progress } from './progress.tsx';
 import { Vms } from './vms.tsx';
 
 /** So many pods are named; the rest is counted. */
-const mostNamed = 3;
+const maxNamed = 3;
 
 const namesOf = (whats: readonly string[]): string =>
-  whats.length <= mostNamed ? whats.join(', ') : `${whats.slice(0, mostNamed).join(', ')} and ${whats.length - mostNamed} more`;
+  whats.length <= maxNamed ? whats.join(', ') : `${whats.slice(0, maxNamed).join(', ')} and ${whats.length - maxNamed} more`;
 
 const countOf = ({ cause, whats }: BlockerGroup, tone: string): string => {
   const noun = cause.startsWith('Server') ? 'server' : cause === 'HypervisorUnknown' ? 'hypervisor' : 'pod';

@@ -1,11 +1,11 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { NodeSummary, PodView } from '../../../web/dashboard/scene.ts';
-import { glide, land } from '../../flights.ts';
 import { fleetStateOf, isFound } from '../../model/fleet.ts';
 import { kindsOf, phaseOf, toneOf } from '../../model/machine-words.ts';
 import { podTotal } from '../../model/pods.ts';
 import { isControlPlane, nameOf, nodeBadge, type PodState, plural, podWords, tally, tallyText } from '../../model/words.ts';
 import { condensed, open, search, selected, store } from '../../page.ts';
+import { animateReflow, registerTile } from '../../pod-animation.ts';
 import { Progress } from './progress.tsx';
 
 /** How a pod is drawn: what blocks it is known of its node. */
@@ -29,7 +29,7 @@ const isVm = ({ kind }: PodView): boolean => kind === 'VirtualMachineInstance';
 
 const PodTile = ({ pod, state }: { readonly pod: PodView; readonly state: PodState }) => {
   const tile = useRef<HTMLLIElement>(null);
-  useLayoutEffect(() => (tile.current === null ? undefined : land(pod.uid, tile.current)), [pod.uid]);
+  useLayoutEffect(() => (tile.current === null ? undefined : registerTile(pod.uid, tile.current)), [pod.uid]);
   const shape = pod.stays ? 'stays' : `tint-${tintOf(pod.workload)}${isVm(pod) ? ' is-vm' : ''}`;
   return (
     <li
@@ -46,9 +46,9 @@ const PodTile = ({ pod, state }: { readonly pod: PodView; readonly state: PodSta
 
 export const PodTiles = ({ pods, blocked }: { readonly pods: readonly PodView[]; readonly blocked: ReadonlySet<string> }) => {
   const box = useRef<HTMLUListElement>(null);
-  const spots = useRef<ReturnType<typeof glide>>(new Map());
+  const spots = useRef<ReturnType<typeof animateReflow>>(new Map());
   useLayoutEffect(() => {
-    if (box.current !== null) spots.current = glide(box.current, spots.current);
+    if (box.current !== null) spots.current = animateReflow(box.current, spots.current);
   }, [pods]);
   return (
     <ul ref={box} class="pods" aria-hidden="true">

@@ -2,7 +2,7 @@ import { store } from '../../page.ts';
 import { PlanCard } from './plan-card.tsx';
 
 /** More cards are no list that anybody reads. */
-const mostCards = 20;
+const maxCards = 20;
 
 /** The plans that take many nodes through. */
 export const Plans = () => {
@@ -12,11 +12,11 @@ export const Plans = () => {
     <section class="plans" aria-labelledby="plans-title">
       <h2 id="plans-title">Plans</h2>
       <ul class="cards">
-        {plans.slice(0, mostCards).map(plan => (
+        {plans.slice(0, maxCards).map(plan => (
           <PlanCard key={plan.uid} plan={plan} />
         ))}
       </ul>
-      {plans.length > mostCards && <p class="quiet">and {plans.length - mostCards} more</p>}
+      {plans.length > maxCards && <p class="quiet">and {plans.length - maxCards} more</p>}
     </section>
   );
 };

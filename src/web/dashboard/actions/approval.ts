@@ -1,7 +1,7 @@
 import { isObject } from '../../../core/json.ts';
 import type { MachineRequest } from '../../../core/machine/request.ts';
 import { pathOfRequest } from '../../../core/machine/writes.ts';
-import { saidBy } from '../../../core/status.ts';
+import { statusMessage } from '../../../core/status.ts';
 import type { Api } from '../../../operator/ports.ts';
 import type { ApprovalOrder } from '../scene.ts';
 import { type ActionResult, asked, isGood, isReply, reply } from './maintenances.ts';
@@ -24,5 +24,5 @@ export const approve = async (api: Api, request: MachineRequest): Promise<Action
   });
   if (isReply(answer)) return answer;
   if (answer.status === 404) return reply(404, `there is no maintenance of machine ${machineName} any more`);
-  return isGood(answer) ? reply(200, `the maintenance of machine ${machineName} is approved`) : reply(answer.status, saidBy(answer));
+  return isGood(answer) ? reply(200, `the maintenance of machine ${machineName} is approved`) : reply(answer.status, statusMessage(answer));
 };

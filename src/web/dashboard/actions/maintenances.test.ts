@@ -4,8 +4,8 @@ import { maintenance } from '../../../apis/maintenance/maintenance.ts';
 import { medik8s } from '../../../apis/node-maintenance/medik8s.ts';
 import type { KindAdapter } from '../../../core/request/request.ts';
 import type { Api, ApiCall } from '../../../operator/ports.ts';
-import { answering } from '../testing/answering.ts';
-import { maintain, makerAmong, readOrder, readRelease, release } from './maintenances.ts';
+import { fakeApi } from '../testing/fake-api.ts';
+import { creatableKind, maintain, parseMaintainAction, readRelease, release } from './maintenances.ts';
 
 const full = maintenance('medik8s-leases');
 const seed = medik8s('medik8s-leases');
@@ -14,8 +14,8 @@ const order = { node: 'w1', reason: '', force: false, deleteEmptyDirData: false 
 const specOf = (call: ApiCall | undefined): unknown => (call?.body as { readonly spec: unknown } | undefined)?.spec;
 
 test('an order is read with its defaults', () => {
-  assert.deepEqual(readOrder({ node: 'w1' }), order);
-  assert.deepEqual(readOrder({ ...order, force: true, more: 1 }), { ...order, force: true });
+  assert.deepEqual(parseMaintainAction({ node: 'w1' }), order);
+  assert.deepEqual(parseMaintainAction({ ...order, force: true, more: 1 }), { ...order, force: true });
 });
 
 const wrong: readonly (readonly [unknown, RegExp])[] = [
@@ -32,7 +32,7 @@ const wrong: readonly (readonly [unknown, RegExp])[] = [
 
 for (const [raw, message] of wrong) {
   test(`no order: ${JSON.stringify(raw)}`, () => {
-    const read = readOrder(raw);
+    const read = parseMaintainAction(raw);
     assert.ok(typeof read === 'string');
     assert.match(read, message);
   });
@@ -47,13 +47,13 @@ test('a release names one maintenance', () => {
 });
 
 test('the kind with a policy is made where it is served, else the one that it replaces', () => {
-  assert.equal(makerAmong([seed, full])?.kind, 'Maintenance');
-  assert.equal(makerAmong([seed])?.kind, 'NodeMaintenance');
-  assert.equal(makerAmong([]), undefined);
+  assert.equal(creatableKind([seed, full])?.kind, 'Maintenance');
+  assert.equal(creatableKind([seed])?.kind, 'NodeMaintenance');
+  assert.equal(creatableKind([]), undefined);
 });
 
 test('what is asked for is what is made', async () => {
-  const api = answering(201);
+  const api = fakeApi(201);
   const asked = await maintain(api, full, { ...order, reason: ' new disk ', force: true });
   assert.equal(asked.status, 201);
   assert.deepEqual(
@@ -69,7 +69,7 @@ test('what is asked for is what is made', async () => {
 });
 
 test('a kind that destroys unasked is made only for somebody who has agreed to it', async () => {
-  const api = answering(201);
+  const api = fakeApi(201);
   const refused = await maintain(api, seed, order);
   assert.deepEqual([refused.status, api.calls.length], [422, 0]);
   assert.match(refused.body.message, /agree to both/);
@@ -78,10 +78,10 @@ test('a kind that destroys unasked is made only for somebody who has agreed to i
 });
 
 const answers: readonly (readonly [what: string, maker: KindAdapter | undefined, api: Api, status: number, words: RegExp])[] = [
-  ['nothing is served', undefined, answering(500), 409, /drydock install/],
-  ['the kind has just gone', full, answering(404), 409, /drydock install/],
-  ['the user may not', full, answering(403, { message: 'maintenances is forbidden' }), 403, /^maintenances is forbidden$/],
-  ['a webhook says no', full, answering(409, { message: 'already exists' }), 409, /^already exists$/],
+  ['nothing is served', undefined, fakeApi(500), 409, /drydock install/],
+  ['the kind has just gone', full, fakeApi(404), 409, /drydock install/],
+  ['the user may not', full, fakeApi(403, { message: 'maintenances is forbidden' }), 403, /^maintenances is forbidden$/],
+  ['a webhook says no', full, fakeApi(409, { message: 'already exists' }), 409, /^already exists$/],
   [
     'nobody answers',
     full,
@@ -107,12 +107,12 @@ test('a release ends that very object, and one that has ended already is release
     spec: { nodeName: 'w1' },
   });
   assert.ok(typeof request !== 'string');
-  const api = answering(200);
+  const api = fakeApi(200);
   assert.equal((await release(api, request)).status, 200);
   assert.deepEqual(
     api.calls.map(({ method, path, body }) => [method, path, (body as { readonly preconditions: unknown }).preconditions]),
     [['DELETE', '/apis/drydock.dev/v1alpha1/maintenances/w1', { uid: 'u1' }]],
   );
-  assert.equal((await release(answering(404), request)).status, 200);
-  assert.equal((await release(answering(403, { message: 'no' }), request)).status, 403);
+  assert.equal((await release(fakeApi(404), request)).status, 200);
+  assert.equal((await release(fakeApi(403, { message: 'no' }), request)).status, 403);
 });

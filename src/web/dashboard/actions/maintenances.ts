@@ -8,10 +8,10 @@ import {
   removal,
 } from '../../../core/request/maintenance-input.ts';
 import type { KindAdapter, MaintenanceRequest } from '../../../core/request/request.ts';
-import { saidBy } from '../../../core/status.ts';
+import { statusMessage } from '../../../core/status.ts';
 import type { Api, ApiCall, ApiResponse } from '../../../operator/ports.ts';
-import { isDefect } from '../../../support/defects.ts';
 import { errorText } from '../../../support/error-text.ts';
+import { isDefect } from '../../../support/panic-handler.ts';
 import type { MaintainOrder, ReleaseOrder } from '../scene.ts';
 
 /** What became of an order: an HTTP status, and a body with words. */
@@ -23,11 +23,11 @@ const seed = 'nodemaintenances.nodemaintenance.medik8s.io';
 export const reply = (status: number, message: string): ActionResult => ({ status, body: { message } });
 
 /** The kind to make: the one with a policy, or else the one that it replaces. */
-export const makerAmong = (served: readonly KindAdapter[]): KindAdapter | undefined =>
+export const creatableKind = (served: readonly KindAdapter[]): KindAdapter | undefined =>
   served.find(({ name }) => name === full) ?? served.find(({ name }) => name === seed);
 
 /** Reads an order from JSON; a string says what is wrong with it. */
-export const readOrder = (raw: unknown): MaintainOrder | string => {
+export const parseMaintainAction = (raw: unknown): MaintainOrder | string => {
   if (!isObject(raw)) return 'the body must be an object such as {"node": "worker-1", "reason": "new disk"}';
   const { node, reason = '', force = false, deleteEmptyDirData = false } = raw;
   if (typeof node !== 'string' || node === '') return 'node is missing: name the node to maintain';
@@ -78,7 +78,7 @@ export const maintain = async (api: Api, maker: KindAdapter | undefined, order: 
   const answer = await asked(api, creation(maker, body));
   if (isReply(answer)) return answer;
   if (answer.status === 404) return reply(409, notServed);
-  return isGood(answer) ? reply(201, `maintenance of ${order.node} created`) : reply(answer.status, saidBy(answer));
+  return isGood(answer) ? reply(201, `maintenance of ${order.node} created`) : reply(answer.status, statusMessage(answer));
 };
 
 export const release = async (api: Api, request: MaintenanceRequest): Promise<ActionResult> => {
@@ -86,5 +86,5 @@ export const release = async (api: Api, request: MaintenanceRequest): Promise<Ac
   if (isReply(answer)) return answer;
   // Gone already is what was wanted.
   if (isGood(answer) || answer.status === 404) return reply(200, `${request.nodeName} is being released`);
-  return reply(answer.status, saidBy(answer));
+  return reply(answer.status, statusMessage(answer));
 };

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { planAdapter } from '../../../apis/maintenance-plan/plan-adapter.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { Api } from '../../../operator/ports.ts';
-import { answering } from '../testing/answering.ts';
-import { approvePlan, readPlanApproval, readPlanOrder, steer } from './plans.ts';
+import { fakeApi } from '../testing/fake-api.ts';
+import { applyPlanAction, approvePlan, readPlanApproval, readPlanOrder } from './plans.ts';
 
 const time = '2026-05-01T10:00:00Z';
 const named = { plan: 'kernel', uid: 'u1' };
@@ -40,8 +40,8 @@ test('orders are read, and what is wrong with one is said', () => {
 });
 
 test('nothing of a plan is changed but whether it is paused', async () => {
-  const api = answering(200);
-  assert.equal((await steer(api, planOf(), 'pause')).status, 200);
+  const api = fakeApi(200);
+  assert.equal((await applyPlanAction(api, planOf(), 'pause')).status, 200);
   assert.deepEqual(
     api.calls.map(({ method, path, body }) => [method, path, body]),
     [['PATCH', '/apis/drydock.dev/v1alpha1/maintenanceplans/kernel', { metadata: { uid: 'u1' }, spec: { paused: true } }]],
@@ -49,21 +49,21 @@ test('nothing of a plan is changed but whether it is paused', async () => {
 });
 
 test('a plan that is resumed goes on whatever has paused it', async () => {
-  const api = answering(200);
-  assert.equal((await steer(api, planOf({ pause: { reason: 'release' } }), 'resume')).status, 200);
+  const api = fakeApi(200);
+  assert.equal((await applyPlanAction(api, planOf({ pause: { reason: 'release' } }), 'resume')).status, 200);
   assert.deepEqual(api.calls[0]?.body, { metadata: { uid: 'u1' }, spec: { paused: false, pause: null } });
 });
 
 test('an aborted plan is not resumed: that would do nothing', async () => {
-  const api = answering(200);
-  const said = await steer(api, planOf({ aborted: true }), 'resume');
+  const api = fakeApi(200);
+  const said = await applyPlanAction(api, planOf({ aborted: true }), 'resume');
   assert.deepEqual([said.status, api.calls.length], [409, 0]);
   assert.match(said.body.message, /drydock plan rerun kernel/);
-  assert.equal((await steer(api, planOf({ aborted: true }), 'pause')).status, 200);
+  assert.equal((await applyPlanAction(api, planOf({ aborted: true }), 'pause')).status, 200);
 });
 
 test('what is not waited for is not approved, and nobody is asked', async () => {
-  const api = answering(201);
+  const api = fakeApi(201);
   for (const other of [{ run: '2' }, { revision: 'r2' }, { specHash: 'h2' }, { stage: 'rest' }]) {
     assert.equal((await approvePlan(api, planOf(), { ...approval, ...other })).status, 409, JSON.stringify(other));
   }
@@ -76,15 +76,15 @@ test('what is not waited for is not approved, and nobody is asked', async () => 
 });
 
 const answers: readonly (readonly [what: string, api: Api, steered: number, approved: number, words: RegExp])[] = [
-  ['the user may not', answering(403, { message: 'not you' }), 403, 403, /^not you$/],
-  ['it has gone', answering(404, { message: 'not found' }), 404, 404, /not found|there is no such plan "kernel" any more/],
-  ['somebody was faster', answering(409, { message: 'modified', reason: 'Conflict' }), 409, 409, /^modified$/],
+  ['the user may not', fakeApi(403, { message: 'not you' }), 403, 403, /^not you$/],
+  ['it has gone', fakeApi(404, { message: 'not found' }), 404, 404, /not found|there is no such plan "kernel" any more/],
+  ['somebody was faster', fakeApi(409, { message: 'modified', reason: 'Conflict' }), 409, 409, /^modified$/],
   ['nobody answers', deaf, 502, 502, /request to the API server failed: ECONNREFUSED/],
 ];
 
 for (const [what, api, steered, approved, words] of answers) {
   test(`${what}: said in words`, async () => {
-    const [one, other] = [await steer(api, planOf(), 'pause'), await approvePlan(api, planOf(), approval)];
+    const [one, other] = [await applyPlanAction(api, planOf(), 'pause'), await approvePlan(api, planOf(), approval)];
     assert.deepEqual([one.status, other.status], [steered, approved]);
     assert.match(one.body.message, words);
     assert.match(other.body.message, words);

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../../core/json.ts';
 import type { Plan } from '../../../core/plan/plan.ts';
 import { approvalObject, approvalsPath, pathOfPlan } from '../../../core/plan/writes.ts';
-import { saidBy } from '../../../core/status.ts';
+import { statusMessage } from '../../../core/status.ts';
 import type { Api, ApiResponse } from '../../../operator/ports.ts';
 import type { PlanApprovalOrder, PlanApprovalView, PlanOrder } from '../scene.ts';
 import { approvalOf } from '../views/plan-views.ts';
@@ -39,7 +39,7 @@ export const readPlanApproval = (raw: unknown): PlanApprovalOrder | string => {
 export const noSuchPlan = ({ plan }: Pick<PlanOrder, 'plan'>): ActionResult => reply(404, `there is no such plan "${plan}" any more`);
 
 /** Has it start no more nodes, or go on: the very plan that was seen. */
-export const steer = async (api: Api, { name, uid, aborted }: Plan, what: PlanOrder['what']): Promise<ActionResult> => {
+export const applyPlanAction = async (api: Api, { name, uid, aborted }: Plan, what: PlanOrder['what']): Promise<ActionResult> => {
   if (what === 'resume' && aborted) return reply(409, `plan ${name} is aborted: drydock plan rerun ${name} begins again`);
   const answer = await asked(api, {
     method: 'PATCH',
@@ -50,7 +50,9 @@ export const steer = async (api: Api, { name, uid, aborted }: Plan, what: PlanOr
   });
   if (isReply(answer)) return answer;
   if (answer.status === 404) return noSuchPlan({ plan: name });
-  return isGood(answer) ? reply(200, `plan ${name} is ${what === 'pause' ? 'paused' : 'resumed'}`) : reply(answer.status, saidBy(answer));
+  return isGood(answer)
+    ? reply(200, `plan ${name} is ${what === 'pause' ? 'paused' : 'resumed'}`)
+    : reply(answer.status, statusMessage(answer));
 };
 
 const sameApproval = (one: PlanApprovalView, other: PlanApprovalView): boolean =>
@@ -68,5 +70,5 @@ export const approvePlan = async (api: Api, plan: Plan, order: PlanApprovalView)
   if (isReply(answer)) return answer;
   const what = waits.stage === undefined ? `run ${waits.run}` : `what follows stage ${waits.stage}`;
   if (isGood(answer) || isThereAlready(answer)) return reply(200, `plan ${plan.name}: ${what} is approved`);
-  return reply(answer.status, saidBy(answer));
+  return reply(answer.status, statusMessage(answer));
 };

@@ -3,7 +3,7 @@ import { errorText } from '../../../support/error-text.ts';
 import { type ActionResult, reply } from '../actions/maintenances.ts';
 
 /** No order is nearly as long. */
-const mostBytes = 16_384;
+const maxBytes = 16_384;
 
 /** Reads a JSON body: its value, or what is wrong with it. Rejects when the connection breaks. */
 export const readBody = async (request: IncomingMessage): Promise<{ readonly value: unknown } | ActionResult> => {
@@ -15,7 +15,7 @@ export const readBody = async (request: IncomingMessage): Promise<{ readonly val
   // Ending the loop must not cut the connection: the answer has to get there.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > mostBytes) return reply(413, `the body is longer than ${mostBytes} bytes`);
+    if (bytes > maxBytes) return reply(413, `the body is longer than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   try {

@@ -3,8 +3,8 @@ import { request as httpRequest, type OutgoingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../../support/clock.ts';
-import { Defects } from '../../../support/defects.ts';
 import { silentLog } from '../../../support/log.ts';
+import { PanicHandler } from '../../../support/panic-handler.ts';
 import type { DrainPreview, Scene } from '../scene.ts';
 import { type DashboardHarness, deployment, place } from '../testing/place.ts';
 import { type Dashboard, startDashboard } from './dashboard.ts';
@@ -57,7 +57,7 @@ describe('the page', { timeout: 30_000 }, () => {
       port: 0,
       clock: systemClock,
       log: silentLog,
-      defects: new Defects({ log: silentLog }),
+      defects: new PanicHandler({ log: silentLog }),
     };
     link = await startDashboard({ ...common, access: { kind: 'link', token, api: at.ports } });
     looking = await startDashboard({ ...common, access: { kind: 'read-only' } });
@@ -270,7 +270,7 @@ describe('the page', { timeout: 30_000 }, () => {
       port: 0,
       clock: systemClock,
       log: silentLog,
-      defects: new Defects({ log: silentLog }),
+      defects: new PanicHandler({ log: silentLog }),
     };
     const simulated = await startDashboard({ ...common, hosts, access: { kind: 'link', token, api: at.ports } });
     const send = (order: unknown): Promise<Answer> => ask(simulated.port, '/api/announce', json, 'POST', JSON.stringify(order));
@@ -299,7 +299,7 @@ describe('the page', { timeout: 30_000 }, () => {
       cluster: 'test',
       clock: systemClock,
       log: silentLog,
-      defects: new Defects({ log: silentLog }),
+      defects: new PanicHandler({ log: silentLog }),
     };
     await assert.rejects(startDashboard({ ...common, access: { kind: 'read-only' }, port: link.port }), { code: 'EADDRINUSE' });
   });

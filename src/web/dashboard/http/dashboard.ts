@@ -4,8 +4,8 @@ import type { KindAdapter } from '../../../core/request/request.ts';
 import type { Watcher } from '../../../operator/ports.ts';
 import { boundedServer, connectionLimits } from '../../../support/bounded-server.ts';
 import type { Clock } from '../../../support/clock.ts';
-import type { Defects } from '../../../support/defects.ts';
 import type { Log } from '../../../support/log.ts';
+import type { PanicHandler } from '../../../support/panic-handler.ts';
 import type { DemoCloud } from '../actions/demo-cloud.ts';
 import { readAssets } from '../assets.ts';
 import { SseClients } from '../stream/sse-clients.ts';
@@ -35,7 +35,7 @@ export type DashboardOptions = {
   readonly port: number;
   readonly clock: Clock;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
 };
 
 export type Dashboard = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hostsOf, strangerIn, withoutToken } from './guard.ts';
+import { hostsOf, rejectForeignOrigin, withoutToken } from './guard.ts';
 
 const hosts = hostsOf('127.0.0.1', 8720);
 
@@ -28,28 +28,28 @@ const cases: readonly (readonly [what: string, headers: Readonly<Record<string, 
 
 for (const [what, headers, welcome] of cases) {
   test(`asked ${what}: ${welcome ? 'answered' : 'refused'}`, () => {
-    assert.equal(strangerIn(headers, hosts)?.status, welcome ? undefined : 403);
+    assert.equal(rejectForeignOrigin(headers, hosts)?.status, welcome ? undefined : 403);
   });
 }
 
 const link = { host: 'localhost:8720', 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
 
 test('a link to the page may stand anywhere, a web terminal for one; what is behind the page is not to be had so', () => {
-  assert.equal(strangerIn(link, hosts, true), undefined);
-  assert.equal(strangerIn(link, hosts)?.status, 403, 'not the data');
+  assert.equal(rejectForeignOrigin(link, hosts, true), undefined);
+  assert.equal(rejectForeignOrigin(link, hosts)?.status, 403, 'not the data');
   for (const other of [
     { 'sec-fetch-dest': 'iframe' },
     { 'sec-fetch-mode': 'no-cors' },
     { origin: 'https://evil.example' },
     { host: 'evil.example:8720' },
   ]) {
-    assert.equal(strangerIn({ ...link, ...other }, hosts, true)?.status, 403, JSON.stringify(other));
+    assert.equal(rejectForeignOrigin({ ...link, ...other }, hosts, true)?.status, 403, JSON.stringify(other));
   }
 });
 
 test('a refusal says what to do', () => {
   assert.equal(
-    strangerIn({ host: 'my-machine:8720' }, hosts)?.message,
+    rejectForeignOrigin({ host: 'my-machine:8720' }, hosts)?.message,
     'this dashboard is not served as "my-machine:8720": open it as http://127.0.0.1:8720/',
   );
 });

@@ -22,7 +22,11 @@ const isVisit = (headers: IncomingHttpHeaders): boolean =>
   headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document' && headers.origin === undefined;
 
 /** What speaks against a request that claims to come from here; undefined when nothing does. The dashboard itself may be visited from anywhere. */
-export const strangerIn = (headers: IncomingHttpHeaders, hosts: ReadonlySet<string>, isPage = false): RequestRefusal | undefined => {
+export const rejectForeignOrigin = (
+  headers: IncomingHttpHeaders,
+  hosts: ReadonlySet<string>,
+  isPage = false,
+): RequestRefusal | undefined => {
   const { host = '', origin } = headers;
   if (!hosts.has(host.toLowerCase())) {
     return { status: 403, message: `this dashboard is not served as "${host}": open it as http://${[...hosts][1] ?? ''}/` };

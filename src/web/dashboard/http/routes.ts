@@ -2,15 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Api } from '../../../operator/ports.ts';
 import { approve, readApproval } from '../actions/approval.ts';
 import { announce, type DemoCloud } from '../actions/demo-cloud.ts';
-import { type ActionResult, maintain, readOrder, readRelease, release, reply } from '../actions/maintenances.ts';
-import { approvePlan, noSuchPlan, readPlanApproval, readPlanOrder, steer } from '../actions/plans.ts';
+import { type ActionResult, maintain, parseMaintainAction, readRelease, release, reply } from '../actions/maintenances.ts';
+import { applyPlanAction, approvePlan, noSuchPlan, readPlanApproval, readPlanOrder } from '../actions/plans.ts';
 import type { Asset } from '../assets.ts';
 import type { NodePods } from '../scene.ts';
 import type { SseClients } from '../stream/sse-clients.ts';
 import type { Observer } from '../watch/observer.ts';
 import { answerAsset, answerJson, openStream } from './answer.ts';
 import { readBody } from './body.ts';
-import { strangerIn, withoutToken } from './guard.ts';
+import { rejectForeignOrigin, withoutToken } from './guard.ts';
 
 /** Who may do what. `link`: whoever has the printed link, and nobody else may even look. `read-only`: whoever reaches the dashboard may look. */
 export type Access = { readonly kind: 'link'; readonly token: string; readonly api: Api } | { readonly kind: 'read-only' };
@@ -58,7 +58,7 @@ const pods = ({ response, url, served: { observer } }: Asked): void => {
 };
 
 const maintainOrder = async (observer: Observer, api: Api, value: unknown): Promise<ActionResult> => {
-  const order = readOrder(value);
+  const order = parseMaintainAction(value);
   if (typeof order === 'string') return reply(400, order);
   if (!observer.hasNode(order.node)) return reply(404, `there is no node "${order.node}"`);
   return maintain(api, observer.maker(), order);
@@ -82,7 +82,7 @@ const planOrder = async (observer: Observer, api: Api, value: unknown): Promise<
   const order = readPlanOrder(value);
   if (typeof order === 'string') return reply(400, order);
   const plan = observer.findPlan(order.plan, order.uid);
-  return plan === undefined ? noSuchPlan(order) : steer(api, plan, order.what);
+  return plan === undefined ? noSuchPlan(order) : applyPlanAction(api, plan, order.what);
 };
 
 const planApproval = async (observer: Observer, api: Api, value: unknown): Promise<ActionResult> => {
@@ -123,7 +123,7 @@ const wrongMethod = (response: ServerResponse, allow: string): void =>
 export const answer = async (request: IncomingMessage, response: ServerResponse, served: Served): Promise<void> => {
   const url = URL.parse(request.url ?? '/', 'http://page.invalid');
   const path = url?.pathname ?? '';
-  const stranger = strangerIn(request.headers, served.names, path === '/');
+  const stranger = rejectForeignOrigin(request.headers, served.names, path === '/');
   if (stranger !== undefined) return answerJson(response, stranger.status, { message: stranger.message });
   const asset = served.assets.get(path);
   if (asset !== undefined) {

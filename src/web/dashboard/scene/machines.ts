@@ -1,4 +1,5 @@
-import type { EventKind, EventState } from '../../../core/machine/event.ts';
+import type { EventKind } from '../../../core/event-kind.ts';
+import type { EventState } from '../../../core/machine/event.ts';
 import type { MachinePhase, MachineStrategy } from '../../../core/machine/request.ts';
 
 /** Machines, what is announced about them, and when something may be done about it. */

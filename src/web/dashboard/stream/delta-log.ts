@@ -1,8 +1,8 @@
 import type { Delta } from '../scene.ts';
 
 /** Deltas that are kept for readers that lag behind or come back; older ones are made up for by a new snapshot. */
-const mostEntries = 500;
-const mostCharacters = 4_000_000;
+const maxEntries = 500;
+const maxCharacters = 4_000_000;
 
 type Entry = { readonly revision: number; readonly text: string };
 
@@ -22,7 +22,7 @@ export class DeltaLog {
     this.#revision = revision;
     this.#entries.push({ revision, text });
     this.#characters += text.length;
-    while (this.#entries.length > mostEntries || this.#characters > mostCharacters) {
+    while (this.#entries.length > maxEntries || this.#characters > maxCharacters) {
       this.#characters -= this.#entries.shift()?.text.length ?? 0;
     }
   }

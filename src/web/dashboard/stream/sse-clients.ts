@@ -8,7 +8,7 @@ import { SseClient, type SseResponse, type StreamSource } from './sse-client.ts'
 const beatMs = 15_000;
 
 /** One stream a page; nobody has this many open. */
-const mostClients = 50;
+const maxClients = 50;
 
 /** Everybody who follows the scene at the moment. */
 export class SseClients {
@@ -34,7 +34,7 @@ export class SseClients {
   }
 
   get full(): boolean {
-    return this.#clients.size >= mostClients;
+    return this.#clients.size >= maxClients;
   }
 
   /** Begins to tell one more reader, until it closes. */

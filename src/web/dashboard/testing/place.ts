@@ -13,8 +13,8 @@ import { EventRecorder } from '../../../kube/events/events.ts';
 import { NodeReconciler } from '../../../operator/node/node-reconciler.ts';
 import { type Api, noMeter, type Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
-import { Defects } from '../../../support/defects.ts';
 import { silentLog } from '../../../support/log.ts';
+import { PanicHandler } from '../../../support/panic-handler.ts';
 
 /** A small cluster for the tests of the dashboard: three workers in two zones, with what a test puts on them. */
 
@@ -96,7 +96,7 @@ export const place = (clock: Clock, kinds: readonly (keyof typeof crds)[] = ['ma
       fence: { mayAct: () => true },
       clock,
       log: silentLog,
-      defects: new Defects({ log: silentLog }),
+      defects: new PanicHandler({ log: silentLog }),
       adapters,
       terms: { durationSeconds: 3600, renewEverySeconds: 900 },
     }).run(done.signal);

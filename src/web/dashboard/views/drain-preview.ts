@@ -16,7 +16,7 @@ export const outlookOf = (
 ): DrainPreview => {
   const imagined = drainRequest(node, { ...seedPolicy, ...choice }, now);
   const filterContext = filterContextOf({ nodeName: node, ...drainInputs }, now);
-  const behaviors = drainInputs.pods.map(pod => drainBehaviorOf(pod, imagined.policy, filterContext).behavior);
-  const stay = behaviors.filter(behavior => behavior === 'ignore').length;
-  return { leave: behaviors.length - stay, stay, blockers: blockersNow(imagined, drainInputs, now).map(blockerView) };
+  const drainBehaviors = drainInputs.pods.map(pod => drainBehaviorOf(pod, imagined.policy, filterContext).behavior);
+  const stay = drainBehaviors.filter(behavior => behavior === 'ignore').length;
+  return { leave: drainBehaviors.length - stay, stay, blockers: blockersNow(imagined, drainInputs, now).map(blockerView) };
 };

@@ -8,7 +8,7 @@ import type { AnnouncedView, MachineView, WindowView } from '../scene.ts';
 /** What is shown of machine maintenances and windows, from what is known of them. Pure. */
 
 /** More are no list that anybody reads. */
-const mostAnnounced = 8;
+const maxAnnounced = 8;
 
 /** Two sources may tell the same event: it is shown once, as the more urgent of them. */
 const once = (events: readonly MachineEvent[]): readonly MachineEvent[] => {
@@ -52,7 +52,7 @@ export const machineView = (request: MachineRequest): MachineView => {
     deleting: request.deleting,
     message: textIn(request, 'message') ?? '',
     since: timeText(request.createdAt),
-    announced: once(events.toSorted(byUrgency)).slice(0, mostAnnounced).map(announcedView),
+    announced: once(events.toSorted(byUrgency)).slice(0, maxAnnounced).map(announcedView),
     ...(node !== undefined && { node }),
     ...(strategy && { strategy }),
     ...(waitingFor !== undefined && { waitingFor }),

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../../core/json.ts';
 import { nodeStates } from '../../../core/plan/in-flight.ts';
 import { type Plan, planPhases } from '../../../core/plan/plan.ts';
-import { shortened } from '../../../core/text.ts';
+import { truncate } from '../../../core/text.ts';
 import { readTime, timeText } from '../../../core/time.ts';
 import type {
   PlanApprovalView,
@@ -18,13 +18,13 @@ import type {
 /** What is shown of plans, from their statuses. A status may be long, and of an operator that is older or newer than this page. Pure. */
 
 /** More are no list that anybody reads; the whole is told at every change. */
-const mostStages = 40;
-const mostInFlight = 12;
-const mostWaiting = 8;
-const mostFailures = 5;
-const longestText = 512;
+const maxStages = 40;
+const inFlightLimit = 12;
+const maxWaiting = 8;
+const maxFailures = 5;
+const maxTextLength = 512;
 
-const cut = (text: string): string => shortened(text, longestText);
+const cut = (text: string): string => truncate(text, maxTextLength);
 
 const textIn = (object: JsonObject, name: string): string => {
   const value = object[name];
@@ -109,10 +109,10 @@ const listsOf = ({ status }: Plan): Pick<PlanSummary, 'stages' | 'inFlight' | 'w
   const flying = listIn(status, 'inFlight');
   const names = new Set(flying.map(({ node }) => node));
   return {
-    stages: listIn(status, 'stages').slice(0, mostStages).map(stageView),
-    inFlight: flying.slice(0, mostInFlight).map(raw => nodeInFlight(raw, waiting)),
-    waiting: waiting.filter(({ node }) => !names.has(node)).slice(0, mostWaiting),
-    failures: listIn(status, 'failures').slice(-mostFailures).toReversed().map(failureView),
+    stages: listIn(status, 'stages').slice(0, maxStages).map(stageView),
+    inFlight: flying.slice(0, inFlightLimit).map(raw => nodeInFlight(raw, waiting)),
+    waiting: waiting.filter(({ node }) => !names.has(node)).slice(0, maxWaiting),
+    failures: listIn(status, 'failures').slice(-maxFailures).toReversed().map(failureView),
   };
 };
 
@@ -142,8 +142,8 @@ const forecastView = ({ forecast }: Plan, run: string | undefined): PlanForecast
     podsMoved,
     podsMovedAgain,
     blockedNodes,
-    blocked: blocked.slice(0, mostFailures),
-    lowest: lowest.slice(0, mostFailures),
+    blocked: blocked.slice(0, maxFailures),
+    lowest: lowest.slice(0, maxFailures),
   };
 };
 

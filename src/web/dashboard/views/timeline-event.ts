@@ -21,7 +21,7 @@ type RawEvent = {
 };
 
 /** Keeps of an Event what the time line shows. */
-export const readMoment = (raw: unknown): TimelineEvent => {
+export const readTimelineEvent = (raw: unknown): TimelineEvent => {
   const { metadata, involvedObject = {}, type, reason = '', message = '', count, lastTimestamp, eventTime } = raw as RawEvent;
   const key = `${metadata.namespace ?? ''}/${metadata.name}`;
   const { kind = '', namespace, name = '' } = involvedObject;

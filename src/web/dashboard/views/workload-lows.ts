@@ -3,9 +3,9 @@ import type { WorkloadView } from '../scene.ts';
 import { podPhase, workloadOf } from './views.ts';
 
 /** More are no list that anybody reads. */
-const mostShown = 5;
+const maxShown = 5;
 /** Lows that are remembered; of more, the least bad are forgotten. */
-const mostKept = 100;
+const maxKept = 100;
 
 /** Pods of a workload as they are at the moment. */
 type Count = { readonly kind: string; ready: number; wanted: number; leaving: number; isWhole: boolean };
@@ -24,7 +24,7 @@ const byShare = ([oneKey, one]: readonly [string, Low], [otherKey, other]: reado
  * How low each workload has been, in ready pods, since this was begun: from pods alone, for nobody reads workloads for a page. A workload counts
  * once all of its pods were ready; one that comes back with fewer pods was made smaller, and its low is forgotten.
  */
-export class WorkloadLows {
+export class LowestAvailability {
   readonly #counts = new Map<string, Count>();
   readonly #lows = new Map<string, Low>();
   readonly #touched = new Set<string>();
@@ -39,15 +39,15 @@ export class WorkloadLows {
   judge(at: string): void {
     for (const key of this.#touched) this.#judge(key, at);
     this.#touched.clear();
-    if (this.#lows.size <= mostKept) return;
-    for (const [key] of [...this.#lows].sort(byShare).slice(mostKept)) this.#lows.delete(key);
+    if (this.#lows.size <= maxKept) return;
+    for (const [key] of [...this.#lows].sort(byShare).slice(maxKept)) this.#lows.delete(key);
   }
 
   /** The worst, and how each of them is by now. */
   worst(): readonly WorkloadView[] {
     return [...this.#lows]
       .sort(byShare)
-      .slice(0, mostShown)
+      .slice(0, maxShown)
       .map(([key, lowest]) => {
         const { kind = '', ready = 0, wanted = 0 } = this.#counts.get(key) ?? {};
         return { key, kind, ready, replicas: wanted, lowest };

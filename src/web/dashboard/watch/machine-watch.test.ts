@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../core/json.ts';
 import type { Api, ApiCall, ApiResponse, Watcher } from '../../../operator/ports.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 import { approve, readApproval } from '../actions/approval.ts';
-import { observing } from '../testing/observing.ts';
+import { dashboardHarness } from '../testing/dashboard-harness.ts';
 import { type DashboardHarness, place } from '../testing/place.ts';
 
 const mm = 'machinemaintenances.machinemaintenance.managed.openshift.io';
@@ -30,7 +30,7 @@ const maintenance = (events: readonly JsonObject[]): JsonObject => ({
 });
 
 const observingMachines = async (at: DashboardHarness, clock: VirtualClock, watcher: Watcher = at.ports) => {
-  const { observer, deltas, end } = await observing(at, clock, { watcher, machines: machineAdapter });
+  const { observer, deltas, end } = await dashboardHarness(at, clock, { watcher, machines: machineAdapter });
   const patch = async (body: JsonObject, part = '/status'): Promise<void> => {
     const answer = await at.ports.call({ method: 'PATCH', path: path + part, contentType: 'application/merge-patch+json', body });
     assert.equal(answer.status, 200, JSON.stringify(answer.body));

@@ -1,6 +1,6 @@
 import type { Budget } from '../../../core/drain/budgets/budget.ts';
-import type { Node } from '../../../core/hold/node.ts';
 import type { DrainInputs } from '../../../core/maintenance/drain-inputs.ts';
+import type { Node } from '../../../core/node/node.ts';
 import { findsNoNode, isDaemonSetPod, type Pod } from '../../../core/pod/pod.ts';
 import { byAge, type MaintenanceRequest } from '../../../core/request/request.ts';
 import type { CachedObject, Change } from '../../../operator/ports.ts';

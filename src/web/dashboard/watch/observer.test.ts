@@ -5,8 +5,8 @@ import { inProcess } from '../../../embedded/in-process.ts';
 import { load } from '../../../embedded/load.ts';
 import { many } from '../../../embedded/testing/many.ts';
 import type { Api, Watcher } from '../../../operator/ports.ts';
-import { Defects } from '../../../support/defects.ts';
 import { silentLog } from '../../../support/log.ts';
+import { PanicHandler } from '../../../support/panic-handler.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 import { maintain, release } from '../actions/maintenances.ts';
 import type { Delta, NodeSummary, Scene } from '../scene.ts';
@@ -41,7 +41,7 @@ const watching = async (at: DashboardHarness, clock: VirtualClock) => {
     cluster: 'test',
     clock,
     log: silentLog,
-    defects: new Defects({ log: silentLog }),
+    defects: new PanicHandler({ log: silentLog }),
   });
   const mirror = new Mirror();
   observer.listen((_revision, delta) => mirror.apply(delta ?? observer.scene()));
@@ -202,7 +202,7 @@ test('of 1,000 nodes and 10,000 pods, a change of one pod is a delta of the coun
     cluster: '',
     clock,
     log: silentLog,
-    defects: new Defects({ log: silentLog }),
+    defects: new PanicHandler({ log: silentLog }),
   });
   const deltas: Delta[] = [];
   observer.listen((_revision, delta) => deltas.push(delta ?? {}));

@@ -1,17 +1,17 @@
 import { readBudget } from '../../../core/drain/budgets/budget.ts';
-import { type Node, readNode } from '../../../core/hold/node.ts';
 import { blockersNow } from '../../../core/maintenance/blockers-now.ts';
+import { type Node, readNode } from '../../../core/node/node.ts';
 import { type Pod, readPod } from '../../../core/pod/pod.ts';
 import { isDraining } from '../../../core/request/display.ts';
 import type { KindAdapter, MaintenanceRequest } from '../../../core/request/request.ts';
 import type { CachedObject, Change, Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
-import type { Defects } from '../../../support/defects.ts';
 import type { Log } from '../../../support/log.ts';
-import { makerAmong } from '../actions/maintenances.ts';
+import type { PanicHandler } from '../../../support/panic-handler.ts';
+import { creatableKind } from '../actions/maintenances.ts';
 import type { AccessKind, BudgetView, DashboardInfo, Delta, DrainPreview, NodeSummary, PodView, Scene } from '../scene.ts';
 import { outlookOf } from '../views/drain-preview.ts';
-import { readMoment, type TimelineEvent } from '../views/timeline-event.ts';
+import { readTimelineEvent, type TimelineEvent } from '../views/timeline-event.ts';
 import { Moments } from '../views/timeline-events.ts';
 import { ViewStore } from '../views/view-store.ts';
 import { budgetView, holdView, missingNodeView, nodeView } from '../views/views.ts';
@@ -39,7 +39,7 @@ export type ObserverOptions = {
   readonly cluster: string;
   readonly clock: Clock;
   readonly log: Log;
-  readonly defects: Defects;
+  readonly defects: PanicHandler;
 };
 
 /** Without a delta the scene is told anew: whether pods are counted has changed. */
@@ -155,7 +155,7 @@ export class Observer {
 
   /** The kind to make maintenances of; undefined when none is served. */
   maker(): KindAdapter | undefined {
-    return makerAmong(this.#options.adapters.filter(({ name }) => !this.#collections.lacks(name)));
+    return creatableKind(this.#options.adapters.filter(({ name }) => !this.#collections.lacks(name)));
   }
 
   #factsNow(): DashboardInfo {
@@ -185,7 +185,7 @@ export class Observer {
   #followEvents(component: string, signal: AbortSignal): Promise<void> {
     const collection = { path: '/api/v1/events', fieldSelector: `reportingComponent=${component}` };
     const told = (change: Change<TimelineEvent>): void => this.#moments.apply(change);
-    return this.#collections.follow({ what: 'events', collection, project: readMoment, told }, signal);
+    return this.#collections.follow({ what: 'events', collection, project: readTimelineEvent, told }, signal);
   }
 
   #nodeTold(change: Change<Node>): void {

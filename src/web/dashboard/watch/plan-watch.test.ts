@@ -4,8 +4,8 @@ import { planAdapter } from '../../../apis/maintenance-plan/plan-adapter.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { Watcher } from '../../../operator/ports.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
-import { approvePlan, steer } from '../actions/plans.ts';
-import { observing } from '../testing/observing.ts';
+import { applyPlanAction, approvePlan } from '../actions/plans.ts';
+import { dashboardHarness } from '../testing/dashboard-harness.ts';
 import { type DashboardHarness, place } from '../testing/place.ts';
 
 const plans = 'maintenanceplans.drydock.dev';
@@ -13,7 +13,7 @@ const path = '/apis/drydock.dev/v1alpha1/maintenanceplans/kernel';
 const approvals = '/apis/drydock.dev/v1alpha1/maintenanceapprovals';
 
 const observingPlans = (at: DashboardHarness, clock: VirtualClock, watcher: Watcher = at.ports) =>
-  observing(at, clock, { watcher, plans: planAdapter });
+  dashboardHarness(at, clock, { watcher, plans: planAdapter });
 
 const furnished = (clock: VirtualClock): DashboardHarness => {
   const at = place(clock, ['maintenance', 'plan', 'planApproval']);
@@ -93,13 +93,13 @@ test('the very plan that was seen is paused and resumed, and no successor of its
   const plan = () => observer.findPlan('kernel', uid) ?? assert.fail('it is not there');
   assert.equal(observer.findPlan('kernel', 'another'), undefined);
   const before = await specNow(at);
-  assert.deepEqual(await steer(at.ports, plan(), 'pause'), { status: 200, body: { message: 'plan kernel is paused' } });
+  assert.deepEqual(await applyPlanAction(at.ports, plan(), 'pause'), { status: 200, body: { message: 'plan kernel is paused' } });
   assert.equal((await specNow(at))['paused'], true);
   await clock.advance(200);
   assert.equal(observer.scene().plans[0]?.paused, true);
-  assert.equal((await steer(at.ports, plan(), 'resume')).status, 200);
+  assert.equal((await applyPlanAction(at.ports, plan(), 'resume')).status, 200);
   assert.deepEqual(await specNow(at), { ...before, paused: false }, 'and nothing else of it is changed');
-  assert.notEqual((await steer(at.ports, { ...plan(), uid: 'another' }, 'pause')).status, 200);
+  assert.notEqual((await applyPlanAction(at.ports, { ...plan(), uid: 'another' }, 'pause')).status, 200);
   assert.equal((await specNow(at))['paused'], false);
   await end();
 });

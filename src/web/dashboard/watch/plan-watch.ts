@@ -1,4 +1,4 @@
-import type { Node } from '../../../core/hold/node.ts';
+import type { Node } from '../../../core/node/node.ts';
 import type { PlanAdapter } from '../../../core/plan/adapter.ts';
 import { type Plan, plansPath } from '../../../core/plan/plan.ts';
 import { matches } from '../../../core/pod/selector.ts';

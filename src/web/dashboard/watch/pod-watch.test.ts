@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readNode } from '../../../core/hold/node.ts';
+import { readNode } from '../../../core/node/node.ts';
 import { readPod } from '../../../core/pod/pod.ts';
 import { ObjectIndex } from './object-index.ts';
 import { PodWatch } from './pod-watch.ts';

@@ -4,12 +4,12 @@ import type { Change } from '../../../operator/ports.ts';
 import type { PodCountsView, PodPhase, PodView, WorkloadView } from '../scene.ts';
 import { ViewStore } from '../views/view-store.ts';
 import { podPhase, podView } from '../views/views.ts';
-import { WorkloadLows } from '../views/workload-lows.ts';
+import { LowestAvailability } from '../views/workload-lows.ts';
 import type { ObjectIndex } from './object-index.ts';
 
 /** Beyond these, pods are counted and not told one by one. */
-const mostPods = 1500;
-const mostNodes = 150;
+const maxPods = 1500;
+const maxNodes = 150;
 /** Of these, what a cluster has to come below to be told one by one again: one at the limit does not go to and fro. */
 const backAt = 0.8;
 
@@ -28,7 +28,7 @@ export class PodWatch {
   pods = new ViewStore<PodView>();
   counts = new ViewStore<PodCountsView>();
   readonly #objectIndex: ObjectIndex;
-  readonly #workloads = new WorkloadLows();
+  readonly #workloads = new LowestAvailability();
   readonly #stale = new Set<string>();
   #isCounted = false;
 
@@ -70,7 +70,7 @@ export class PodWatch {
   #turn(): boolean {
     const { nodes, pods } = this.#objectIndex;
     const share = this.#isCounted ? backAt : 1;
-    const isCounted = nodes.size > mostNodes * share || pods.size > mostPods * share;
+    const isCounted = nodes.size > maxNodes * share || pods.size > maxPods * share;
     if (isCounted === this.#isCounted) return false;
     this.#isCounted = isCounted;
     this.pods = new ViewStore();

@@ -3,7 +3,7 @@ import type { PlanPointView } from '../scene.ts';
 import { doneIn, runIn } from '../views/plan-views.ts';
 
 /** More are no line that anybody can tell from this one. */
-const mostPoints = 80;
+const maxPoints = 80;
 
 type History = { readonly run: string; readonly points: PlanPointView[] };
 
@@ -21,7 +21,7 @@ export class RunHistories {
     this.#histories.set(plan.uid, history);
     const { points } = history;
     if (points.at(-1)?.done !== done) points.push({ at, done });
-    if (points.length > mostPoints) history.points.splice(0, points.length, ...thinned(points));
+    if (points.length > maxPoints) history.points.splice(0, points.length, ...thinned(points));
     return [...points];
   }
 

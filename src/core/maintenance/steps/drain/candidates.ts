@@ -2,9 +2,9 @@ import type { EvictionCandidate } from '../../../drain/plan.ts';
 import { isTerminating, type Pod } from '../../../pod/pod.ts';
 import type { DrainPolicy } from '../../../request/policy.ts';
 import type { VmPod } from '../../../vm/vm-pod.ts';
-import { pastEviction } from './escalation.ts';
+import { escalationFor } from './escalation.ts';
 import { type DrainView, isStopped } from './view.ts';
-import type { VmsLook } from './vms.ts';
+import type { VmAssessment } from './vms.ts';
 
 /** Undefined: the pod's own. */
 const graceOf = (pod: Pod, { gracePeriodSeconds, maxGracePeriodSeconds: most }: DrainPolicy): number | undefined => {
@@ -15,7 +15,7 @@ const graceOf = (pod: Pod, { gracePeriodSeconds, maxGracePeriodSeconds: most }: 
 
 const candidateOf = (view: DrainView, pod: Pod, wave: number, vmPod: VmPod | undefined, now: Temporal.Instant): EvictionCandidate => {
   const { policy } = view.progress.request;
-  const past = pastEviction(view, vmPod, now);
+  const past = escalationFor(view, vmPod, now);
   const grace = past.escalated === true ? undefined : graceOf(pod, policy);
   return {
     pod,
@@ -34,14 +34,14 @@ const goingByItself = (pod: Pod, wave: number): EvictionCandidate => ({ pod, wav
 /** After every wave there may be: the operator goes when nobody needs it any more. */
 const lastWave = Number.MAX_SAFE_INTEGER;
 
-const mayMore = (one: EvictionCandidate, other: EvictionCandidate): boolean =>
+const isMorePermissive = (one: EvictionCandidate, other: EvictionCandidate): boolean =>
   one.method === other.method ? one.mayStopVm === true && other.mayStopVm === undefined : one.method === 'delete';
 
 /** Every pod that at least one request wants gone, once; the request that may do most decides how. */
 export const candidatesOf = (
   views: readonly DrainView[],
   self: string | undefined,
-  { vmPods }: VmsLook,
+  { vmPods }: VmAssessment,
   now: Temporal.Instant,
 ): readonly EvictionCandidate[] => {
   const candidates = new Map<string, EvictionCandidate>();
@@ -52,7 +52,7 @@ export const candidatesOf = (
       const known = candidates.get(pod.uid);
       const wave = pod.key === self ? lastWave : behavior.wave;
       const candidate = stopped ? goingByItself(pod, wave) : candidateOf(view, pod, wave, vmPods.get(pod.uid), now);
-      if (known === undefined || mayMore(candidate, known)) candidates.set(pod.uid, candidate);
+      if (known === undefined || isMorePermissive(candidate, known)) candidates.set(pod.uid, candidate);
     }
   }
   return [...candidates.values()];

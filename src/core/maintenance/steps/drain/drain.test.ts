@@ -6,9 +6,9 @@ import { at, makeBudget, makeNode, makePod, makeRequest, makeSnapshot, ourLease 
 import { makeContext, makeProgress } from '../../../testing/make-context.ts';
 import { launcherOf, makeVmi, makeVms } from '../../../testing/make-vms.ts';
 import { secondsBetween } from '../../../time.ts';
-import { decide, evacuate } from '../../decide.ts';
+import { decide, decideDrainOnly } from '../../decide.ts';
 import type { RequestProgress } from '../../reconcile-context.ts';
-import { type NodeSnapshot, noNotes } from '../../snapshot.ts';
+import { emptyMemo, type NodeSnapshot } from '../../snapshot.ts';
 import { drain } from './drain.ts';
 
 /** A request that began to drain at 0. */
@@ -26,8 +26,8 @@ const looked = (requests: readonly MaintenanceRequest[], now: number, over: Part
   decide(makeSnapshot({ requests, pods: [makePod('a')], ...over }), at(now));
 const asked = (...args: Parameters<typeof looked>) =>
   looked(...args).calls.map(({ pod, method, gracePeriodSeconds, escalated }) => [pod.name, method, gracePeriodSeconds, escalated]);
-const again = (...args: Parameters<typeof looked>): number | undefined => {
-  const moment = looked(...args).again;
+const requeueAt = (...args: Parameters<typeof looked>): number | undefined => {
+  const moment = looked(...args).requeueAt;
   return moment && secondsBetween(at(0), moment);
 };
 
@@ -98,11 +98,11 @@ describe('the ladder', () => {
   });
 
   test('the next rung is looked out for, from the start of the drain; none once it was complete', () => {
-    assert.equal(again([draining({ ladder })], 50, quiet), 100);
-    assert.equal(again([draining({ ladder })], 100, quiet), 200);
-    assert.equal(again([draining({ ladder })], 200, quiet), 30_000);
-    assert.equal(again([draining({ ladder }, { drainStartedAt: undefined } as never)], 50, quiet), 150, 'it begins now');
-    assert.equal(again([draining({ ladder }, { drainedAt: at(20) })], 50, quiet), 30_000);
+    assert.equal(requeueAt([draining({ ladder })], 50, quiet), 100);
+    assert.equal(requeueAt([draining({ ladder })], 100, quiet), 200);
+    assert.equal(requeueAt([draining({ ladder })], 200, quiet), 30_000);
+    assert.equal(requeueAt([draining({ ladder }, { drainStartedAt: undefined } as never)], 50, quiet), 150, 'it begins now');
+    assert.equal(requeueAt([draining({ ladder }, { drainedAt: at(20) })], 50, quiet), 30_000);
     assert.deepEqual(asked([draining({ ladder }, { drainedAt: at(20) })], 150), [['a', 'evict', undefined, false]]);
   });
 
@@ -123,7 +123,7 @@ describe('the ladder', () => {
   test('a drain that ran out of time stays held, and asks for nothing', () => {
     const { calls, writes } = looked([draining({}, { state: 'Failed', failure: 'DeadlineExceeded' })], 20);
     assert.deepEqual(calls, []);
-    assert.ok(!writes.some(({ what }) => what === 'release the node'));
+    assert.ok(!writes.some(({ description: what }) => what === 'release the node'));
   });
 });
 
@@ -170,12 +170,12 @@ describe('several requests on one node', () => {
 describe('pods that take too long to end', () => {
   const leaving = makePod('a', { deletionTimestamp: at(30), deletionGraceSeconds: 30 });
   test('stop to count when the policy says so, and that is looked out for', () => {
-    assert.equal(again([draining({ skipWaitForDeleteTimeoutSeconds: 20 })], 10, { ...quiet, pods: [leaving] }), 51);
-    assert.equal(again([draining()], 10, { ...quiet, pods: [leaving] }), 60, 'else only that they are stuck');
+    assert.equal(requeueAt([draining({ skipWaitForDeleteTimeoutSeconds: 20 })], 10, { ...quiet, pods: [leaving] }), 51);
+    assert.equal(requeueAt([draining()], 10, { ...quiet, pods: [leaving] }), 60, 'else only that they are stuck');
     const ignored = draining({ skipWaitForDeleteTimeoutSeconds: 20, podSelector: { matchLabels: { app: 'other' } } });
-    assert.equal(again([ignored], 10, { ...quiet, pods: [leaving] }), 30_000);
+    assert.equal(requeueAt([ignored], 10, { ...quiet, pods: [leaving] }), 30_000);
     assert.equal(
-      again([draining({ skipWaitForDeleteTimeoutSeconds: 20 })], 10, {
+      requeueAt([draining({ skipWaitForDeleteTimeoutSeconds: 20 })], 10, {
         ...quiet,
         pods: [makePod('b')],
         budgets: [makeBudget('x', { disruptionsAllowed: 0 })],
@@ -206,36 +206,36 @@ describe('what is said of pods that stay', () => {
 describe('pods that came after the node was held are moved on more slowly each time', () => {
   const pods = [makePod('a')];
   const recreations = new Map([['shop/ReplicaSet/web-1', { count: 5, lastAt: at(99) }]]);
-  const notesOf = (residents: readonly string[]) => ({ ...noNotes, recreations, residents: new Set(residents) });
+  const notesOf = (residents: readonly string[]) => ({ ...emptyMemo, recreations, residents: new Set(residents) });
 
   test('those that were not on the first list after the hold', () => {
-    assert.deepEqual(asked([draining()], 100, { pods, notes: notesOf(['uid-shop-b']) }), []);
-    assert.equal(asked([draining()], 100, { pods, notes: notesOf(['uid-shop-a']) }).length, 1);
+    assert.deepEqual(asked([draining()], 100, { pods, memo: notesOf(['uid-shop-b']) }), []);
+    assert.equal(asked([draining()], 100, { pods, memo: notesOf(['uid-shop-a']) }).length, 1);
   });
 
   test('no lease, no time of a pod and no clock has a say in it', () => {
-    const notes = { ...noNotes, recreations };
+    const notes = { ...emptyMemo, recreations };
     for (const acquireTime of [at(-1e6), at(50), at(1e6)])
       for (const createdAt of [at(-1e6), at(0), at(100), at(1e6)]) {
         const leases = new Map([[ourLease.key, { ...ourLease, acquireTime }]]);
-        assert.equal(asked([draining()], 100, { pods: [makePod('a', { createdAt })], notes, leases }).length, 1);
+        assert.equal(asked([draining()], 100, { pods: [makePod('a', { createdAt })], memo: notes, leases }).length, 1);
       }
   });
 
   test('which those are is remembered while the node is held, and no longer', () => {
     const residents = (over: Partial<NodeSnapshot>) => looked([draining()], 1, { pods, ...over }).notes.residents;
     assert.deepEqual(residents({}), new Set(['uid-shop-a']));
-    assert.deepEqual(residents({ notes: notesOf(['uid-shop-b']) }), new Set(['uid-shop-b']));
+    assert.deepEqual(residents({ memo: notesOf(['uid-shop-b']) }), new Set(['uid-shop-b']));
     assert.equal(residents({ podsConfirmed: false }), undefined, 'an older list proves nothing');
-    assert.equal(residents({ notes: notesOf(['uid-shop-b']), node: makeNode(), podsConfirmed: false }), undefined);
+    assert.equal(residents({ memo: notesOf(['uid-shop-b']), node: makeNode(), podsConfirmed: false }), undefined);
   });
 });
 
 describe('how far the drain is', () => {
   const daemon = makePod('agent', { owner: { kind: 'DaemonSet', name: 'agent', uid: 'ds', apiVersion: 'apps/v1' } });
-  const counted = (pods: NodeSnapshot['pods'], notes = noNotes) => {
-    const snapshot = makeSnapshot({ requests: [draining()], pods: pods ?? [], notes });
-    const { decision, reports } = evacuate(snapshot, at(10));
+  const counted = (pods: NodeSnapshot['pods'], notes = emptyMemo) => {
+    const snapshot = makeSnapshot({ requests: [draining()], pods: pods ?? [], memo: notes });
+    const { decision, reports } = decideDrainOnly(snapshot, at(10));
     return { notes: decision.notes, pods: reports[0]?.pods };
   };
   test('pods that stay are counted among all, and not among those that have to leave', () => {
@@ -250,13 +250,13 @@ describe('how far the drain is', () => {
     const vmis = [makeVmi('db')];
     const samples = [{ bytes: 2 * 2 ** 30, waitedSeconds: 2, copiedSeconds: 10 }];
     const snapshot = makeSnapshot({ requests: [draining()], pods: vmis.map(vmi => launcherOf(vmi)), vms: makeVms({ vmis, samples }) });
-    assert.equal(evacuate(snapshot, at(10)).reports[0]?.estimatedEnd?.toString(), at(22).toString());
+    assert.equal(decideDrainOnly(snapshot, at(10)).reports[0]?.estimatedEnd?.toString(), at(22).toString());
   });
 
   test('what is left to end by itself, or goes along with a VM, is said in words', () => {
     const said = (pod: Parameters<typeof makePod>[1], policy: Partial<DrainPolicy> = {}, name = 'a') => {
       const snapshot = makeSnapshot({ requests: [draining(policy)], pods: [makePod(name, pod)] });
-      return evacuate(snapshot, at(10)).reports[0]?.blockers.map(({ message }) => message);
+      return decideDrainOnly(snapshot, at(10)).reports[0]?.blockers.map(({ message }) => message);
     };
     assert.deepEqual(said({}, { awaitPods: [{}] }), ['is left to finish by itself, as the policy demands']);
     const owner = { kind: 'Pod', name: 'x', uid: 'x', apiVersion: 'v1' };
@@ -270,8 +270,8 @@ test('a VM that cannot move is shut down so long after the drain began, and it b
   const over = { ...quiet, pods: [launcherOf(vmi)], vms: makeVms({ vmis: [vmi] }) };
   const { drainStartedAt: _, ...history } = draining().history;
   const fresh = { ...draining(policy), history };
-  assert.deepEqual([asked([fresh], 10, over), again([fresh], 10, over)], [[], 70]);
-  assert.deepEqual([asked([draining(policy)], 10, over), again([draining(policy)], 10, over)], [[], 60]);
+  assert.deepEqual([asked([fresh], 10, over), requeueAt([fresh], 10, over)], [[], 70]);
+  assert.deepEqual([asked([draining(policy)], 10, over), requeueAt([draining(policy)], 10, over)], [[], 60]);
 });
 
 test('a drain that pauses or has run out of time holds its node, whatever else', () => {

@@ -9,7 +9,7 @@ import { ownPodOn, stayOf, withoutOwn } from './own-pod.ts';
 import { progressAfter } from './progress.ts';
 import { strayLookups } from './strays.ts';
 import { isEmpty, viewOf, waitsEnd } from './view.ts';
-import { lookAtVms, type VmsLook } from './vms.ts';
+import { assessVms, type VmAssessment } from './vms.ts';
 
 /** Those of the first list that was begun after the hold; pods that come later have come although the node is held. No clock tells which these are. */
 const residentsOf = ({ snapshot: { pods, podsConfirmed }, residents }: ReconcileContext): Pick<ReconcileContext, 'residents'> => {
@@ -17,8 +17,8 @@ const residentsOf = ({ snapshot: { pods, podsConfirmed }, residents }: Reconcile
   return pods !== undefined && podsConfirmed ? { residents: new Set(pods.map(({ uid }) => uid)) } : {};
 };
 
-const surroundingsOf = ({ snapshot, residents, now }: ReconcileContext, { vmPods }: VmsLook): PlanContext => {
-  const { budgets, inFlight, attempts, notes, nodeName, vms, responders, evictionRequests, unscheduled } = snapshot;
+const planContextOf = ({ snapshot, residents, now }: ReconcileContext, { vmPods }: VmAssessment): PlanContext => {
+  const { budgets, inFlight, attempts, memo: notes, nodeName, vms, responders, evictionRequests, unscheduled } = snapshot;
   const deadNode = snapshot.node && deadNodeOf(snapshot.node);
   const known = { nodeName, budgets, inFlight, attempts, recreations: notes.recreations, vmPods, now };
   return {
@@ -36,8 +36,11 @@ const byPod = (infos: readonly BlockerInfo[]): ReadonlyMap<string, BlockerInfo> 
   new Map(infos.flatMap(one => (one.pod ? [[`${one.pod.namespace}/${one.pod.name}`, one] as const] : [])));
 
 /** When the rungs of the ladder and the policies for VMs say something else. */
-const nextSteps = (draining: readonly RequestProgress[], vms: VmsLook, now: Temporal.Instant): readonly (Temporal.Instant | undefined)[] =>
-  draining.flatMap(progress => [nextRung(progress, now), nextShutDown(progress, vms, now)]);
+const nextSteps = (
+  draining: readonly RequestProgress[],
+  vms: VmAssessment,
+  now: Temporal.Instant,
+): readonly (Temporal.Instant | undefined)[] => draining.flatMap(progress => [nextRung(progress, now), nextShutDown(progress, vms, now)]);
 
 /** As far as it comes: not done while the pods are not known. */
 const judge: ReconcileStep = start => {
@@ -47,7 +50,7 @@ const judge: ReconcileStep = start => {
   const context = { ...start, confirmPods: !podsConfirmed, ...residentsOf(start) };
   if (pods === undefined) return { done: false, context };
   const sorted = pods.toSorted(byKey);
-  const vms = lookAtVms(context, sorted);
+  const vms = assessVms(context, sorted);
   const own = ownPodOn(start.snapshot);
   const filterContext = { now: context.now, daemonSets, planWork, vmPods: vms.vmPods, lastOperator: own?.stays };
   const views = draining.map(progress => viewOf(progress, sorted, filterContext));
@@ -55,7 +58,7 @@ const judge: ReconcileStep = start => {
   if (!podsConfirmed && views.some(isEmpty)) return { done: false, context };
   const going = views.filter(view => ended(view) === undefined);
   const candidates = candidatesOf(going, own?.pod, vms, context.now);
-  const { planned, handOver } = withoutOwn(plan(candidates, surroundingsOf(context, vms)), own);
+  const { planned, handOver } = withoutOwn(plan(candidates, planContextOf(context, vms)), own);
   const blockerInfos = byPod(planned.blockerInfos);
   const after = new Map(
     views.map(view => {
@@ -65,7 +68,7 @@ const judge: ReconcileStep = start => {
     }),
   );
   const strays = strayLookups(context, planned.blockerInfos);
-  const moments = [planned.again, ...strays.moments, ...views.flatMap(waitsEnd), ...nextSteps(draining, vms, context.now)];
+  const moments = [planned.requeueAt, ...strays.moments, ...views.flatMap(waitsEnd), ...nextSteps(draining, vms, context.now)];
   return {
     done: true,
     context: {

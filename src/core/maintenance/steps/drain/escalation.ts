@@ -5,7 +5,7 @@ import { shutDownAt } from '../../../vm/shut-down.ts';
 import type { VmPod } from '../../../vm/vm-pod.ts';
 import type { RequestProgress } from '../../reconcile-context.ts';
 import { type DrainView, isEmpty } from './view.ts';
-import type { VmsLook } from './vms.ts';
+import type { VmAssessment } from './vms.ts';
 
 /** What changes with time: the rungs of the ladder, and the policy for VMs that cannot be moved. */
 
@@ -20,7 +20,7 @@ export const nextRung = ({ request }: RequestProgress, now: Temporal.Instant): T
 /** When the first VM that cannot move is to be shut down. */
 export const nextShutDown = (
   { request: { policy, history } }: RequestProgress,
-  { vmPods }: VmsLook,
+  { vmPods }: VmAssessment,
   now: Temporal.Instant,
 ): Temporal.Instant | undefined => {
   const times = [...vmPods.values()].map(vmPod => shutDownAt(vmPod, policy.virtualMachines, history.drainStartedAt ?? now, now));
@@ -28,7 +28,7 @@ export const nextShutDown = (
 };
 
 /** The rung in force, or the policy for VMs that cannot move: what goes past an eviction, and with how long to end. */
-export const pastEviction = (
+export const escalationFor = (
   { progress, rung }: DrainView,
   vmPod: VmPod | undefined,
   now: Temporal.Instant,

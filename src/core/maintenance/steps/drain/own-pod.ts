@@ -29,7 +29,7 @@ const readyWithin = 120;
 
 const blockerOf = (pod: Pod, successor: Successor): BlockerInfo => {
   const waits = { cause: 'EarlierWave', pod: about(pod) } as const;
-  if (successor.kind !== 'coming') return { ...waits, message: "is the operator's own pod; another replica is to lead before it goes" };
+  if (successor.kind !== 'coming') return { ...waits, message: "is the operator's own pod: evicted once another replica leads" };
   const message = `is the operator's own pod; another replica is to run before it goes: ${successor.why}`;
   const lasting = { cause: 'TooFewHealthy', afterSeconds: readyWithin } as const;
   return { ...waits, message, remedy: `look at what it waits for: ${successor.remedy}`, lasting };

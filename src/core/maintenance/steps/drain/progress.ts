@@ -1,10 +1,10 @@
 import type { BlockerInfo } from '../../../drain/blockers/blocker.ts';
+import { countOf, startCounter, updateCounter } from '../../../drain/drain-counter.ts';
 import type { DrainBehavior } from '../../../drain/filters.ts';
-import { addTally, countOf, startTally } from '../../../drain/tally.ts';
 import type { Pod } from '../../../pod/pod.ts';
 import type { DrainProgress, ReconcileContext } from '../../reconcile-context.ts';
 import { type DrainView, type Judged, stays } from './view.ts';
-import type { VmsLook } from './vms.ts';
+import type { VmAssessment } from './vms.ts';
 
 const uidOf = ({ pod }: Judged): string => pod.uid;
 
@@ -16,7 +16,10 @@ type Awaited = Extract<DrainBehavior, { readonly behavior: 'await' }>['reason'];
 const awaited: Readonly<Record<Awaited, Pick<BlockerInfo, 'cause' | 'message'>>> = {
   AwaitingCompletion: { cause: 'AwaitingCompletion', message: 'is left to finish by itself, as the policy demands' },
   GoesWithItsVm: { cause: 'EarlierWave', message: 'is a volume of a VM, and goes with it' },
-  WorkOfPlan: { cause: 'WorkOfPlan', message: 'does the work of a MaintenancePlan on this node, which ends it within its time limit' },
+  WorkOfPlan: {
+    cause: 'WorkOfPlan',
+    message: 'runs the work of a MaintenancePlan on this node, and ends within the time limit of that work',
+  },
 };
 
 const behaviorBlockerInfo = (pod: Pod, behavior: DrainBehavior): BlockerInfo | undefined => {
@@ -26,13 +29,17 @@ const behaviorBlockerInfo = (pod: Pod, behavior: DrainBehavior): BlockerInfo | u
   return undefined;
 };
 
-type Looked = { readonly pods: readonly Pod[]; readonly blockerInfos: ReadonlyMap<string, BlockerInfo>; readonly vms: VmsLook };
+type DrainAssessment = {
+  readonly pods: readonly Pod[];
+  readonly blockerInfos: ReadonlyMap<string, BlockerInfo>;
+  readonly vms: VmAssessment;
+};
 
-export const progressAfter = (view: DrainView, { pods, blockerInfos, vms }: Looked, context: ReconcileContext): DrainProgress => {
+export const progressAfter = (view: DrainView, { pods, blockerInfos, vms }: DrainAssessment, context: ReconcileContext): DrainProgress => {
   const { request } = view.progress;
   const left = view.behaviors.filter(one => !stays(one));
-  const before = context.snapshot.notes.tallies.get(request.key) ?? startTally(request.history, left.length);
-  const tally = addTally(before, left.map(uidOf), view.behaviors.filter(stays).map(uidOf));
+  const before = context.snapshot.memo.tallies.get(request.key) ?? startCounter(request.history, left.length);
+  const tally = updateCounter(before, left.map(uidOf), view.behaviors.filter(stays).map(uidOf));
   const count = countOf(tally, left.length);
   const own = left.flatMap(({ pod, behavior }) => behaviorBlockerInfo(pod, behavior) ?? blockerInfos.get(pod.key) ?? []);
   return {

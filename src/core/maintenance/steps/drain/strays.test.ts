@@ -4,7 +4,7 @@ import type { BlockerInfo } from '../../../drain/blockers/blocker.ts';
 import { at } from '../../../testing/make.ts';
 import { makeContext } from '../../../testing/make-context.ts';
 import { secondsBetween } from '../../../time.ts';
-import { noNotes } from '../../snapshot.ts';
+import { emptyMemo } from '../../snapshot.ts';
 import { strayLookups } from './strays.ts';
 
 const spent = (namespace: string, cause: BlockerInfo['cause'] = 'DisruptionBudget'): BlockerInfo => ({
@@ -20,7 +20,7 @@ const seen = (
 ) => {
   const unscheduled = new Map(readAt === undefined ? [] : [['shop', { readAt: at(readAt), pods: [] }]]);
   const blockedSince = new Map(infos.map(({ cause, pod }) => [`${cause} ${pod?.namespace ?? ''}/a `, at(since)]));
-  const context = makeContext([], { unscheduled, notes: { ...noNotes, blockedSince } });
+  const context = makeContext([], { unscheduled, memo: { ...emptyMemo, blockedSince } });
   const { lookups, moments } = strayLookups({ ...context, now: at(now) }, infos);
   return [lookups.map(({ key }) => key), moments.map(moment => secondsBetween(at(0), moment))];
 };

@@ -10,7 +10,7 @@ const patience = 10;
 const lookEvery = 30;
 
 /** Namespaces that are looked at in one pass. */
-const mostNamespaces = 3;
+const maxNamespaces = 3;
 
 const waitsForOthers = ({ cause }: BlockerInfo): boolean => cause === 'DisruptionBudget' || cause === 'ReplacementUnschedulable';
 
@@ -21,7 +21,7 @@ export const strayLookups = (
   { snapshot, now }: ReconcileContext,
   blockerInfos: readonly BlockerInfo[],
 ): { readonly lookups: readonly Lookup[]; readonly moments: readonly Temporal.Instant[] } => {
-  const { unscheduled, notes } = snapshot;
+  const { unscheduled, memo: notes } = snapshot;
   if (unscheduled === undefined) return { lookups: [], moments: [] };
   const due = new Map<string, Temporal.Instant>();
   for (const one of blockerInfos.filter(waitsForOthers)) {
@@ -35,7 +35,7 @@ export const strayLookups = (
   const isDue = (at: Temporal.Instant): boolean => !isBefore(now, at);
   const namespaces = [...due].filter(([, at]) => isDue(at)).map(([namespace]) => namespace);
   return {
-    lookups: namespaces.slice(0, mostNamespaces).map(key => ({ kind: 'UnscheduledPods', key })),
+    lookups: namespaces.slice(0, maxNamespaces).map(key => ({ kind: 'UnscheduledPods', key })),
     moments: [...due.values()].filter(at => !isDue(at)),
   };
 };

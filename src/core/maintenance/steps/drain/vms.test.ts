@@ -6,15 +6,15 @@ import { noHistory } from '../../../request/request.ts';
 import { at, makePod, makeRequest } from '../../../testing/make.ts';
 import { makeContext, makeProgress } from '../../../testing/make-context.ts';
 import { launcherOf, makeVmi, makeVms } from '../../../testing/make-vms.ts';
-import type { Tracked } from '../../../vm/tracking.ts';
+import type { VmTrackingState } from '../../../vm/tracking.ts';
 import type { VmStatus } from '../../../vm/vm-status.ts';
-import { noNotes } from '../../snapshot.ts';
-import { lookAtVms } from './vms.ts';
+import { emptyMemo } from '../../snapshot.ts';
+import { assessVms } from './vms.ts';
 
 const vmis = ['b', 'a', 'c'].map(name => makeVmi(name));
 const pods = vmis.map(vmi => launcherOf(vmi));
 const gone = (id: string, name: string): VmStatus => ({ platform: 'KubeVirt', id, name, state: 'Moved' });
-const tracked = (...all: readonly VmStatus[]): Tracked => ({
+const tracked = (...all: readonly VmStatus[]): VmTrackingState => ({
   vms: new Map(all.map(one => [one.id, one])),
   before: { moved: 0, stopped: 0 },
 });
@@ -22,9 +22,9 @@ const evict: DrainBehavior = { behavior: 'evict', wave: 0 };
 const ignore: DrainBehavior = { behavior: 'ignore', reason: 'NotSelected' };
 
 describe('the VMs that a request wants gone', () => {
-  const look = (behavior: (pod: Pod) => DrainBehavior, before: Tracked, seen = pods) => {
-    const context = makeContext([makeProgress()], { vms: makeVms({ vmis }), notes: { ...noNotes, vms: before } });
-    return lookAtVms(context, seen).statusesOf(seen.map(pod => ({ pod, behavior: behavior(pod) })));
+  const look = (behavior: (pod: Pod) => DrainBehavior, before: VmTrackingState, seen = pods) => {
+    const context = makeContext([makeProgress()], { vms: makeVms({ vmis }), memo: { ...emptyMemo, vms: before } });
+    return assessVms(context, seen).statusesOf(seen.map(pod => ({ pod, behavior: behavior(pod) })));
   };
   const names = (...args: Parameters<typeof look>) => look(...args).map(({ name }) => name);
 
@@ -58,17 +58,19 @@ describe('the VMs that a request wants gone', () => {
 });
 
 test('a process that has just begun goes on from what is stored of a request', () => {
-  const stored = (vms?: Tracked) => makeProgress({ request: makeRequest('one', { history: { ...noHistory, ...(vms && { vms }) } }) });
-  const before = (notes = noNotes) => [
-    ...(lookAtVms(makeContext([stored(), stored(tracked(gone('x', 'vms/x')))], { vms: makeVms(), notes }), []).tracked?.vms.keys() ?? []),
+  const stored = (vms?: VmTrackingState) =>
+    makeProgress({ request: makeRequest('one', { history: { ...noHistory, ...(vms && { vms }) } }) });
+  const before = (notes = emptyMemo) => [
+    ...(assessVms(makeContext([stored(), stored(tracked(gone('x', 'vms/x')))], { vms: makeVms(), memo: notes }), []).tracked?.vms.keys() ??
+      []),
   ];
   assert.deepEqual(before(), ['x']);
-  assert.deepEqual(before({ ...noNotes, vms: tracked(gone('y', 'vms/y')) }), ['y'], 'what it has seen itself counts more');
+  assert.deepEqual(before({ ...emptyMemo, vms: tracked(gone('y', 'vms/y')) }), ['y'], 'what it has seen itself counts more');
 });
 
 test('when the last will have moved is told as far as anything is known of how long it takes', () => {
   const moved = (samples: ReturnType<typeof makeVms>['samples']) => {
-    const look = lookAtVms(makeContext([makeProgress()], { vms: makeVms({ vmis, samples }) }), pods);
+    const look = assessVms(makeContext([makeProgress()], { vms: makeVms({ vmis, samples }) }), pods);
     return 'movedAt' in look ? look.movedAt?.toString() : 'not told';
   };
   assert.equal(moved([]), 'not told');

@@ -1,34 +1,34 @@
 import type { DrainBehavior } from '../../../drain/filters.ts';
 import type { Pod } from '../../../pod/pod.ts';
 import { lastMoveAt } from '../../../vm/estimate.ts';
-import { nothingTracked, type Tracked, track } from '../../../vm/tracking.ts';
+import { nothingTracked, trackVms, type VmTrackingState } from '../../../vm/tracking.ts';
 import { type VmPod, vmPodsOf } from '../../../vm/vm-pod.ts';
 import type { VmStatus } from '../../../vm/vm-status.ts';
 import type { ReconcileContext } from '../../reconcile-context.ts';
 
 /** What one look at the VMs of the node comes to. */
-export type VmsLook = {
+export type VmAssessment = {
   /** By the uid of the pod. */
   readonly vmPods: ReadonlyMap<string, VmPod>;
   /** Missing where there is no KubeVirt. */
-  readonly tracked?: Tracked;
+  readonly tracked?: VmTrackingState;
   readonly movedAt?: Temporal.Instant;
   /** Of the VMs that a request wants gone, those that have left included; sorted by name. */
   readonly statusesOf: (behaviors: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[]) => readonly VmStatus[];
 };
 
 /** What was stored, for a process that has just begun. */
-const trackedBefore = ({ snapshot, progresses }: ReconcileContext): Tracked =>
-  snapshot.notes.vms ?? progresses.map(({ request }) => request.history.vms).find(vms => vms !== undefined) ?? nothingTracked;
+const trackedBefore = ({ snapshot, progresses }: ReconcileContext): VmTrackingState =>
+  snapshot.memo.vms ?? progresses.map(({ request }) => request.history.vms).find(vms => vms !== undefined) ?? nothingTracked;
 
 const byName = (one: VmStatus, other: VmStatus): number => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0);
 
 /** Looks at the VMs of the node once, for all requests. */
-export const lookAtVms = (context: ReconcileContext, pods: readonly Pod[]): VmsLook => {
+export const assessVms = (context: ReconcileContext, pods: readonly Pod[]): VmAssessment => {
   const { nodeName, vms } = context.snapshot;
   if (vms === undefined) return { vmPods: new Map(), statusesOf: () => [] };
   const vmPods = vmPodsOf(nodeName, pods, vms);
-  const tracked = track(nodeName, pods, vmPods, vms, trackedBefore(context), context.now);
+  const tracked = trackVms(nodeName, pods, vmPods, vms, trackedBefore(context), context.now);
   const movedAt = lastMoveAt(vmPods.values(), vms, context.now);
   return {
     vmPods,

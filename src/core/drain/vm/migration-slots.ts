@@ -1,0 +1,33 @@
+import { isAsked, type NodeVms, type VmPod } from '../../vm/vm-pod.ts';
+import type { InFlightEviction } from '../budgets/in-flight-eviction.ts';
+import type { Attempt } from '../outcome/retry.ts';
+
+/** The eviction of a VM's pod. */
+export const isLauncher = ({ podName }: InFlightEviction): boolean => podName.startsWith('virt-launcher-');
+
+/** Asked for by us, and not yet marked as far as can be seen. */
+const isBeingAsked = (uid: string, inFlight: readonly InFlightEviction[], attempts: ReadonlyMap<string, Attempt>): boolean =>
+  attempts.get(uid)?.outcome.kind === 'evacuating' || inFlight.some(inFlightEviction => inFlightEviction.uid === uid);
+
+/**
+ * How many more VMs may be asked to move now. One more than KubeVirt migrates at a time, so that it always has a next one: newer versions
+ * begin a migration of high priority for every VM that is marked, and two hundred of them would keep everybody else's waiting. One is
+ * always asked for, however many migrations others have under way. `guests`: by the uid of the pod.
+ */
+export const roomFor = (
+  nodeName: string,
+  known: NodeVms,
+  vmPods: ReadonlyMap<string, VmPod>,
+  { inFlight, attempts }: { readonly inFlight: readonly InFlightEviction[]; readonly attempts: ReadonlyMap<string, Attempt> },
+): number => {
+  const { parallelPerNode, parallelPerCluster } = known.settings;
+  const asked = [...vmPods].filter(
+    ([uid, vmPod]) => vmPod.stay === 'here' && (isAsked(vmPod) || isBeingAsked(uid, inFlight, attempts)),
+  ).length;
+  const elsewhere =
+    known.askedElsewhere +
+    inFlight.filter(inFlightEviction => inFlightEviction.nodeName !== nodeName && isLauncher(inFlightEviction)).length;
+  const onNode = parallelPerNode + 1 - asked;
+  const inCluster = Math.max(1, parallelPerCluster + 1 - known.othersUnderWay) - elsewhere - asked;
+  return Math.max(0, Math.min(onNode, inCluster));
+};

@@ -1,0 +1,65 @@
+import { isBefore, secondsAfter } from '../time.ts';
+import { isMarked, markedSince } from './mark.ts';
+import { hasFailed, hasSucceeded, isCold, isUnderWay, type ServerMigration } from './server.ts';
+import type { HostSnapshot } from './snapshot.ts';
+
+/** What has become of one server since its host is to be empty. */
+export type ServerHistory = {
+  /** The latest of its migrations from here that is not over. */
+  readonly current: ServerMigration | undefined;
+  /** The latest that went well. */
+  readonly done: ServerMigration | undefined;
+  /** Attempts that came to nothing: failed ones, and those that Nova refused. */
+  readonly tries: number;
+  /** Why the last one did; in Nova's words, where it has any. */
+  readonly reason: string | undefined;
+  /** The next attempt may begin then. */
+  readonly next: Temporal.Instant | undefined;
+};
+
+/** When this emptying began: as the mark on the service says, else when the desired state arrived. */
+export const since = ({ marker, service, desiredSince }: Pick<HostSnapshot, 'marker' | 'service' | 'desiredSince'>): Temporal.Instant =>
+  markedSince(marker, service.disabledReason) ?? desiredSince;
+
+const firstPauseSeconds = 10;
+const maxPauseSeconds = 600;
+
+/** Seconds between an attempt that came to nothing and the next one: 10, 20, 40, … at most 10 minutes. */
+const pauseSeconds = (tries: number): number => Math.min(firstPauseSeconds * 2 ** Math.max(tries - 1, 0), maxPauseSeconds);
+
+const newest = (migrations: readonly ServerMigration[]): ServerMigration | undefined =>
+  migrations.reduce<ServerMigration | undefined>((best, one) => (best === undefined || one.id > best.id ? one : best), undefined);
+
+/** All that is known of the attempts to move one server off the host. */
+export const serverHistoryOf = (snapshot: HostSnapshot, server: string): ServerHistory => {
+  const from = since(snapshot);
+  const own = snapshot.migrations.filter(one => one.server === server && one.source === snapshot.host);
+  const recent = own.filter(({ created }) => !isBefore(created, from));
+  const { anewFrom = from } = snapshot;
+  const failed = recent.filter(one => hasFailed(one) && !isBefore(one.created, anewFrom));
+  const last = newest(failed);
+  const refusal = snapshot.refusals.get(server);
+  const tries = failed.length + (refusal?.count ?? 0);
+  const isRefusalLater = refusal !== undefined && (last === undefined || isBefore(last.updated, refusal.at));
+  const at = isRefusalLater ? refusal.at : last?.updated;
+  const abandoned = last?.status === 'cancelled' ? 'its migration was aborted' : 'its migration failed, and Nova does not say why';
+  const told = last === undefined ? undefined : (snapshot.reasons.get(last.id) ?? abandoned);
+  return {
+    current: newest(own.filter(isUnderWay)),
+    done: newest(recent.filter(hasSucceeded)),
+    tries,
+    reason: isRefusalLater ? refusal.message : told,
+    next: at && secondsAfter(at, pauseSeconds(tries)),
+  };
+};
+
+/**
+ * It is a cold migration that we asked for, so that confirming it is ours as well: it began after we disabled the service, and its user is
+ * ours. Where Nova does not tell users (before 2.80), only what this process asked for counts.
+ */
+export const isOurs = (snapshot: HostSnapshot, migration: ServerMigration): boolean => {
+  const { host, user, asked, marker, service } = snapshot;
+  if (!isCold(migration) || migration.source !== host || isBefore(migration.created, since(snapshot))) return false;
+  if (migration.user === undefined || user === undefined) return asked.has(migration.server);
+  return migration.user === user && (isMarked(marker, service.disabledReason) || asked.has(migration.server));
+};

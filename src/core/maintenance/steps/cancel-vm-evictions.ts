@@ -1,0 +1,28 @@
+import type { MaintenanceRequest } from '../../request/request.ts';
+import { secondsAfter } from '../../time.ts';
+import { cancelEvictions as callBack } from '../../vm/eviction-cancellation.ts';
+import { isActive, type ReconcileContext, type ReconcileStep } from '../reconcile-context.ts';
+
+/** Its pods may have been asked for. */
+const hasBegun = ({ history: { drainStartedAt, state } }: MaintenanceRequest): boolean =>
+  drainStartedAt !== undefined || state === 'Draining' || state === 'Detaching' || state === 'Drained' || state === 'Failed';
+
+/** The drain that asked the VMs to move has ended or pauses, and nobody else wants them gone as far as can be seen. */
+const wantsThemBack = ({ snapshot: { node }, progresses, leaving }: ReconcileContext): boolean => {
+  if (progresses.some(isActive) || node === undefined) return false;
+  if (progresses.some(({ holds, paused, failure, request }) => holds && hasBegun(request) && (paused || failure !== undefined)))
+    return true;
+  // One that stays cordoned was so before: somebody else may be emptying it.
+  return leaving.some(hasBegun) && node.holdRecord === undefined && !node.unschedulable;
+};
+
+/** An uncordon alone leaves the VMs marked: KubeVirt would go on to move them. What has not begun is called back; the rest is named. */
+export const cancelVmEvictions: ReconcileStep = context => {
+  const { vms, nodeName, memo: notes } = context.snapshot;
+  if (vms === undefined || !wantsThemBack(context)) return { done: true, context };
+  const { writes, goingOn, asked, waits } = callBack(nodeName, vms, notes.recalled, context.now);
+  const after: ReconcileContext = { ...context, writes: [...context.writes, ...writes], stillMoving: goingOn, recalled: asked };
+  if (!waits) return { done: true, context: after };
+  const requeueAt = secondsAfter(context.now, 1);
+  return { done: context.leaving.length === 0, context: { ...after, moments: [...context.moments, requeueAt] } };
+};

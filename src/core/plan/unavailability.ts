@@ -1,0 +1,79 @@
+import { conditionOf, type Node, removalTaint, taintId, unreadyTaint } from '../node/node.ts';
+import type { MaintenanceRequest } from '../request/request.ts';
+import type { InFlight } from './in-flight.ts';
+
+/** The one ledger of the cluster: which nodes are out of service, and by whom. */
+
+/** Something that takes a node out of service. */
+export type NodeUnavailability = {
+  readonly cause: 'Plan' | 'Maintenance' | 'ForeignCordon' | 'NotReady' | 'Deleting';
+  /** For people: `plan firmware`, `Maintenance disks`, `a cordon that is not ours`. */
+  readonly by: string;
+};
+
+/** How an outage names the plan that it is by. */
+export const outageBy = (plan: string): string => `plan ${plan}`;
+
+/** A Machine that is being deleted, and the Node that it is by its identity. */
+export type DeletedMachine = { readonly name: string; readonly nodeName: string };
+
+type Inputs = {
+  readonly nodes: Iterable<Node>;
+  readonly requests: Iterable<MaintenanceRequest>;
+  readonly plans: Iterable<{ readonly name: string; readonly inFlight: readonly InFlight[] }>;
+  readonly machines: Iterable<DeletedMachine>;
+};
+
+/** It waits for its time, or has come to nothing: the node is in service. */
+const isIdle = ({ stage, history, status }: MaintenanceRequest): boolean =>
+  stage === 'Announce' ||
+  history.failure === 'GivenBack' ||
+  history.failure === 'NodeNotFound' ||
+  ((history.state ?? 'Pending') === 'Pending' && typeof status['scheduledTime'] === 'string');
+
+const ofNode = (node: Node, claimed: boolean): readonly NodeUnavailability[] => {
+  const found: NodeUnavailability[] = [];
+  const ready = conditionOf(node, 'Ready');
+  if (ready?.status !== 'True') found.push({ cause: 'NotReady', by: `Node ${node.name} is not Ready` });
+  if (node.deleting) found.push({ cause: 'Deleting', by: `Node ${node.name} is being deleted` });
+  const [removal, unready] = [removalTaint(node), unreadyTaint(node)];
+  if (removal !== undefined) found.push({ cause: 'Deleting', by: `taint ${taintId(removal)} of ${node.name}, which is being removed` });
+  else if (unready !== undefined && ready?.status === 'True')
+    found.push({ cause: 'NotReady', by: `taint ${taintId(unready)} of ${node.name}, on which no pod can run` });
+  if (node.unschedulable && !claimed) {
+    const by =
+      node.holdRecord === undefined ? `a cordon of ${node.name} that is not ours` : `a hold of ${node.name} that is being released`;
+    found.push({ cause: node.holdRecord === undefined ? 'ForeignCordon' : 'Maintenance', by });
+  }
+  return found;
+};
+
+/**
+ * What takes nodes out of service now, by the node's name; nodes that are in service are left out. A node that a plan has begun with counts from the moment that
+ * its slot is written, before anything is done to it.
+ */
+export const outagesOf = ({ nodes, requests, plans, machines }: Inputs): ReadonlyMap<string, readonly NodeUnavailability[]> => {
+  const all = new Map<string, NodeUnavailability[]>();
+  const add = (name: string, outage: NodeUnavailability): void => {
+    const list = all.get(name);
+    if (list === undefined) all.set(name, [outage]);
+    else if (!list.some(({ by }) => by === outage.by)) list.push(outage);
+  };
+  for (const { name, inFlight } of plans) for (const { node } of inFlight) add(node, { cause: 'Plan', by: outageBy(name) });
+  for (const request of requests) {
+    if (isIdle(request)) continue;
+    const outage: NodeUnavailability =
+      request.plan === undefined
+        ? { cause: 'Maintenance', by: `${request.adapter.kind} ${request.name}` }
+        : { cause: 'Plan', by: outageBy(request.plan) };
+    add(request.nodeName, outage);
+  }
+  for (const node of nodes) for (const outage of ofNode(node, all.has(node.name))) add(node.name, outage);
+  // Whoever rolls machines out deletes the old ones: their nodes are drained and gone soon, and are still Ready.
+  for (const { name, nodeName } of machines) add(nodeName, { cause: 'Deleting', by: `Machine ${name}, which is being deleted` });
+  return all;
+};
+
+/** Of these nodes, those that are out of service. */
+export const unavailableOf = (names: Iterable<string>, outages: ReadonlyMap<string, readonly NodeUnavailability[]>): readonly string[] =>
+  [...names].filter(name => outages.has(name));

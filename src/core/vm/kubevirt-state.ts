@@ -1,0 +1,71 @@
+import type { Pod } from '../pod/pod.ts';
+import { secondsBetween } from '../time.ts';
+import { isOver, type KubeVirtSettings, type UnplacedTarget, type Vmi, type VmMigration } from './kubevirt.ts';
+import { type MigrationSample, type NodeVms, strategyOf } from './vm-pod.ts';
+
+/** All that is known of a cluster's VMs. */
+export type KubeVirtState = {
+  readonly settings: KubeVirtSettings;
+  readonly vmis: readonly Vmi[];
+  readonly migrations: readonly VmMigration[];
+  /** Missing where that is not known. */
+  readonly unplaced?: readonly UnplacedTarget[];
+};
+
+/** What is under way in the whole cluster, and what it has taken so far. */
+export type MigrationLoad = {
+  /** VMs that somebody has asked KubeVirt to move: those count against its limits. */
+  readonly asked: readonly Vmi[];
+  /** Migrations that no drain has asked for. */
+  readonly others: number;
+  readonly samples: readonly MigrationSample[];
+};
+
+/** Migrations from which is learned how long one takes: the latest ones. */
+const maxSamples = 50;
+
+/** What the latest good migrations took. */
+const samplesOf = ({ vmis, migrations }: KubeVirtState): readonly MigrationSample[] => {
+  const memory = new Map(vmis.map(vmi => [vmi.key, vmi.memory] as const));
+  const good = migrations.flatMap(({ vmi, phase, createdAt, runningAt, endedAt }) => {
+    const bytes = memory.get(vmi);
+    if (phase !== 'Succeeded' || bytes === undefined || runningAt === undefined || endedAt === undefined) return [];
+    const waitedSeconds = Math.max(0, secondsBetween(createdAt, runningAt));
+    return [{ endedAt, sample: { bytes, waitedSeconds, copiedSeconds: secondsBetween(runningAt, endedAt) } }];
+  });
+  const latest = good.toSorted((one, other) => Temporal.Instant.compare(other.endedAt, one.endedAt)).slice(0, maxSamples);
+  return latest.map(({ sample }) => sample);
+};
+
+/** Looks at everything once, for all nodes. */
+export const migrationLoadOf = (vms: KubeVirtState): MigrationLoad => {
+  const marked = vms.vmis.filter(vmi => vmi.evacuatedFrom !== undefined);
+  const keys = new Set(marked.map(({ key }) => key));
+  const others = vms.migrations.filter(one => !isOver(one) && one.phase !== 'Pending' && one.evacuates === undefined && !keys.has(one.vmi));
+  return {
+    asked: marked.filter(vmi => strategyOf(vmi, vms.settings) !== 'External'),
+    others: others.length,
+    samples: samplesOf(vms),
+  };
+};
+
+/** uids of the VMs that these pods are. */
+export const ownersOf = (pods: readonly Pod[]): ReadonlySet<string> =>
+  new Set(pods.flatMap(({ owner }) => (owner?.kind === 'VirtualMachineInstance' ? [owner.uid] : [])));
+
+/** What concerns one node: `here` are its VMs, those of its pods, and those that it had; `migrations` are theirs. */
+export const nodeVmsFor = (
+  { settings, vmis: here, migrations, unplaced }: KubeVirtState,
+  { asked, others, samples }: MigrationLoad,
+): NodeVms => {
+  const uids = new Set(here.map(({ uid }) => uid));
+  return {
+    settings,
+    vmis: here,
+    migrations,
+    ...(unplaced && { unplaced: new Map(unplaced.map(target => [target.migration, target] as const)) }),
+    askedElsewhere: asked.filter(({ uid }) => !uids.has(uid)).length,
+    othersUnderWay: others,
+    samples,
+  };
+};

@@ -1,0 +1,74 @@
+import type { HostCall } from '../core/hypervisor/snapshot.ts';
+import type { Fence } from '../operator/ports.ts';
+import type { Log } from '../support/log.ts';
+import type { NovaFailure } from './failure.ts';
+import type { HostState, HostTask } from './host-state.ts';
+import type { Nova } from './nova.ts';
+
+/** Counts what Nova was asked to do, and what it said. */
+export interface NovaMeter {
+  asked(kind: HostCall['kind'], outcome: 'accepted' | NovaFailure['kind']): void;
+}
+
+export type NovaDeps = {
+  readonly nova: Nova;
+  readonly log: Log;
+  readonly meter?: NovaMeter | undefined;
+  readonly fence?: Fence | undefined;
+};
+
+/** nova-kubernetes-drain's words where it had any: people look for them. */
+const begun: Partial<Record<HostCall['kind'], string>> = { disable: 'Disabling hypervisor.', enable: 'Enabling hypervisor.' };
+
+const done = (call: HostCall): string => {
+  if (call.kind === 'disable') return 'Node disabled.';
+  if (call.kind === 'enable') return 'Node enabled.';
+  if (call.kind === 'live-migrate') return `Request to migrate VM with BlockMigration ${call.server} accepted`;
+  return {
+    'cold-migrate': 'asked for the migration of a stopped VM',
+    confirm: 'confirmed the migration of a stopped VM',
+    abort: 'called a queued migration off',
+  }[call.kind];
+};
+
+const isOfServer = (kind: NovaFailure['kind']): boolean => kind === 'conflict' || kind === 'refused' || kind === 'forbidden';
+
+/** Notes what Nova's refusal means for the next look. Returns whether the other calls make sense now. */
+const refused = (hostState: HostState, call: HostCall, { kind, message }: NovaFailure, now: Temporal.Instant): boolean => {
+  if (kind === 'missing') return true;
+  if (call.kind === 'live-migrate' || call.kind === 'cold-migrate') {
+    hostState.refused(call.server, message, now, isOfServer(kind));
+    return isOfServer(kind);
+  }
+  return (call.kind === 'confirm' || call.kind === 'abort') && (kind === 'conflict' || kind === 'refused');
+};
+
+/**
+ * Makes the calls, one after the other, and notes what Nova does not keep. Returns why the rest of them was not made, if Nova cannot be
+ * worked with at the moment. Rejects with the signal's reason only.
+ */
+export const executeCalls = async (
+  { nova, log, meter, fence }: NovaDeps,
+  calls: readonly HostCall[],
+  hostState: HostState,
+  task: HostTask,
+  signal: AbortSignal,
+): Promise<string | undefined> => {
+  for (const call of calls) {
+    // Somebody else leads by now, and decides.
+    if (fence?.mayAct() === false) return undefined;
+    const fields = { host: task.host, ...('server' in call && { server: call.server }) };
+    const first = begun[call.kind];
+    if (first !== undefined) log.info(first, fields);
+    const { failure } = await nova.perform(call, task.service.id, signal);
+    meter?.asked(call.kind, failure?.kind ?? 'accepted');
+    if (failure === undefined) {
+      if ('server' in call) hostState.accepted(call.server);
+      log.info(done(call), fields);
+      continue;
+    }
+    log.warn('Nova refused a request', { ...fields, what: call.kind, error: failure.message });
+    if (!refused(hostState, call, failure, nova.now())) return failure.message;
+  }
+  return undefined;
+};

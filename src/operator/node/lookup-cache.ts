@@ -1,0 +1,102 @@
+import type { Lookup } from '../../core/maintenance/decision.ts';
+import { findsNoNode, onNoNode, type Pod, readPod } from '../../core/pod/pod.ts';
+import { isMissing } from '../../core/status.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import type { PanicHandler } from '../../support/panic-handler.ts';
+import type { WindowFreshness } from '../cache/window-freshness.ts';
+import type { Api, ApiResponse } from '../ports.ts';
+import { vitalGet } from '../vital-get.ts';
+
+/** What has been found: nearly all of it does not change any more. */
+export class LookupCache {
+  /** Volume by claim (`namespace/name`): a bound claim stays bound to its volume. null: there is no such claim, or it is not bound. */
+  readonly volumes = new Map<string, string | null>();
+  /** uids of DaemonSets that pods name and that are gone: no other one will ever have them. */
+  readonly goneDaemonSets = new Set<string>();
+  /** Pods that are on no node, by namespace, and when they were read. */
+  readonly unscheduled = new Map<string, { readonly readAt: Temporal.Instant; readonly pods: readonly Pod[] }>();
+}
+
+/** What is asked about one object. */
+type ObjectLookup = Extract<Lookup, { readonly kind: 'DaemonSet' | 'PersistentVolumeClaim' }>;
+
+const pathOf = ({ kind, key }: ObjectLookup): string => {
+  const [namespace = '', name = ''] = key.split('/').map(encodeURIComponent);
+  const [api, resource] = kind === 'DaemonSet' ? ['/apis/apps/v1', 'daemonsets'] : ['/api/v1', 'persistentvolumeclaims'];
+  return `${api}/namespaces/${namespace}/${resource}/${name}`;
+};
+
+/** Notes what was found. Answers whether that is the end of it: of a DaemonSet that exists the watch will tell. */
+const note = (lookup: ObjectLookup, found: ApiResponse, { volumes, goneDaemonSets }: LookupCache): boolean => {
+  if (lookup.kind === 'DaemonSet') {
+    if (found.status !== 404) return false;
+    goneDaemonSets.add(lookup.uid);
+    return true;
+  }
+  const { spec } = found.body as { readonly spec?: { readonly volumeName?: string } };
+  volumes.set(lookup.key, (found.status === 200 && spec?.volumeName) || null);
+  return true;
+};
+
+type Sources = {
+  readonly api: Api;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly defects: PanicHandler;
+  readonly lookedUp: LookupCache;
+  readonly knownWindows: WindowFreshness;
+};
+
+const lookUpObject = async ({ api, log, lookedUp }: Sources, lookup: ObjectLookup): Promise<boolean> => {
+  const { kind, key } = lookup;
+  const path = pathOf(lookup);
+  const found = await vitalGet(api, path, error => log.warn('failed to look up an object', { kind, key, error }));
+  if (found === undefined) return false;
+  if (found.status === 200 || isMissing(key.split('/')[1] ?? '', found)) return note(lookup, found, lookedUp);
+  log.warn('failed to look up an object', { kind, key, status: found.status });
+  return false;
+};
+
+/** Pods of one namespace that are kept: those that miss a node are few, or nobody reads them one by one. */
+const maxPods = 100;
+
+/** The node is not looked at again before there is an answer, or this has passed, in milliseconds. */
+const strayTimeoutMs = 3000;
+
+/** Whoever may not read them, and where the server fails, goes without: it is only told less of what a budget misses. */
+const lookUpUnscheduled = async ({ api, clock, log, defects, lookedUp }: Sources, namespace: string): Promise<boolean> => {
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
+  const readAt = clock.now();
+  let pods: readonly Pod[] = [];
+  try {
+    const found = await api.call({
+      method: 'GET',
+      path,
+      query: { ...onNoNode, limit: 500 },
+      priority: 'bulk',
+      timeoutMs: strayTimeoutMs,
+    });
+    const { items = [] } = (found.status === 200 ? found.body : {}) as { readonly items?: readonly unknown[] };
+    pods = items.map(readPod).filter(findsNoNode);
+    if (found.status !== 200) log.warn('failed to read the pods that are on no node', { namespace, status: found.status });
+  } catch (error) {
+    log.warn('failed to read the pods that are on no node', { namespace, error: defects.textOf('Node', path, error) });
+  }
+  lookedUp.unscheduled.set(namespace, { readAt, pods: pods.slice(0, maxPods) });
+  return true;
+};
+
+const lookUpOne = (sources: Sources, lookup: Lookup): Promise<boolean> => {
+  if (lookup.kind === 'MaintenanceWindows') return sources.knownWindows.find(lookup);
+  return lookup.kind === 'UnscheduledPods' ? lookUpUnscheduled(sources, lookup.key) : lookUpObject(sources, lookup);
+};
+
+/** Asks the API server, one after the other. Answers whether anything new is known. Rejects for defects only. */
+export const runLookups = async (sources: Sources, lookups: readonly Lookup[]): Promise<boolean> => {
+  let isNew = false;
+  for (const lookup of lookups) {
+    isNew = (await lookUpOne(sources, lookup)) || isNew;
+  }
+  return isNew;
+};
