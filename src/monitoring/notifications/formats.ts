@@ -6,7 +6,7 @@ import { textOf } from './text.ts';
 
 /** What each kind of receiver is sent. */
 
-export const receiverKinds = ['cloudevents', 'slack', 'teams', 'grafana'] as const;
+export const receiverKinds = ['cloudevents', 'slack', 'teams'] as const;
 export type ReceiverKind = (typeof receiverKinds)[number];
 
 export type Format = {
@@ -16,11 +16,11 @@ export type Format = {
   readonly source: string;
 };
 
-type Body = { readonly contentType: string; readonly path: string; readonly json: JsonObject };
+type Body = { readonly contentType: string; readonly json: JsonObject };
 
 const json = 'application/json; charset=utf-8';
 
-/** Slack reads &, < and > as markup, of mentions too (docs.slack.dev, "Formatting message text"); Grafana shows HTML. */
+/** Slack reads &, < and > as markup, of mentions too (docs.slack.dev, "Formatting message text"). */
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 const identity = (text: string): string => text;
@@ -31,7 +31,6 @@ const cloudEvent = ({ source, template }: Format, notification: Notification): B
   const { about, type, reason, message } = event;
   return {
     contentType: 'application/cloudevents+json; charset=utf-8',
-    path: '',
     json: {
       specversion: '1.0',
       id,
@@ -48,14 +47,12 @@ const cloudEvent = ({ source, template }: Format, notification: Notification): B
 /** An incoming webhook of Slack, and of what takes the same. */
 const slack = ({ template }: Format, notification: Notification): Body => ({
   contentType: json,
-  path: '',
   json: { text: textOf(template, notification, escaped), unfurl_links: false, unfurl_media: false },
 });
 
 /** A Workflows webhook of Microsoft Teams takes an Adaptive Card; a TextRun has no markup. */
 const teams = ({ template }: Format, notification: Notification): Body => ({
   contentType: json,
-  path: '',
   json: {
     type: 'message',
     attachments: [
@@ -72,25 +69,14 @@ const teams = ({ template }: Format, notification: Notification): Body => ({
   },
 });
 
-/** Grafana's HTTP API: an annotation of the organization. */
-const grafana = ({ template }: Format, notification: Notification): Body => {
-  const { event, at } = notification;
-  return {
-    contentType: json,
-    path: '/api/annotations',
-    json: { time: at.epochMilliseconds, tags: ['drydock', event.about.kind, event.reason], text: textOf(template, notification, escaped) },
-  };
-};
-
 const bodies: Readonly<Record<ReceiverKind, (format: Format, notification: Notification) => Body>> = {
   cloudevents: cloudEvent,
   slack,
   teams,
-  grafana,
 };
 
 /** The call that tells a receiver at this address. */
 export const buildRequest = (format: Format, url: string, notification: Notification): HttpRequest => {
-  const { contentType, path, json: body } = bodies[format.kind](format, notification);
-  return { method: 'POST', url: `${url}${path}`, headers: { 'content-type': contentType }, body: JSON.stringify(body) };
+  const { contentType, json: body } = bodies[format.kind](format, notification);
+  return { method: 'POST', url, headers: { 'content-type': contentType }, body: JSON.stringify(body) };
 };
