@@ -15,7 +15,7 @@ import {
 import { makeWindow } from '../testing/make-window.ts';
 import { decideMachine } from './decide.ts';
 import { eventStates, type MachineEvent } from './event.ts';
-import { hookName } from './machine.ts';
+import { hookName, type Machine } from './machine.ts';
 import { type MachineHistory, type MachineRequest, machinePhases, strategies } from './request.ts';
 import type { MachineDecision, MachineSnapshot, UnreadyMachine } from './snapshot.ts';
 import { machineMaintenanceFinalizer } from './writes.ts';
@@ -369,7 +369,12 @@ describe('under way', () => {
     const capi = machine({ api: 'capi', deleteMark: 'uid-mm', preDrainHooks: [{ name: hookName, owner: 'x' }] });
     const larger = set({ api: 'capi', replicas: 4, surges: new Map([['uid-mm', 'drydock-system/mm-m1']]) });
     const young = machine({ key: 'capi/machines/m4', name: 'm4', api: 'capi', path: '/m4', createdAt: at(-10) });
-    const replacement = { set: larger, members: [capi, young], ready: 4, unready: [] };
+    const [m2, m3] = ['m2', 'm3'].map(name => machine({ key: `capi/machines/${name}`, name, api: 'capi', path: `/${name}` })) as [
+      Machine,
+      Machine,
+    ];
+    const members = [capi, m2, m3, young];
+    const replacement = { set: larger, members, ready: 4, unready: [] };
     const steps: string[] = [];
     const step = (over: Partial<MachineSnapshot>): void => {
       const { writes = [], own } = decided({ request: leaving, child: child('Draining'), replacement, ...over });
@@ -378,13 +383,14 @@ describe('under way', () => {
     step({ machine: capi, surged: [larger] });
     const { deleteMark: _mark, ...unmarked } = capi;
     step({ machine: unmarked, surged: [larger] });
-    step({ machine: unmarked, surged: [larger], replacement: { ...replacement, members: [unmarked, { ...young, deleteMark: 'uid-mm' }] } });
+    const inLine = [unmarked, m2, m3, { ...young, deleteMark: 'uid-mm' }];
+    step({ machine: unmarked, surged: [larger], replacement: { ...replacement, members: inLine } });
     step({ machine: unmarked });
     step({ machine: machine() });
     assert.deepEqual(steps, [
       'remove the deletion mark of the machine m1',
       'mark the machine as the next to be deleted m4',
-      'restore the replica count workers',
+      'mark the machine as the next to be deleted m4,restore the replica count workers',
       'remove the pre-drain hook of the machine m1',
       'delete the maintenance of the node mm-m1-uid-mm',
     ]);

@@ -119,7 +119,12 @@ const isSamePath = (providerId: string, other: string): boolean => {
 export const isCalled = (providerId: string, name: string): boolean => {
   if (name === '') return false;
   const full = asProviderId(name);
-  return isSameProviderId(providerId, full) || isSamePath(providerId, full) || isSameInstance(providerId, name);
+  return (
+    isSameProviderId(providerId, name) ||
+    isSameProviderId(providerId, full) ||
+    isSamePath(providerId, full) ||
+    isSameInstance(providerId, name)
+  );
 };
 
 /** EC2 can be asked about it. Fargate's nodes and those of other machines that AWS gives a providerID are no instances. */

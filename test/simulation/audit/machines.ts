@@ -38,11 +38,11 @@ export const machineChecker = ({ story, store, nowMs, fail }: Around): Checker =
           isActive(one) &&
           ['Replace', 'ReplaceWithSurge'].includes(text(one, 'status', 'strategy')),
       );
-  const surges = (): readonly Stored[] =>
-    store.list(machineMaintenances).filter(one => text(one, 'status', 'strategy') === 'ReplaceWithSurge');
+  /** By uid, those that are deleted too: the machine that one of them has marked may go with the next machine that is taken back. */
+  const surges = new Map<string, Stored>();
   /** Added so that one could replace another, which is kept after all. Where two are taken back, each takes the youngest that is left: it may be the other's. */
   const isTakenBack = ({ metadata: { annotations, creationTimestamp } }: Stored): boolean => {
-    const all = surges();
+    const all = [...surges.values()];
     const by = all.find(one => one.metadata.uid === annotations?.[`${group}/delete-machine`]);
     return (
       by !== undefined &&
@@ -80,6 +80,8 @@ export const machineChecker = ({ story, store, nowMs, fail }: Around): Checker =
     },
     changed: change => {
       const { resource, object, type } = change;
+      if (resource === machineMaintenances && text(object, 'status', 'strategy') === 'ReplaceWithSurge')
+        surges.set(object.metadata.uid, object);
       if (resource === 'maintenances.drydock.dev' && text(object, 'status', 'phase') === 'Drained')
         drained.add(text(object, 'spec', 'nodeName'));
       if (resource === `machines.${group}` && type === 'changed') {

@@ -16,7 +16,7 @@ import {
 import { makeWindow } from '../../testing/make-window.ts';
 import { decideMachine } from '../decide.ts';
 import type { MachineEvent } from '../event.ts';
-import { hookName, hookOwner } from '../machine.ts';
+import { hookName, hookOwner, type Machine, type MachineSet } from '../machine.ts';
 
 const now = at(0);
 const decided = (seen: MachineSnapshotOverrides, moment = now) => decideMachine(makeMachineSnapshot(seen), moment);
@@ -299,22 +299,65 @@ describe('a strategy that cannot be followed', () => {
 
 describe('what is taken back for a request that is deleted', () => {
   const leaving = makeMachineRequest({ deleting: true, history: { startedAt: at(-60), strategy: 'ReplaceWithSurge' } });
-  const larger = makeSet({ replicas: 4 });
   const young = makeMachine({ key: 'm4', name: 'm4', path: '/m4', createdAt: at(-10) });
-  const back = (machine: ReturnType<typeof makeMachine>, members: readonly ReturnType<typeof makeMachine>[]) =>
-    decided({ request: leaving, machine, surged: [larger], replacement: { set: larger, members, ready: 4, unready: [] } }).writes?.map(
-      ({ description: what, path }) => `${what} ${path}`,
-    );
+  const [ours, theirs, gone] = ['uid-mm', 'uid-other', '00000000-0000-4000-8000-000000000001'] as const;
+  const surgesOf = (...uids: readonly string[]): MachineSet['surges'] => new Map(uids.map(uid => [uid, `drydock-system/${uid}`]));
+  const back = (machine: Machine, members: readonly Machine[], set: Partial<MachineSet> = {}) => {
+    const larger = makeSet({ replicas: members.length, surges: surgesOf(ours), ...set });
+    return decided({
+      request: leaving,
+      machine,
+      surged: [larger],
+      replacement: { set: larger, members, ready: 4, unready: [] },
+    }).writes?.map(({ description: what, path }) => `${what} ${path}`);
+  };
+  const old = makeMachine();
+  const marks = (name: string): string => `mark the machine as the next to be deleted /${name}`;
+  const lowers = 'restore the replica count /workers';
+  const dying = makeMachine({ key: 'm5', name: 'm5', path: '/m5', createdAt: at(-5), deleting: true });
 
   test('the machine that goes is the youngest that nobody is deleting, and it is marked first', () => {
-    const old = makeMachine();
-    assert.deepEqual(back(old, [old, young]), ['mark the machine as the next to be deleted /m4']);
-    const dying = makeMachine({ key: 'm5', name: 'm5', path: '/m5', createdAt: at(-5), deleting: true });
-    assert.deepEqual(back(old, [dying, old, young]), ['mark the machine as the next to be deleted /m4']);
-    assert.deepEqual(back(old, [old, { ...young, deleteMark: 'somebody' }]), ['restore the replica count /workers']);
-    assert.deepEqual(back(young, [old, young]), ['restore the replica count /workers'], 'it is the youngest itself');
-    assert.deepEqual(back({ ...old, deleting: true }, [old, young]), ['restore the replica count /workers'], 'it goes all the same');
-    assert.deepEqual(back({ ...old, deleteMark: 'uid-mm' }, [old, young]), ['remove the deletion mark of the machine /m1']);
+    assert.deepEqual(back(old, [old, young]), [marks('m4')]);
+    assert.deepEqual(back(old, [dying, old, young]), [marks('m4')]);
+    assert.deepEqual(back({ ...old, deleteMark: ours }, [old, young]), ['remove the deletion mark of the machine /m1']);
+    assert.deepEqual(back({ ...old, deleting: true }, [old, young]), [lowers], 'it goes all the same');
+  });
+
+  test('the set is made smaller only after a write that fails where the machine in line is not as it was seen', () => {
+    assert.deepEqual(back(old, [old, { ...young, deleteMark: ours }]), [marks('m4'), lowers]);
+    const { writes = [] } = decided({
+      request: leaving,
+      machine: old,
+      surged: [makeSet({ replicas: 2, surges: surgesOf(ours) })],
+      replacement: { set: makeSet({ replicas: 2 }), members: [old, { ...young, deleteMark: ours }], ready: 2, unready: [] },
+    });
+    assert.deepEqual(
+      writes.map(({ body }) => (body['metadata'] as { readonly resourceVersion?: string }).resourceVersion !== undefined),
+      [true, true],
+      'both are guarded by what was seen',
+    );
+  });
+
+  test('where the set has fewer machines than it wants none goes, and none is marked', () =>
+    assert.deepEqual(back(old, [old, young], { replicas: 3 }), [lowers]));
+
+  test('of two surges each has a machine in line, and the mark of one that is over counts', () => {
+    const younger = makeMachine({ key: 'm6', name: 'm6', path: '/m6', createdAt: at(-8), deleteMark: theirs });
+    const both = { surges: surgesOf(ours, theirs) };
+    assert.deepEqual(back(old, [old, young, younger], both), [marks('m4')]);
+    assert.deepEqual(back(old, [old, { ...young, deleteMark: ours }, younger], both), [marks('m4'), lowers]);
+    // The other has taken the machine with our mark, and has left its own behind.
+    assert.deepEqual(back(old, [old, { ...younger, deleteMark: gone }]), [marks('m6'), lowers]);
+    assert.deepEqual(back(old, [old, { ...young, deleteMark: ours, deleting: true }, { ...younger, deleteMark: gone }]), [
+      marks('m6'),
+      lowers,
+    ]);
+  });
+
+  test('what people have marked is not counted on', () => {
+    assert.deepEqual(back(old, [old, { ...young, deleteMark: 'yes' }]), [lowers], 'there is no other machine');
+    const younger = makeMachine({ key: 'm6', name: 'm6', path: '/m6', createdAt: at(-8), deleteMark: 'yes' });
+    assert.deepEqual(back(old, [old, young, younger]), [marks('m4')]);
   });
 
   test('the mark, as long as the machine is not on its way out; the hook; the node', () => {
