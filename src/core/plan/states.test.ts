@@ -319,6 +319,15 @@ describe('a node in flight', () => {
     assert.equal(asked?.revision, 'r1', 'it is recorded in this run');
     assert.match(asked?.outcome?.message ?? '', /drydock plan retry kernel n1/);
   });
+
+  test('whose pod is still ending has it named, so that no other plan begins beside it', () => {
+    const outcome = { verdict: 'Failed', step: 'Working', message: 'no', held: true } as const;
+    // The turn began anew with the edit: the pod has the name of the turn before.
+    const ending = { name: 'kernel-0123456789abcdef-n1-1', phase: 'Running', deleting: true } as const;
+    const left = { state: 'Releasing', one: { outcome, startedAt: at(-1) } } as const;
+    assert.equal(step({ ...left, pod: ending }).slot?.pod !== undefined, true);
+    assert.equal(step({ ...left, pod: { ...ending, phase: 'Failed' } }).slot?.pod, undefined);
+  });
 });
 
 describe('a plan that is deleted or aborted', () => {

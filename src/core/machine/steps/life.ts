@@ -81,11 +81,11 @@ const isReplaced = (snapshot: MachineSnapshot): boolean => {
  * An end that is none: the cloud has taken the machine, which is replaced all the same, or it is not yet known whether it has. Undefined where the events have simply
  * ended.
  */
-const harmDone = (snapshot: MachineSnapshot, state: EventState, now: Temporal.Instant): 'noHarm' | MachineDecision | undefined => {
+const harmDone = (snapshot: MachineSnapshot, state: EventState, now: Temporal.Instant): 'proceed' | MachineDecision | undefined => {
   const { request, machine, node } = snapshot;
   if (state !== 'Completed' || machine === undefined || !isReplaced(snapshot)) return undefined;
   const fate = fateOf(snapshot, now);
-  if (fate === 'taken') return 'noHarm';
+  if (fate === 'taken') return 'proceed';
   if (fate !== 'settling') return undefined;
   const requeueAt = sparedAt(snapshot, now);
   const message = `The cloud reports that it has taken the machine, and node ${node?.name} is still Ready: whether it stays so is looked at until ${timeText(requeueAt)}`;
@@ -108,7 +108,7 @@ export const cancelObsolete: MachineStep = (snapshot, now) => {
   const state = ended(snapshot);
   if (state === undefined) return undefined;
   const harm = harmDone(snapshot, state, now);
-  if (harm !== undefined) return harm === 'noHarm' ? undefined : harm;
+  if (harm !== undefined) return harm === 'proceed' ? undefined : harm;
   const message = state === 'Cancelled' ? 'The cloud has cancelled its event' : 'The event was over before anything had to be done';
   return { phase: 'Cancelled', reason: state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted', message };
 };
@@ -141,7 +141,7 @@ export const cancelOnEventEnd: MachineStep = (snapshot, now) => {
   // A node that the cloud is done with has to be fit before it is released: that is asked later.
   if (state === undefined || (strategy === 'Drain' ? state === 'Completed' || drained : committed)) return undefined;
   const harm = harmDone(snapshot, state, now);
-  if (harm !== undefined) return harm === 'noHarm' ? undefined : harm;
+  if (harm !== undefined) return harm === 'proceed' ? undefined : harm;
   const reason = state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted';
   const over = { phase: 'Cancelled', reason, message: 'The event is over; everything has been released' } as const;
   return withdraw(snapshot) ?? restart(snapshot, now) ?? over;

@@ -2,7 +2,7 @@ import { deleteChildWrite } from '../../maintenance/child.ts';
 import { isBefore, secondsAfter, secondsBetween } from '../../time.ts';
 import type { InFlight, NodeVerdict } from '../in-flight.ts';
 import { isUp } from '../in-service.ts';
-import { deletions, isOver, podsOfTurn } from '../pods/work-pods.ts';
+import { deletions, isOver, podsOfTurn, workPodsOn } from '../pods/work-pods.ts';
 import { revisionOfRun } from '../records.ts';
 import type { Waiting, WorkPod } from '../snapshot.ts';
 import { recordWrite } from '../writes.ts';
@@ -137,10 +137,12 @@ const releasingHeld = (view: NodeView, running: readonly WorkPod[], now: Tempora
 /** The verdict is known: what was made for the node is taken away, pods of the work before anything else, and the verdict recorded. */
 export const releasing: NodeStateFn = (view, now) => {
   const { slot: one, child, snapshot } = view;
-  const pods = podsOfTurn(snapshot, one);
-  const surprise = ranAllTheSame(view, pods, now);
+  const ofTurn = podsOfTurn(snapshot, one);
+  const surprise = ranAllTheSame(view, ofTurn, now);
   if (surprise !== undefined) return surprise;
-  const running = pods.filter(pod => !isOver(pod));
+  // Of whatever turn: an edit of the plan begins another one while the pod of the one before is still ending.
+  const running = workPodsOn(snapshot, one.node);
+  const pods = [...ofTurn.filter(isOver), ...running];
   if (one.outcome?.held === true) return releasingHeld(view, running, now);
   const withdrawn = one.work.kind === 'replace' ? withdrawReplacement(view) : undefined;
   if (withdrawn !== undefined) return withdrawn;

@@ -34,6 +34,7 @@ type Step = {
     | 'release'
     | 'delete pod'
     | 'retry'
+    | 'edit'
     | 'halt'
     | 'skip'
     | 'abort'
@@ -115,6 +116,9 @@ class Truth {
   #check(before: Plan | undefined, runningBefore: ReadonlyMap<string, readonly WorkPod[]>): void {
     const { world } = this;
     const after = world.plans.get('kernel');
+    for (const { state, pod, node } of after?.inFlight ?? [])
+      if (state === 'Releasing' && pod === undefined)
+        assert.deepEqual(this.#running(node), [], `${node}: nobody else can know that a pod of the work is on it`);
     for (const slot of before?.inFlight ?? []) {
       const now = after?.inFlight.find(({ uid }) => uid === slot.uid);
       const isDown = world.nodes.get(slot.node)?.conditions[0]?.status !== 'True';
@@ -202,6 +206,8 @@ class Truth {
         return;
       case 'retry':
         return world.edit('kernel', { retries: new Map([[node, at(world.seconds + this.#clockIsOff)]]) });
+      case 'edit':
+        return world.edit('kernel', { revision: world.plans.get('kernel')?.revision === 'r1' ? 'r2' : 'r1' });
       case 'halt':
         world.halted = world.halted === undefined ? 'power is low' : undefined;
         return;
@@ -221,7 +227,7 @@ class Truth {
 }
 
 const often = ['time', 'time', 'look', 'look', 'look', 'run', 'run', 'succeed', 'boot', 'boot, told late', 'end deleted'] as const;
-const seldom = ['turn away', 'fail', 'down', 'up', 'release', 'delete pod', 'retry', 'halt', 'skip', 'another process'] as const;
+const seldom = ['turn away', 'fail', 'down', 'up', 'release', 'delete pod', 'retry', 'edit', 'halt', 'skip', 'another process'] as const;
 
 const steps = fc.array(
   fc.record({
@@ -256,5 +262,5 @@ test('a pod of the work never outlives its right to run, a boot proves what bega
     }),
     { numRuns: Number(process.env['DRYDOCK_TEST_STORIES'] ?? '400') },
   );
-  assert.ok(done.count > 20 && done.verdicts > done.count, `stories come to verdicts of all kinds: ${done.count} of ${done.verdicts}`);
+  assert.ok(done.count > 5 && done.verdicts > done.count, `stories come to verdicts of all kinds: ${done.count} of ${done.verdicts}`);
 });
