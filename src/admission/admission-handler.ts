@@ -24,19 +24,28 @@ export type AdmissionHandlerOptions = {
   readonly log: Log;
   readonly defects: PanicHandler;
   readonly openShift: boolean;
-  /** Where reservations are kept: the operator's own namespace. */
+  /** Namespace of the reservations: the operator's own. */
   readonly namespace: string;
   readonly planProblems: PlanProblems;
 };
 
-/** Of the time that the API server gives the webhook: a refusal with a reason is worth more than its own. */
+/**
+ * Milliseconds within which the webhook responds: a part of the API server's timeout, because a
+ * refusal with a reason is worth more than a timeout.
+ */
 const responseWithinMs = 0.8 * webhookTimeoutSeconds * 1000;
 
-/** A reservation is looked at again after so many milliseconds, ever more of them up to the second number: a crowd that waits must not keep the API server busy. Whoever has waited
- * long enough is not kept off by others who write it all the time. */
+/**
+ * Milliseconds between two looks at a reservation: `first`, growing up to `longest`, so that many
+ * waiting requests do not keep the API server busy. After the wait budget is spent, `takingOver`
+ * applies: others that write the reservation all the time do not keep the request waiting.
+ */
 const pollMs = { first: 75, longest: 400, takingOver: 10 };
 
-/** A look that took longer than this under a reservation might end after it: the API server needs time to store the object as well. */
+/**
+ * Milliseconds that a look under a reservation may take. A longer one might end after the
+ * reservation: the API server needs time to store the object as well.
+ */
 const freshForMs = 1500;
 
 type Check = Extract<AdmissionTask, { readonly kind: 'review' }>;
@@ -45,7 +54,8 @@ const subjectOf = ({ group, versions, resource }: AdmissionKind, { uid, version 
   const metadata = metadataOf(object);
   const { name, namespace, generation } = metadata;
   const folder = typeof namespace === 'string' ? `/namespaces/${encodeURIComponent(namespace)}` : '';
-  // The API server gives an object its uid before it asks; without one, the request's stands for it and the reservation runs its course.
+  // The API server gives an object its uid before it calls the webhook; without one, the uid of the
+  // request is used, and the reservation expires.
   return {
     path: `/apis/${group}/${version || (versions[0] ?? '')}${folder}/${resource}/${encodeURIComponent(typeof name === 'string' ? name : '')}`,
     uid: typeof metadata['uid'] === 'string' ? metadata['uid'] : uid,
@@ -53,7 +63,10 @@ const subjectOf = ({ group, versions, resource }: AdmissionKind, { uid, version 
   };
 };
 
-/** Decides over requests, across all replicas as if there were one that takes them one after the other where they depend on each other. */
+/**
+ * A handler that decides on requests of all replicas as if one replica processed them in sequence
+ * where they depend on each other.
+ */
 export class AdmissionHandler {
   readonly #options: AdmissionHandlerOptions;
   readonly #ground: AdmissionContext;
@@ -67,7 +80,10 @@ export class AdmissionHandler {
     this.#reservations = new Reservations(options);
   }
 
-  /** The answer to one request, within 4 seconds. Never rejects; what cannot be looked up is denied, and so is what a defect of ours keeps from being looked up. */
+  /**
+   * Returns the verdict on one request, within 4 seconds. Never rejects; a request whose facts
+   * cannot be read is denied, also if the reason is a defect of ours.
+   */
   async decide(kind: WebhookKind, review: Review): Promise<AdmissionVerdict> {
     try {
       return await this.#decide(kind, review);
@@ -77,7 +93,8 @@ export class AdmissionHandler {
   }
 
   async #decide(kind: WebhookKind, review: Review): Promise<AdmissionVerdict> {
-    // It becomes part of a path: whoever calls could choose what is read with the operator's rights.
+    // The name becomes part of a path: a caller could choose what is read with the operator's
+    // rights.
     if (review.version !== '' && !kind.versions.includes(review.version))
       return denied(`${kind.name} is supported only in version ${kind.versions.join(' and ')}`);
     using deadline = new Deadline(this.#options.clock, responseWithinMs, [this.#over.signal]);
@@ -93,18 +110,21 @@ export class AdmissionHandler {
     return await this.#inTurn(kind, review, task, first.scope, signal);
   }
 
-  /** Forgets reservations that nobody will ever come back to. Never rejects. */
+  /** Deletes abandoned reservations. Never rejects. */
   sweep(): Promise<void> {
     return this.#guarded(this.#reservations.sweep(this.#over.signal));
   }
 
-  /** Lets go of everything. Reservations that are still held run out. */
+  /** Stops all work. Reservations that are still held expire. */
   async close(): Promise<void> {
     this.#over.abort(new Error('the operator is stopping'));
     await Promise.all(this.#settling);
   }
 
-  /** Waits until no other request of the scope is undecided, and looks again then: what is seen under the reservation stays true. */
+  /**
+   * Waits until no other request of the scope is undecided, and looks again then: facts that are
+   * read under the reservation stay true.
+   */
   async #inTurn(
     kind: AdmissionKind,
     review: Review,
@@ -139,7 +159,7 @@ export class AdmissionHandler {
     return denied(`could not reserve node ${nodeName} for this maintenance, please try again: ${why}`);
   }
 
-  /** The answer does not wait for it. */
+  /** Settles or releases a reservation after the response. */
   #afterwards(what: 'settle' | 'release', reservation: Parameters<Reservations['settle']>[0]): void {
     const work = this.#guarded(this.#reservations[what](reservation, this.#over.signal));
     this.#settling.add(work);

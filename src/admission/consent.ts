@@ -7,7 +7,10 @@ import { errorText } from '../support/error-text.ts';
 import { isDefect } from '../support/panic-handler.ts';
 import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 
-/** Whether whoever writes an object has the rights for what it says (SubjectAccessReview, authorization.k8s.io/v1). */
+/**
+ * Checks whether the writer of an object has the rights for its contents (SubjectAccessReview,
+ * authorization.k8s.io/v1).
+ */
 
 const specFor = ({ group, resource }: WebhookKind, { user, namespace }: Review, right: Right): JsonObject => ({
   user: user['username'],
@@ -30,7 +33,10 @@ const ask = async (api: Api, kind: WebhookKind, review: Review, right: Right, si
   }
 };
 
-/** Asks for the rights that the write needs, one after the other. What cannot be asked is denied; rejects for defects only. */
+/**
+ * Reviews the rights that the write needs, one after the other. A right that cannot be reviewed is
+ * denied; rejects for defects only.
+ */
 export const consent = async (api: Api, kind: WebhookKind, review: Review, signal: AbortSignal): Promise<AdmissionVerdict> => {
   const { object, oldObject, subresource, operation } = review;
   if (object === undefined || subresource !== '') return allowed;

@@ -1,6 +1,7 @@
 /**
- * How many requests are looked at at the same time. Whoever reaches the port may send reviews: what one address takes of memory and of the API server is bounded, and
- * so is what all take together.
+ * A limiter for the requests that are processed at the same time. Any client that reaches the port
+ * may send reviews: the memory and the API calls that one address causes are bounded, and so is the
+ * total.
  */
 export class InflightLimiter {
   readonly #limits: { readonly requests: number; readonly perAddress: number; readonly bytes: number };
@@ -8,12 +9,18 @@ export class InflightLimiter {
   #requests = 0;
   #bytes = 0;
 
-  /** The API server asks for every maintenance once: a few hundred at once are a cluster that is being taken apart. */
+  /**
+   * Creates the limiter. The API server calls once for every maintenance: a few hundred at once
+   * mean that a cluster is being taken apart.
+   */
   constructor(limits = { requests: 256, perAddress: 64, bytes: 64 * 1024 * 1024 }) {
     this.#limits = limits;
   }
 
-  /** Lets one in that holds so many bytes; the answer lets it out again. Undefined when there is no room. */
+  /**
+   * Admits a request of this many bytes; the returned function releases it after the response.
+   * Returns undefined if there is no room.
+   */
   enter(address: string, bytes: number): (() => void) | undefined {
     const here = this.#byAddress.get(address) ?? 0;
     const { requests, perAddress, bytes: most } = this.#limits;

@@ -4,15 +4,18 @@ import type { Api } from '../operator/ports.ts';
 import { errorText } from '../support/error-text.ts';
 import { isDefect } from '../support/panic-handler.ts';
 
-/** Reads that are never stale: straight from the API server, consistent (no resourceVersion is given), and never out of a cache. */
+/**
+ * Reads that are never stale: straight from the API server, consistent (no resourceVersion is
+ * given), and never from a cache.
+ */
 
-/** What a read brought; `why` is what the API server said, or why it could not be asked. */
+/** Result of a read; `why` is the API server's message, or why it could not be reached. */
 export type Found<T> =
   | { readonly kind: 'found'; readonly value: T }
   | { readonly kind: 'missing' }
   | { readonly kind: 'unreadable'; readonly why: string };
 
-/** One object, or the first page of a collection, which is all of it: no limit is given. */
+/** Reads one object, or the first page of a collection, which is all of it: no limit is given. */
 const read = async (api: Api, path: string, query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Found<JsonObject>> => {
   try {
     const response = await api.call({ method: 'GET', path, query }, signal);
@@ -25,10 +28,10 @@ const read = async (api: Api, path: string, query: Readonly<Record<string, strin
   }
 };
 
-/** Rejects for defects only. */
+/** Reads one object. Rejects for defects only. */
 export const getLive = (api: Api, path: string, signal: AbortSignal): Promise<Found<JsonObject>> => read(api, path, {}, signal);
 
-/** Rejects for defects only. `missing`: the kind is not served. */
+/** Lists a collection. Rejects for defects only. `missing`: the kind is not served. */
 export const listLive = async (
   api: Api,
   path: string,
@@ -41,7 +44,7 @@ export const listLive = async (
   return { kind: 'found', value: Array.isArray(items) ? items.filter(isObject) : [] };
 };
 
-/** The first of several collections that is served. Rejects for defects only. */
+/** Lists the first of several collections that is served. Rejects for defects only. */
 export const listFirst = async (api: Api, paths: readonly string[], signal: AbortSignal): Promise<Found<readonly JsonObject[]>> => {
   for (const path of paths) {
     const list = await listLive(api, path, {}, signal);

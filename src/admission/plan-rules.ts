@@ -3,7 +3,10 @@ import type { PanicHandler } from '../support/panic-handler.ts';
 import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 import { metadataOf } from './rules.ts';
 
-/** What is wrong with a MaintenancePlan, by the function from which its condition Valid comes; nothing where all is well. */
+/**
+ * Function that returns the errors of a MaintenancePlan, the same one that its condition Valid
+ * comes from; none if it is valid.
+ */
 export type PlanProblems = (plan: JsonObject) => readonly string[];
 
 const problemsOf = (problems: PlanProblems, plan: JsonObject, defects: PanicHandler): readonly string[] => {
@@ -17,8 +20,10 @@ const problemsOf = (problems: PlanProblems, plan: JsonObject, defects: PanicHand
 const isDeleting = (object: JsonObject): boolean => metadataOf(object)['deletionTimestamp'] !== undefined;
 
 /**
- * Whether a plan may be written as it is: from the request alone. What is wrong with a plan already keeps nobody from changing the rest of it: it was stored before
- * this was asked, or while the webhook was away, and may have to be paused, ended or mended. A plan that is being deleted is never refused.
+ * Decides whether a plan may be written as it is, from the request alone. An existing error does
+ * not prevent a change of the rest: the plan was stored before this check existed, or while the
+ * webhook was away, and may have to be paused, ended or repaired. A plan that is being deleted is
+ * never refused.
  */
 export const planVerdict = (problems: PlanProblems, review: Review, defects: PanicHandler): AdmissionVerdict => {
   const { operation, subresource, object, oldObject } = review;

@@ -11,13 +11,13 @@ import { type AdmissionVerdict, allowed, denied } from './review.ts';
 
 /** The rules about etcd, read live. */
 
-/** What is asked for whom. */
+/** A question to the quorum rules. */
 export type QuorumQuestion = {
   readonly api: Api;
   readonly openShift: boolean;
   readonly kind: AdmissionKind;
   readonly node: Node;
-  /** The object itself: when it is stored already, it does not stand in its own way. */
+  /** The object itself: if it is stored already, it does not block itself. */
   readonly object: JsonObject;
   readonly signal: AbortSignal;
 };
@@ -50,7 +50,10 @@ const namedGuard = async ({ api, kind, node, signal }: QuorumQuestion): Promise<
   return namedGuardAllows(budget) ? allowed : denied(kind.quorum.denied(node.name));
 };
 
-/** The rule of the operator that is replaced: medik8s asks on OpenShift only, KubeVirt's wherever the budget is. */
+/**
+ * Applies the rule of the replaced operator: medik8s checks on OpenShift only, KubeVirt's wherever
+ * the budget exists.
+ */
 const guardCheck = async (question: QuorumQuestion): Promise<AdmissionVerdict> => {
   const { guard, labels } = question.kind.quorum;
   if (!labels.some(label => question.node.labels[label] !== undefined)) return allowed;
@@ -58,7 +61,10 @@ const guardCheck = async (question: QuorumQuestion): Promise<AdmissionVerdict> =
   return question.openShift ? anyGuard(question) : allowed;
 };
 
-/** Nodes with one of the labels: a selector cannot say "or", so each label is asked for by itself. */
+/**
+ * Lists nodes with one of the labels: a selector cannot express "or", so there is one list for each
+ * label.
+ */
 const possibleMembers = async (api: Api, signal: AbortSignal): Promise<Found<readonly Node[]>> => {
   const lists = await Promise.all(memberLabels.map(labelSelector => listLive(api, '/api/v1/nodes', { labelSelector }, signal)));
   const nodes = new Map<string, Node>();
@@ -71,7 +77,7 @@ const possibleMembers = async (api: Api, signal: AbortSignal): Promise<Found<rea
 
 const uidOf = ({ metadata }: JsonObject): unknown => (metadata as JsonObject | undefined)?.['uid'];
 
-/** The nodes that stored maintenances of any kind want, the one of the question left out. */
+/** Returns the nodes that stored maintenances of any kind want, except the one of the question. */
 export const wantedNodes = async ({
   api,
   object,
@@ -89,7 +95,10 @@ export const wantedNodes = async ({
   return { kind: 'found', value: wanted };
 };
 
-/** Never more members out than the rest can bear, the maintenances that have not reached their nodes yet included. */
+/**
+ * Denies if more members would be out than the rest can bear, including the maintenances that have
+ * not reached their nodes yet.
+ */
 const countCheck = async (question: QuorumQuestion): Promise<AdmissionVerdict> => {
   const { api, kind, node, openShift, signal } = question;
   const [nodes, wanted] = await Promise.all([possibleMembers(api, signal), wantedNodes(question)]);
@@ -98,11 +107,12 @@ const countCheck = async (question: QuorumQuestion): Promise<AdmissionVerdict> =
   const leave = quorumAllows(node.name, membersOf(nodes.value), wanted.value);
   if (leave.allowed) return allowed;
   if (isWarnedOnly(leave, kind.quorum.counted, openShift)) return { kind: 'allowed', warnings: [leave.stake] };
-  // On OpenShift the text is the contract's, to the byte; elsewhere the replaced operator let everything pass and had none.
+  // On OpenShift the text is the contract's, to the byte; elsewhere the replaced operator allowed
+  // everything and had none.
   return denied(openShift ? kind.quorum.denied(node.name) : `${kind.quorum.denied(node.name)}: ${leave.why}`);
 };
 
-/** Both rules, the one of the replaced operator first. Never rejects. */
+/** Applies both rules, the one of the replaced operator first. Rejects for defects only. */
 export const quorumCheck = async (question: QuorumQuestion): Promise<AdmissionVerdict> => {
   if (!isControlPlane(question.node)) return allowed;
   const guard = await guardCheck(question);

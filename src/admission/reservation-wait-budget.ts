@@ -2,9 +2,11 @@ import type { Clock } from '../support/clock.ts';
 import { patienceMs, type ReservationSubject } from './reservation.ts';
 
 /**
- * How long one request waits for the reservations of others, all in all. What is reserved for an object that is stored then costs nothing, however many there
- * are; whoever reserves again and again and stores nothing, under one uid or under many, keeps nobody waiting for longer than this. It is taken over then
- * and decided on what is stored; the operator asks for the quorum once more before it touches a node.
+ * A budget for how long one request waits for the reservations of others, in total. Reservations
+ * for objects that are then stored cost nothing, however many there are; a client that reserves
+ * again and again and stores nothing, under one uid or many, delays others by no more than this.
+ * Its reservation is taken over then, and the decision is based on what is stored; the operator
+ * checks the quorum once more before it changes a node.
  */
 export class ReservationWaitBudget {
   readonly #clock: Clock;
@@ -17,12 +19,15 @@ export class ReservationWaitBudget {
     this.#isStored = isStored;
   }
 
-  /** It has been waited for long enough. */
+  /** True if the budget is spent. */
   get isOver(): boolean {
     return this.#lostMs + (this.#holder === undefined ? 0 : this.#now() - this.#holder.sinceMs) >= patienceMs;
   }
 
-  /** The reservation is for this object at the moment; undefined where that could not be seen. */
+  /**
+   * Records the object that the reservation is for at the moment; undefined if that could not be
+   * read.
+   */
   async waitsFor(subject: ReservationSubject | undefined): Promise<void> {
     if (subject === undefined || subject.uid === this.#holder?.subject.uid) return;
     const before = this.#holder;

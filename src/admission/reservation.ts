@@ -9,30 +9,47 @@ import { getLive } from './live.ts';
 import type { ReservationScope } from './rules.ts';
 
 /**
- * An object is stored only after the webhook has answered, so two requests that are looked at together would not see each other. Whoever is
- * about to be allowed therefore takes a reservation first: a Lease in the operator's namespace, which all replicas see. It says for whom, so
- * that others can tell when that object is stored; and it runs out, for it may never be.
+ * Reservations. An object is stored only after the webhook has responded, so two requests that are
+ * processed together would not see each other. A request that is about to be allowed therefore
+ * takes a reservation first: a Lease in the operator's namespace, which all replicas see. It names
+ * the object, so that others can see when that object is stored; and it expires, because the object
+ * may never be stored.
  */
 
-/** For how long others wait for objects that are not stored. The API server stores one within milliseconds, or never. */
+/**
+ * Milliseconds for which others wait for objects that are not stored. The API server stores one
+ * within milliseconds, or never.
+ */
 export const patienceMs = 2000;
 
-/** For so long a reservation is kept for an object that is not stored yet: further webhooks may be asked about it. */
+/**
+ * Milliseconds for which a reservation is kept for an object that is not stored yet: the API server
+ * may call further webhooks about it.
+ */
 const keptMs = 5000;
 
-/** A reservation that was left behind is not waited for, however far apart the clocks of two replicas are. */
+/**
+ * Milliseconds after which a reservation counts as abandoned, however far apart the clocks of two
+ * replicas are.
+ */
 const leftBehindMs = 60_000;
 
 const label = 'drydock.dev/admission';
 const annotation = 'drydock.dev/reserved-for';
 
-/** The object that a reservation is for: where it will be, which one of that name, and at which generation it counts as stored. */
+/**
+ * The object of a reservation: its path, its uid, and the generation from which it counts as
+ * stored.
+ */
 export type ReservationSubject = { readonly path: string; readonly uid: string; readonly generation: number };
 
-/** One reservation that was made. */
+/** A reservation that was created. */
 export type Reservation = { readonly name: string; readonly resourceVersion: string; readonly subject: ReservationSubject };
 
-/** `taken`: for another object that may be stored at any moment; missing where somebody was just quicker. */
+/**
+ * Result of an attempt. `taken`: for another object that may be stored at any moment; `by` is
+ * missing if another request was only faster.
+ */
 export type ReservationAttempt =
   | { readonly kind: 'held'; readonly reservation: Reservation }
   | { readonly kind: 'taken'; readonly by?: ReservationSubject }
@@ -56,7 +73,10 @@ const subjectIn = ({ metadata }: Stored): ReservationSubject | undefined => {
   }
 };
 
-/** What the API server answers; undefined where it cannot be asked. Rejects for defects only. */
+/**
+ * Resolves with the API server's response; undefined if it cannot be reached. Rejects for defects
+ * only.
+ */
 const answered = (api: Api, call: ApiCall, signal: AbortSignal | undefined): Promise<ApiResponse | undefined> =>
   api.call(call, signal).catch((error: unknown) => {
     if (isDefect(error)) throw error;
@@ -65,11 +85,13 @@ const answered = (api: Api, call: ApiCall, signal: AbortSignal | undefined): Pro
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
 
-/** The name of the Lease: one for each kind and node, and one for the whole control plane. */
+/**
+ * Returns the name of the Lease: one for each kind and node, and one for the whole control plane.
+ */
 export const reservationName = (kindName: string, scope: ReservationScope): string =>
   scope.kind === 'controlPlane' ? 'drydock-admission-control-plane' : `drydock-admission-${hash(`${kindName}/${scope.name}`)}`;
 
-/** Makes, takes over and gives back reservations. */
+/** A store of reservations: creates, takes over and releases them. */
 export class Reservations {
   readonly #options: ReservationOptions;
   readonly #collection: string;
@@ -79,7 +101,10 @@ export class Reservations {
     this.#collection = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(options.namespace)}/leases`;
   }
 
-  /** Takes the reservation if it is free, has been left behind, or its object is stored by now; in any case with `force`. Rejects for defects only. */
+  /**
+   * Takes the reservation if it is free, abandoned, or its object is stored by now; in any case
+   * with `force`. Rejects for defects only.
+   */
   async take(name: string, subject: ReservationSubject, force: boolean, signal: AbortSignal): Promise<ReservationAttempt> {
     const found = await getLive(this.#options.api, `${this.#collection}/${name}`, signal);
     if (found.kind === 'unreadable') return { kind: 'failed', why: found.why };
@@ -89,17 +114,20 @@ export class Reservations {
     const by = subjectIn(stored);
     if (!force && by !== undefined && !this.#isLeftBehind(stored) && by.uid !== subject.uid && !(await this.isStored(by, signal)))
       return { kind: 'taken', by };
-    // The whole Lease: for the seconds that it lives nothing of others belongs on it, and what is there of an operator before must not stay.
+    // The whole Lease is replaced: in its few seconds nothing of others belongs on it, and
+    // leftovers of a previous operator must not stay.
     return this.#write('PUT', `${this.#collection}/${name}`, name, subject, resourceVersion, signal);
   }
 
-  /** Gives it back if it is still this one. What cannot be released runs out. Rejects for defects only. */
+  /** Releases it if it is still this one. If that fails, it expires. Rejects for defects only. */
   async release({ name, resourceVersion }: Reservation, signal?: AbortSignal): Promise<void> {
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { resourceVersion } };
     await answered(this.#options.api, { method: 'DELETE', path: `${this.#collection}/${name}`, body }, signal);
   }
 
-  /** Gives it back as soon as its object is stored, or when it has run out. Rejects for defects only. */
+  /**
+   * Releases it as soon as its object is stored, or when it has expired. Rejects for defects only.
+   */
   async settle(reservation: Reservation, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const end = this.#now() + keptMs;
@@ -109,7 +137,10 @@ export class Reservations {
     if (!signal.aborted) await this.release(reservation, signal);
   }
 
-  /** Deletes what operators that are no more have left behind; what cannot be deleted does no harm. Rejects for defects only. */
+  /**
+   * Deletes reservations that former operators have left behind; failures do no harm. Rejects for
+   * defects only.
+   */
   async sweep(signal: AbortSignal): Promise<void> {
     const { api } = this.#options;
     const list = await answered(api, { method: 'GET', path: this.#collection, query: { labelSelector: label } }, signal);
@@ -127,7 +158,7 @@ export class Reservations {
     return !(this.#now() - renewed < leftBehindMs);
   }
 
-  /** The object is there, and as it was to become. Rejects for defects only. */
+  /** Reports whether the object exists, at the expected generation. Rejects for defects only. */
   async isStored({ path, uid, generation }: ReservationSubject, signal: AbortSignal): Promise<boolean> {
     const found = await getLive(this.#options.api, path, signal);
     if (found.kind !== 'found') return false;
@@ -146,7 +177,8 @@ export class Reservations {
     const body = this.#leaseFor(name, subject, resourceVersion);
     try {
       const response = await this.#options.api.call({ method, path, body }, signal);
-      // Somebody was quicker; the next look shows who. A Lease that is gone in the meantime is free.
+      // Another request was faster; the next look shows which. A Lease that is gone in the meantime
+      // is free.
       if (response.status === 409 || (response.status === 404 && method === 'PUT')) return { kind: 'taken' };
       if (response.status !== 200 && response.status !== 201) return { kind: 'failed', why: statusMessage(response) };
       const { metadata } = response.body as Stored;

@@ -1,28 +1,31 @@
 import { isObject, type JsonObject } from '../core/json.ts';
 
-/** AdmissionReview, as the API server sends it and wants it answered (admission.k8s.io/v1 and v1beta1: the same fields). */
+/**
+ * AdmissionReview, in the form that the API server sends and expects (admission.k8s.io/v1 and
+ * v1beta1: the same fields).
+ */
 
-/** What is asked. */
+/** The request of a review. */
 export type Review = {
-  /** The answer must be of the same version. */
+  /** API version, which the response must have as well. */
   readonly apiVersion: string;
   readonly uid: string;
   readonly operation: string;
   readonly kind: string;
-  /** Version of the resource that is asked about. */
+  /** Version of the resource in the request. */
   readonly version: string;
   readonly namespace: string;
-  /** Who asks, as the API server knows him. */
+  /** User that sends the request, as the API server knows them. */
   readonly user: JsonObject;
   readonly subresource: string;
   readonly dryRun: boolean;
-  /** Missing for DELETE. */
+  /** New object; missing for DELETE. */
   readonly object?: JsonObject;
-  /** Missing for CREATE. */
+  /** Old object; missing for CREATE. */
   readonly oldObject?: JsonObject;
 };
 
-/** What is answered. */
+/** Verdict on a request. */
 export type AdmissionVerdict =
   | { readonly kind: 'allowed'; readonly warnings?: readonly string[] }
   | { readonly kind: 'denied'; readonly message: string };
@@ -42,7 +45,7 @@ const parse = (body: string): unknown => {
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** Reads a review; a string says what is wrong with the body. */
+/** Reads a review; returns a string with the error if the body is invalid. */
 export const readReview = (body: string): Review | string => {
   const review = parse(body);
   if (!isObject(review)) return 'the body is not a JSON object';
@@ -72,7 +75,7 @@ export const readReview = (body: string): Review | string => {
   };
 };
 
-/** The answer, with the code and reason that controller-runtime gives to a denial. */
+/** Returns the response, with the code and reason that controller-runtime gives to a denial. */
 export const responseTo = ({ apiVersion, uid }: Review, verdict: AdmissionVerdict): JsonObject => ({
   apiVersion,
   kind: 'AdmissionReview',

@@ -8,28 +8,35 @@ import { operatorWarnings } from './operator-check.ts';
 import { quorumCheck } from './quorum-check.ts';
 import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 
-/** What one request must meet, in the order of the contract; the first rule that is not met gives the answer. */
+/**
+ * Rules for one request, in the order of the contract; the first one that is violated determines
+ * the verdict.
+ */
 
-/** Where and how to look. `namespace` is the operator's own. */
+/** Access for the rules. `namespace` is the operator's own. */
 export type AdmissionContext = { readonly api: Api; readonly openShift: boolean; readonly namespace: string };
 
-/** What can be said of a request from itself, or what has to be looked up. */
+/** Verdict from the request alone, or the checks that need reads. */
 export type AdmissionTask =
   | { readonly kind: 'answered'; readonly verdict: AdmissionVerdict }
-  /** A new object, or one that begins to want its node: `rules` says which checks are due. */
+  /** A new object, or one that begins to want its node: `rules` names the due checks. */
   | { readonly kind: 'review'; readonly rules: 'all' | 'quorum'; readonly object: JsonObject; readonly nodeName: string };
 
-/** How a look went. `scope`: requests of one scope depend on each other, and must be stored one after the other. */
+/**
+ * Result of a check. `scope`: requests of one scope depend on each other, and must be stored one
+ * after the other.
+ */
 export type AdmissionCheck = { readonly verdict: AdmissionVerdict; readonly scope?: ReservationScope };
 export type ReservationScope = { readonly kind: 'controlPlane' } | { readonly kind: 'node'; readonly name: string };
 
 const answered = (verdict: AdmissionVerdict): AdmissionTask => ({ kind: 'answered', verdict });
 
-/** Empty where it has none. */
+/** Returns the metadata of an object; empty if it has none. */
 export const metadataOf = (object: JsonObject): JsonObject => (isObject(object['metadata']) ? object['metadata'] : {});
 
 const taskOfUpdate = (kind: AdmissionKind, object: JsonObject, oldObject: JsonObject): AdmissionTask => {
-  // Finalizers, labels, statuses: above all the operator's own writes must not need anybody.
+  // Finalizers, labels, statuses: above all, the operator's own writes must not depend on the
+  // webhook.
   if (sameJson(object['spec'], oldObject['spec'])) return answered(allowed);
   const nodeName = kind.nodeNameOf(object);
   if (kind.node !== undefined && nodeName !== kind.nodeNameOf(oldObject)) return answered(denied(kind.node.moved));
@@ -37,7 +44,7 @@ const taskOfUpdate = (kind: AdmissionKind, object: JsonObject, oldObject: JsonOb
   return begins ? { kind: 'review', rules: 'quorum', object, nodeName } : answered(allowed);
 };
 
-/** What a request asks of us; without any read. */
+/** Returns the task of a request, without any read. */
 export const taskOf = (kind: AdmissionKind, { operation, kind: asked, subresource, object, oldObject }: Review): AdmissionTask => {
   if (object === undefined || subresource !== '') return answered(allowed);
   if (asked !== kind.kind) return answered(denied(`expected a ${kind.kind} but got a ${asked}`));
@@ -47,7 +54,10 @@ export const taskOf = (kind: AdmissionKind, { operation, kind: asked, subresourc
   return { kind: 'review', rules: kind.node === undefined ? 'quorum' : 'all', object, nodeName: kind.nodeNameOf(object) };
 };
 
-/** What no node can be called is not asked for: it might lead to another path. */
+/**
+ * Reports whether this can be the name of a node. Any other name is not read: it might lead to
+ * another path.
+ */
 const isNodeName = (name: string): boolean => /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name);
 
 const nodeOf = async (api: Api, name: string, signal: AbortSignal): Promise<Found<Node>> => {
@@ -63,10 +73,10 @@ const isTaken = async (api: Api, kind: AdmissionKind, nodeName: string, signal: 
   return list.value.some(other => kind.nodeNameOf(other) === nodeName) ? denied(kind.node.taken(nodeName)) : allowed;
 };
 
-/** Rule 1, or the part of rule 3 that it shares: whether there is a node to speak of. */
+/** Returns the verdict without a node: rule 1, or the part of rule 3 that it shares. */
 const withoutNode = (kind: AdmissionKind, nodeName: string, found: Exclude<Found<Node>, { readonly kind: 'found' }>): AdmissionVerdict => {
   if (found.kind === 'unreadable') return denied((kind.node?.unreadable ?? kind.quorum.nodeUnreadable)(found.why));
-  // A Maintenance may come before its node does; its status tells that there is none.
+  // A Maintenance may be created before its node; its status reports that the node is missing.
   return kind.node === undefined ? allowed : denied(kind.node.missing(nodeName));
 };
 
@@ -75,7 +85,7 @@ const warned = (verdict: Extract<AdmissionVerdict, { readonly kind: 'allowed' }>
   return warnings.length === 0 ? verdict : { kind: 'allowed', warnings };
 };
 
-/** Looks everything up, straight from the API server. Never rejects. */
+/** Runs all checks, with reads straight from the API server. Rejects for defects only. */
 export const look = async (
   { api, openShift, namespace }: AdmissionContext,
   kind: AdmissionKind,
@@ -92,7 +102,7 @@ export const look = async (
   const takesRisk = mayLoseQuorum(metadataOf(object)['annotations'] as Readonly<Record<string, string>> | undefined);
   const quorum = takesRisk ? allowed : await quorumCheck({ api, openShift, kind, node, object, signal });
   const verdict = quorum.kind === 'denied' ? quorum : warned(quorum, await operatorWarnings({ api, object, signal }, namespace, nodeName));
-  // A member of the quorum, perhaps: the requests for it are looked at one after the other.
+  // Possibly a member of the quorum: requests for its members are checked one after the other.
   if (isControlPlane(node)) return { verdict, scope: { kind: 'controlPlane' } };
   return rules === 'all' ? { verdict, scope: { kind: 'node', name: nodeName } } : { verdict };
 };

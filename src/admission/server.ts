@@ -9,32 +9,44 @@ import type { PanicHandler } from '../support/panic-handler.ts';
 import { InflightLimiter } from './inflight-limiter.ts';
 import { type AdmissionVerdict, type Review, readReview, responseTo } from './review.ts';
 
-/** Serves the webhook over TLS. */
+/** Options of the server of the webhook over TLS. */
 
 export type ServerOptions = {
-  /** 0 takes any free port. */
+  /** Port; 0 takes any free port. */
   readonly port: number;
   readonly decide: (kind: WebhookKind, review: Review) => Promise<AdmissionVerdict>;
   readonly log: Log;
   readonly defects: PanicHandler;
-  /** PEM of the authorities that vouch for API servers: whoever shows no certificate of theirs is not served. Everybody is when left out. */
+  /**
+   * PEM of the authorities that vouch for API servers: clients without a certificate of theirs are
+   * refused. All clients are served if left out.
+   */
   readonly clientCa?: string | undefined;
 };
 
 export type WebhookServer = {
   readonly port: number;
-  /** From now on this certificate is shown; connections that are open stay open. Throws when certificate and key are no pair. */
+  /**
+   * Presents this certificate from now on; open connections stay open. Throws if certificate and
+   * key do not match.
+   */
   show(pair: KeyPair): void;
-  /** Goes on answering, and asks whoever it answers to connect anew the next time: to another replica, by then. */
+  /**
+   * Goes on serving, and closes each connection after its response: clients connect again, to
+   * another replica by then.
+   */
   drain(): void;
-  /** Takes no more requests and waits a moment for the answers that are being made. */
+  /** Accepts no more requests and waits a moment for pending responses. */
   close(): Promise<void>;
 };
 
-/** An object and the one before it, each at most as large as etcd takes them. */
+/** Bytes of an object and its previous version, each at most as large as etcd allows. */
 const largestBody = 3 * 1024 * 1024;
 
-/** The API server keeps idle connections for 90 s; closing one that it is about to use would fail a request. */
+/**
+ * Milliseconds for which idle connections stay open. The API server keeps them for 90 s; a
+ * connection that closes just before its use would fail a request.
+ */
 const idleMs = 120_000;
 
 const closingMs = 2000;
@@ -49,7 +61,10 @@ class BadRequest extends Error {
   }
 }
 
-/** What is too large is read to its end all the same, and forgotten: a connection that is cut has no answer. */
+/**
+ * Reads the body. A body that is too large is read to its end all the same, and dropped: a closed
+ * connection has no response.
+ */
 const bodyOf = async (request: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -66,7 +81,10 @@ const kindOf = (url: string | undefined): WebhookKind | undefined => {
   return webhookKinds().find(({ paths }) => paths.includes(path));
 };
 
-/** What the request says of the length of its body: the API server says it always, and room has to be made for it. */
+/**
+ * Returns the length of the body according to its header: the API server always sends it, and room
+ * has to be reserved for it.
+ */
 const lengthOf = ({ headers }: IncomingMessage): number => {
   const length = Number(headers['content-length'] ?? Number.NaN);
   if (!Number.isInteger(length)) throw new BadRequest(411, 'the request has no Content-Length header');
@@ -114,7 +132,9 @@ const serve = async (
   }
 };
 
-/** An answer that is being made gets a moment; connections without one are closed at once. */
+/**
+ * Closes the server. A pending response gets a moment; connections without one are closed at once.
+ */
 const closeServer = async (server: Server): Promise<void> => {
   const closed = new Promise<void>(resolve => server.close(() => resolve()));
   server.closeIdleConnections();
@@ -124,8 +144,8 @@ const closeServer = async (server: Server): Promise<void> => {
 };
 
 /**
- * Listens on all addresses, HTTP/1.1 over TLS 1.2 or newer. Until the first certificate is shown handshakes fail. Resolves once it listens;
- * rejects when the port cannot be had.
+ * Listens on all addresses, HTTP/1.1 over TLS 1.2 or newer. Handshakes fail until the first
+ * certificate is set. Resolves once it listens; rejects if the port is not available.
  */
 export const serveWebhook = async (options: ServerOptions): Promise<WebhookServer> => {
   const crowd = new InflightLimiter();

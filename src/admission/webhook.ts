@@ -13,7 +13,7 @@ import type { PlanProblems } from './plan-rules.ts';
 import { type AdmissionVerdict, denied, type Review } from './review.ts';
 import { serveWebhook, type WebhookServer } from './server.ts';
 
-/** The whole of the admission room. */
+/** Options of the whole admission webhook. */
 export type WebhookOptions = {
   readonly api: Api;
   readonly watcher: Watcher;
@@ -21,41 +21,44 @@ export type WebhookOptions = {
   readonly log: Log;
   readonly defects: PanicHandler;
   readonly port: number;
-  /** The operator's own: reservations and the self-made certificate are kept there. */
+  /** Namespace of the operator: it contains the reservations and the self-made certificate. */
   readonly namespace: string;
-  /** The Service through which API servers reach the webhook. */
+  /** Service through which API servers reach the webhook. */
   readonly service: string;
-  /** More names and IP addresses by which it is reached. */
+  /** Further names and IP addresses under which it is reached. */
   readonly extraNames: readonly string[];
   readonly certDir?: string;
-  /** Name of the ValidatingWebhookConfiguration whose caBundle is kept. */
+  /** Name of the ValidatingWebhookConfiguration whose caBundle is kept up to date. */
   readonly configuration: string;
-  /** PEM of the authorities that vouch for API servers, where those show certificates; everybody may ask when left out. */
+  /**
+   * PEM of the authorities that vouch for API servers, if those present certificates; all clients
+   * are served if left out.
+   */
   readonly clientCa?: string | undefined;
-  /** Told of every certificate that is shown. */
+  /** Callback for every certificate that is presented. */
   readonly shown?: (pair: KeyPair) => void;
   readonly planProblems: PlanProblems;
-  /** Asked once, before the first answer. */
+  /** Function that is called once, before the first response. */
   readonly isOpenShift: (signal: AbortSignal) => Promise<boolean>;
 };
 
 export type Webhook = {
   readonly port: number;
-  /** It answers: the cluster is known and there is a certificate to show. */
+  /** Reports whether it serves: the cluster is known and there is a certificate. */
   ready(): boolean;
-  /** Goes on answering, so that nobody is refused while API servers move on to other replicas. */
+  /** Goes on serving, so that no request is refused while API servers move to other replicas. */
   drain(): void;
   close(): Promise<void>;
 };
 
-/** What the API server calls us. */
+/** Returns the names under which the API server reaches us. */
 const namesOf = ({ service, namespace, extraNames }: WebhookOptions): readonly string[] => [
   `${service}.${namespace}.svc`,
   `${service}.${namespace}.svc.cluster.local`,
   ...extraNames,
 ];
 
-/** What stands behind the server, which listens before there is anything to answer with. */
+/** The logic behind the server, which listens before that logic is ready. */
 class WebhookRuntime {
   readonly #options: WebhookOptions;
   readonly #signal: AbortSignal;
@@ -69,12 +72,12 @@ class WebhookRuntime {
     this.#injector = new CaBundleInjector(options, signal);
   }
 
-  /** Denies until `open` has found out where it is. */
+  /** Denies until `open` has completed its discovery. */
   decide(kind: WebhookKind, review: Review): Promise<AdmissionVerdict> {
     return this.#gate?.decide(kind, review) ?? Promise.resolve(denied('the validator is not initialized yet, please try again'));
   }
 
-  /** Works until the signal is aborted. */
+  /** Runs until the signal is aborted. */
   async open(server: WebhookServer): Promise<void> {
     const { clock, log, defects, isOpenShift } = this.#options;
     const openShift = await isOpenShift(this.#signal);
@@ -101,7 +104,7 @@ class WebhookRuntime {
   }
 }
 
-/** Listens at once, rejecting when the port cannot be had; answers as soon as it is `ready`. */
+/** Listens at once, and rejects if the port is not available; serves as soon as it is `ready`. */
 export const startWebhook = async (options: WebhookOptions): Promise<Webhook> => {
   const { port, log, defects, clientCa } = options;
   const over = new AbortController();

@@ -1,6 +1,6 @@
 import { isObject, type Json } from '../core/json.ts';
 
-/** The same text for the same content, whatever the order of its keys. */
+/** Returns the same text for the same content, in any order of its keys. */
 export const canonical = (value: Json | undefined): string => {
   if (Array.isArray(value)) return `[${(value as readonly Json[]).map(canonical).join()}]`;
   if (!isObject(value)) return JSON.stringify(value ?? null);

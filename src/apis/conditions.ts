@@ -4,10 +4,13 @@ import type { MaintenanceStatus } from './schema/maintenance.ts';
 /** metav1.Condition. */
 export type Condition = NonNullable<MaintenanceStatus['conditions']>[number];
 
-/** A condition as it is at this moment; since when, and of which generation, the object itself says. */
+/** A condition as it is at this moment; the time and the generation are added from the object. */
 export type SaidCondition = Omit<Condition, 'observedGeneration' | 'lastTransitionTime'>;
 
-/** Conditions as they are stored: the time of a transition moves only when the status does (metav1.Condition). */
+/**
+ * Returns conditions as they are stored: the time of a transition changes only when the status does
+ * (metav1.Condition).
+ */
 export const withTransitions = (
   said: readonly SaidCondition[],
   stored: readonly Condition[] | undefined,

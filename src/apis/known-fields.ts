@@ -2,8 +2,9 @@ import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import { canonical } from './canonical.ts';
 
 /**
- * The fields that a reader knows, with their defaults: one path for each, as `work.job.attempts=1`, with `[]` for what each item of a list has. What has no fields of its own
- * is kept whole, whatever is in it; a path that ends with a dot is an object without any.
+ * Paths of the fields that a reader knows, with their defaults: for example `work.job.attempts=1`,
+ * with `[]` for the fields of each item of a list. A field without fields of its own is kept whole,
+ * with any contents; a path that ends with a dot is an object without fields.
  */
 export type FieldPaths = readonly string[];
 
@@ -32,7 +33,7 @@ const parse = (paths: FieldPaths): Known => {
   return root;
 };
 
-/** What becomes of a field that is not known. */
+/** Function that reports whether an unknown field is kept. */
 type Unknown = (value: Json) => boolean;
 
 const reduced = (value: Json, known: Known, keeps: Unknown): Json => {
@@ -54,8 +55,9 @@ const fieldsOf = (value: Json, { fields }: Known, keeps: Unknown): Json => {
 };
 
 /**
- * What of an object somebody has written, as far as it is read: without fields that no reader knows, and without those that have their default. One more field of the CRD, and
- * one more default, leave it as it is.
+ * Returns a function that reduces an object to the fields that a user has written and that are
+ * read: without fields that no reader knows, and without those that have their default. A new field
+ * of the CRD, or a new default, does not change the result.
  */
 export const writtenIn = (paths: FieldPaths, keeps: Unknown = () => false): ((object: JsonObject) => JsonObject) => {
   const known = parse(paths);

@@ -16,13 +16,13 @@ type Raw = {
   readonly status?: MaintenanceWindowStatus;
 };
 
-/** What cannot be read of a window: the message names the field. */
+/** An error for a field of a window that is invalid: the message names the field. */
 class Unreadable extends Error {}
 
-/** As the CRD asks for it. */
+/** Pattern of times, as in the CRD. */
 const momentForm = /^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].*)?$/;
 
-/** On the day on which clocks go forward the next start comes an hour earlier. */
+/** Seconds by which the next start comes earlier on the day on which clocks go forward. */
 const clockChange = 3600;
 
 const duration = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/;
@@ -34,10 +34,13 @@ const secondsOf = (text: string | undefined, field: string): number => {
   return total;
 };
 
-/** On the clocks of the zone where the text has no offset. A time that a day has twice is the first, one that it does not have the one after. */
+/**
+ * Reads a time, by the clocks of the zone if the text has no offset. A time that a day has twice is
+ * the first one, one that it does not have is the one after the change.
+ */
 const momentOf = (text: string | undefined, timeZone: string, field: string): Temporal.Instant => {
   try {
-    // Years of more than four digits are times to Temporal and to nobody else.
+    // Temporal accepts years of more than four digits, which other programs do not.
     if (!momentForm.test(text ?? '')) throw new RangeError('not a time of the years 0001 to 9999');
     if (/(Z|[+-]\d\d:?\d\d)$/i.test(text ?? '')) return Temporal.Instant.from(text ?? '');
     return Temporal.PlainDateTime.from(text ?? '')
@@ -99,7 +102,10 @@ const checkZone = (timeZone: string): void => {
 
 type Times = Pick<MaintenanceWindow, 'openings' | 'freezes' | 'expectedSeconds' | 'problem'>;
 
-/** Reads part for part: a freeze that can be read counts even where something else cannot, for it forbids. */
+/**
+ * Reads each part separately: a valid freeze counts even if another part is invalid, because it
+ * forbids.
+ */
 const timesOf = (spec: MaintenanceWindowSpec): Times => {
   const { timeZone = 'UTC', openings = [], freezes = [], expectedDuration } = spec;
   const problems: string[] = [];
@@ -126,7 +132,7 @@ const timesOf = (spec: MaintenanceWindowSpec): Times => {
   };
 };
 
-/** Reads a window. One with a mistake in it has a say and is never open: nothing begins by mistake. */
+/** Reads a window. An invalid one applies and is never open: nothing begins by mistake. */
 export const readMaintenanceWindow = (raw: unknown): MaintenanceWindow => {
   const { metadata, spec = {}, status } = raw as Raw;
   return {
@@ -146,7 +152,7 @@ export const readMaintenanceWindow = (raw: unknown): MaintenanceWindow => {
   };
 };
 
-/** The status of a window at a moment, and when it will be another. */
+/** Returns the status of a window at a moment, and when it will change. */
 export const maintenanceWindowStatus = (
   window: MaintenanceWindow,
   now: Temporal.Instant,
@@ -166,7 +172,8 @@ export const maintenanceWindowStatus = (
     status: {
       observedGeneration: window.generation,
       open: open !== undefined,
-      // An opening that is open is told with its own beginning as long as that is known: else it would change with every look.
+      // The current opening is stored with its own beginning as long as that is known: otherwise
+      // the status would change with every look.
       ...(next && { next: { from: timeText(open === undefined ? next.from : beginOf(window, now, next)), to: timeText(next.to) } }),
       conditions: withTransitions([condition], stored, window.generation, now),
     },

@@ -5,14 +5,17 @@ import { seedPolicy } from '../core/request/policy.ts';
 import { type Claim, claimAnnotation, type KindAdapter, type MaintenanceRequest, noHistory } from '../core/request/request.ts';
 import { readTime } from '../core/time.ts';
 
-/** An object of a served kind as it comes from the API server, which has checked it against its CRD. */
+/**
+ * An object of a served kind as it comes from the API server, which has validated it against its
+ * CRD.
+ */
 type RawObject<Spec, Status> = {
   readonly metadata: RawMetadata;
   readonly spec?: Spec;
   readonly status?: Status;
 };
 
-/** metadata as far as it is read. */
+/** Fields of metadata that are read. */
 export type RawMetadata = {
   readonly name: string;
   readonly namespace?: string;
@@ -27,7 +30,10 @@ export type RawMetadata = {
 
 const claims: Readonly<Record<string, Claim>> = { ours: 'ours', 'taken-over': 'takenOver' };
 
-/** What all served kinds have in common; the rest stands for a kind that asks for a full drain and stores nothing. */
+/**
+ * Reads the common part of all served kinds; the rest has the values of a kind that demands a full
+ * drain and stores nothing.
+ */
 export const readCommon = <Spec, Status>(
   raw: unknown,
   adapter: KindAdapter,

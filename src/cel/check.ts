@@ -5,12 +5,12 @@ import { type Expression, ParseError, pointed } from './parse/syntax.ts';
 import { type ResultType, resultTypeOf } from './result-type.ts';
 import { typeNames } from './values/convert.ts';
 
-/** What names stand for: schemas of Kubernetes, where they are known. */
+/** Schemas of variables by name: those of Kubernetes, where known. */
 export type Schemas = ReadonlyMap<string, JsonObject | undefined>;
 
 export type Compiled = { readonly kind: 'program'; readonly program: Expression } | { readonly kind: 'wrong'; readonly message: string };
 
-/** What the result of an expression may be, and how that is called. */
+/** Allowed types of a result, and their name. */
 export type Wanted = { readonly types: readonly ResultType[]; readonly name: string };
 
 const typeProblem = (expression: Expression, source: string, { types, name }: Wanted): string | undefined => {
@@ -20,8 +20,9 @@ const typeProblem = (expression: Expression, source: string, { types, name }: Wa
 };
 
 /**
- * Reads an expression and checks it: its names, its fields as far as the schemas of its variables know them, and its result as far as the text shows it. The message
- * names the place, as cel-go does.
+ * Parses an expression and checks it: its names, its fields as far as the schemas of its variables
+ * contain them, and its result as far as the text shows it. The message contains the position, as
+ * in cel-go.
  */
 export const compile = (source: string, variables: Schemas, wanted?: Wanted): Compiled => {
   const parsed = parse(source);
@@ -31,12 +32,12 @@ export const compile = (source: string, variables: Schemas, wanted?: Wanted): Co
   return message === undefined ? { kind: 'program', program: expression } : { kind: 'wrong', message };
 };
 
-/** Variables of which nothing is known but their names. */
+/** Returns variables without known schemas. */
 export const anyVariables = (names: readonly string[]): Schemas => new Map(names.map(name => [name, undefined]));
 
 /**
- * Whether every part of a rule can be evaluated: its functions are known, its names are declared, and its fields stand in the schema.
- * Undefined when all is well.
+ * Checks that every part of a rule can be evaluated: its functions are known, its names are
+ * declared, and its fields are in the schema. Returns the error, or undefined.
  */
 export const check = (expression: Expression, source: string, schema: JsonObject): string | undefined =>
   problemOf(
@@ -58,7 +59,7 @@ const problemOf = (expression: Expression, source: string, schemas: Schemas): st
   }
 };
 
-/** Schemas of what has no fields to look at: scalars, and whatever nobody knows. */
+/** Schema of values without fields to check: scalars, and unknown ones. */
 const unknown = undefined;
 
 const memberOf = (schema: JsonObject | undefined, name: string, place: number): JsonObject | undefined => {
@@ -117,7 +118,7 @@ const typeOf = (expression: Expression, schemas: Schemas): JsonObject | undefine
 
 type Plain = Extract<Expression, { readonly kind: 'not' | 'minus' | 'binary' | 'list' | 'map' }>;
 
-/** The parts of what has no fields itself. */
+/** Returns the parts of an expression that has no fields itself. */
 const partsOf = (expression: Plain): readonly Expression[] => {
   switch (expression.kind) {
     case 'not':
@@ -134,14 +135,15 @@ const partsOf = (expression: Plain): readonly Expression[] => {
   }
 };
 
-/** google.protobuf.Timestamp and google.protobuf.Duration. */
+/** Returns whether it is google.protobuf.Timestamp or google.protobuf.Duration. */
 const isTypeName = ({ of, name }: Extract<Expression, { readonly kind: 'member' | 'has' }>): boolean =>
   of.kind === 'member' && of.of.kind === 'name' && typeNames.has(`${of.of.name}.${of.name}.${name}`);
 
 const each = (expression: Extract<Expression, { readonly kind: 'each' }>, schemas: Schemas): JsonObject | undefined => {
   const over = typeOf(expression.over, schemas);
   const [first, second] = expression.variables;
-  // Of a map the variable is the key, which has no fields; of two, the second one is the value.
+  // For a map the variable is the key, which has no fields; of two variables, the second one is the
+  // value.
   const element = second !== undefined || (over !== undefined && isObject(over['items'])) ? elementOf(over) : unknown;
   const inner: Schemas = new Map([
     ...schemas,
@@ -152,7 +154,10 @@ const each = (expression: Extract<Expression, { readonly kind: 'each' }>, schema
   return expression.macro === 'filter' ? over : unknown;
 };
 
-/** `or` and `orValue` of optional values compute their argument only where it is needed: they are no functions of the library. */
+/**
+ * Methods of optional values, which evaluate their argument on demand: they are not functions of
+ * the library.
+ */
 const ofOptionals: ReadonlySet<string> = new Set(['or', 'orValue']);
 
 const called = (
@@ -173,7 +178,7 @@ const arityOf = (name: string, isMethod: boolean): readonly [least: number, most
   return found && [found.least, found.most];
 };
 
-/** Whether a name is looked at anywhere: rules that look at `oldSelf` are about changes. */
+/** Returns whether a name is read anywhere: rules that read `oldSelf` are transition rules. */
 export const mentions = (expression: Expression, name: string): boolean => {
   if (expression.kind === 'name') return expression.name === name;
   return Object.values(expression).some((part: unknown) => {

@@ -1,10 +1,13 @@
-/** What fails at run time, as a missing key does. Thrown inside of one call of `evaluate` only; `&&`, `||`, `all` and `exists` may forgive it. */
+/**
+ * An error at run time, such as a missing key. Thrown within one call of `evaluate` only; `&&`,
+ * `||`, `all` and `exists` may absorb it.
+ */
 export class EvalError extends Error {}
 
-/** The budget of steps is used up. Nothing forgives that. */
+/** The budget of steps is exceeded. Nothing absorbs this error. */
 export class CostExceeded extends Error {}
 
-/** A function or an operator was applied to types that it does not take. */
+/** Throws the error for a function or an operator with types that it does not accept. */
 export const overload = (): never => {
   throw new EvalError('no such overload');
 };
@@ -13,7 +16,10 @@ export const fail = (message: string): never => {
   throw new EvalError(message);
 };
 
-/** Counts what an evaluation costs: a step for each part that is computed, and more for work that grows with the size of a value. */
+/**
+ * Counts the cost of an evaluation: a step for each evaluated part, and more for work that grows
+ * with the size of a value.
+ */
 export class CostMeter {
   readonly #budget: number;
   #left: number;
@@ -23,7 +29,7 @@ export class CostMeter {
     this.#left = budget;
   }
 
-  /** What it has cost so far. */
+  /** Cost so far. */
   get spent(): number {
     return this.#budget - this.#left;
   }
@@ -33,7 +39,10 @@ export class CostMeter {
     if (this.#left < 0) throw new CostExceeded('operation cancelled: actual cost limit exceeded');
   }
 
-  /** For text, which is copied and compared many characters at a time. Upstream: cel-go, common/cost.go, StringTraversalCostFactor. */
+  /**
+   * Charges for text, which is copied and compared many characters at a time. Upstream: cel-go,
+   * common/cost.go, StringTraversalCostFactor.
+   */
   chargeText(length: number): void {
     this.charge(length / 10);
   }

@@ -1,7 +1,10 @@
 import type { Expression } from './parse/syntax.ts';
 import { Duration, Uint, type Value } from './values/values.ts';
 
-/** What an expression results in, as far as its text alone shows it: what is read from somewhere, and what functions make of it, is known at evaluation only. */
+/**
+ * Result types of expressions, as far as their text shows them: those of variables and of some
+ * functions are known at evaluation only.
+ */
 
 export type ResultType =
   | 'bool'
@@ -28,7 +31,7 @@ const ofValue = (value: Value): ResultType | undefined => {
   return value instanceof Uint8Array ? 'bytes' : undefined;
 };
 
-/** Functions that have one type of result whatever they are called with. */
+/** Functions with a single result type, whatever their arguments. */
 const calls: Readonly<Record<string, ResultType>> = {
   size: 'int',
   int: 'int',
@@ -48,7 +51,7 @@ const calls: Readonly<Record<string, ResultType>> = {
 
 const arithmetic: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%']);
 
-/** Both sides of an operation on numbers are of one type; times are not. */
+/** Numeric types: both sides of their operations have the same type; those of times may differ. */
 const numbers: ReadonlySet<ResultType | undefined> = new Set<ResultType>(['int', 'uint', 'double']);
 
 const ofBinary = ({ operator, left, right }: Extract<Expression, { readonly kind: 'binary' }>): ResultType | undefined => {
@@ -63,7 +66,7 @@ const ofEach = ({ macro }: Extract<Expression, { readonly kind: 'each' }>): Resu
   return macro === 'transformMap' ? 'map' : 'list';
 };
 
-/** Undefined where it may be this or that. */
+/** Returns the type; undefined where it may vary. */
 export const resultTypeOf = (expression: Expression): ResultType | undefined => {
   switch (expression.kind) {
     case 'literal':

@@ -10,8 +10,10 @@ type Stored = { readonly metadata: { readonly annotations?: Readonly<Record<stri
 type NoticeOptions = { readonly api: Api; readonly clock: Clock; readonly nodeName: string; readonly provider: string };
 
 /**
- * The NodeNotice of a node. One apply makes it or changes it, and the answer has what the operator notes on it: an agent needs no right to read, which would be one to all notices. `observedTime`
- * is when something else was seen last, so that an apply of the same changes nothing, and the API server stores nothing.
+ * The NodeNotice of a node. A single apply creates or changes it, and the response contains what
+ * the operator notes on it: so an agent needs no right to read, which would extend to all notices.
+ * `observedTime` is the time of the last change, so that an apply of the same content changes
+ * nothing and the API server stores nothing.
  */
 export class AgentNotice {
   readonly #options: NoticeOptions;
@@ -21,7 +23,10 @@ export class AgentNotice {
     this.#options = options;
   }
 
-  /** Resolves with the events for which the node has been drained. Rejects where the notice cannot be stored. */
+  /**
+   * Applies the notice; resolves with the events for which the node has been drained. Rejects when
+   * the notice cannot be stored.
+   */
   async tell({ instance, events, trouble }: OwnMachineObservation): Promise<readonly string[]> {
     const { api, clock, nodeName, provider } = this.#options;
     const text = JSON.stringify([instance, events, trouble]);

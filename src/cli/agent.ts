@@ -25,13 +25,18 @@ export type AgentFlags = ConnectionFlags & {
   readonly logFormat?: LogFormat;
 };
 
-/** The cloud is asked for again after so many milliseconds: an agent may be there before its network. */
+/**
+ * Milliseconds between attempts to detect the cloud: an agent may start before its network is up.
+ */
 const detectAgainMs = 30_000;
 
-/** Whether the node is drained is asked this often, in milliseconds, where the cloud is to be told. */
+/**
+ * Milliseconds between checks whether the node is drained, where the cloud expects an
+ * acknowledgement.
+ */
 const acknowledgeEveryMs = 10_000;
 
-/** Tells Azure, once for each event, that it need not wait any longer. */
+/** Acknowledges to Azure, once for each event, that it need not wait any longer. */
 class Acknowledging {
   readonly #azure: AzureMetadata;
   readonly #done = new Set<string>();
@@ -76,10 +81,13 @@ type AgentContext = {
   readonly signal: AbortSignal;
 };
 
-/** A day: Google gives an hour at most. */
+/** Upper limit in seconds, a day: Google gives an hour at most. */
 const maxNotice = 86_400;
 
-/** How long before it stops a machine the cloud says so, in seconds; undefined where neither flag nor variable is set. Throws a UsageError. */
+/**
+ * Returns the notice in seconds that the cloud gives before it stops a machine; undefined where
+ * neither flag nor variable is set. Throws a UsageError.
+ */
 export const terminationNotice = (
   { terminationNoticeSeconds }: Pick<AgentFlags, 'terminationNoticeSeconds'>,
   env: Env,
@@ -103,7 +111,7 @@ const work = async ({ api, nodeName, provider, flags, notice: seconds, log, sign
   const notice = new AgentNotice({ api, clock, nodeName, provider });
   const latest: { sighting?: OwnMachineObservation } = {};
   const seen = async (sighting: OwnMachineObservation): Promise<void> => {
-    // Before it is known which machine this is there is nothing to tell of it.
+    // Without the instance's identity there is nothing to report.
     if (sighting.instance === '') return;
     latest.sighting = sighting;
     await notice.tell(sighting);
@@ -127,8 +135,9 @@ const work = async ({ api, nodeName, provider, flags, notice: seconds, log, sign
 };
 
 /**
- * `drydock agent`: tells the cluster what this machine's cloud announces about it, as the NodeNotice of its node, until SIGINT or SIGTERM. It reads
- * nothing of the cluster. Throws a UsageError when it is not told which node it is on.
+ * `drydock agent`: publishes the cloud's announcements for this machine as the NodeNotice of its
+ * node, until SIGINT or SIGTERM. Reads nothing of the cluster. Throws a UsageError when the name of
+ * the node is missing.
  */
 export const agent = async (flags: AgentFlags, env: Env): Promise<void> => {
   const nodeName = flags.nodeName ?? env['NODE_NAME'] ?? '';

@@ -1,7 +1,10 @@
 import type { Command, Option } from 'commander';
 import { UsageError } from './shared/fail.ts';
 
-/** Completion of the command line: small scripts for the shells, which ask `drydock __complete` what may come next. */
+/**
+ * Shell completion: small scripts for the shells, which call `drydock __complete` for the possible
+ * next words.
+ */
 
 const bash = `# bash completion of drydock: source <(drydock completion bash)
 _drydock() {
@@ -27,10 +30,10 @@ complete -c drydock -f -a '(drydock __complete (commandline -opc)[2..] (commandl
 
 const scripts: Readonly<Record<string, string>> = { bash, zsh, fish };
 
-/** The shells there are scripts for. */
+/** Shells that have a script. */
 export const shells: readonly string[] = Object.keys(scripts);
 
-/** The script for one shell. Throws a UsageError for a shell that there is none for. */
+/** Returns the script for one shell. Throws a UsageError for other shells. */
 export const completionScript = (shell: string): string => {
   const script = scripts[shell];
   if (script === undefined) throw new UsageError(`no completion for "${shell}"; available: ${shells.join(', ')}`);
@@ -42,7 +45,7 @@ const takesValue = ({ required, optional }: Option): boolean => required || opti
 const optionNamed = (command: Command, word: string): Option | undefined =>
   command.options.find(({ long, short }) => word === long || word === short);
 
-/** Words that are neither flags nor their values. */
+/** Returns the words that are neither flags nor their values. */
 const positionals = (command: Command, words: readonly string[]): readonly string[] =>
   words.filter((word, at) => {
     if (word.startsWith('-')) return false;
@@ -53,18 +56,21 @@ const positionals = (command: Command, words: readonly string[]): readonly strin
 const flagsOf = (command: Command): readonly string[] =>
   command.options.flatMap(({ long, hidden }) => (hidden || long === undefined || long === null ? [] : [long]));
 
-/** What the arguments of a command stand for, by their names in its usage. */
+/** Returns whether an argument of a command stands for a node, by its name in the usage. */
 const isNode = (name: string): boolean => name === 'node' || name === 'pod-or-node';
 
-/** The command that the words lead to, and the words behind its name; the last word is the beginning of another. */
+/**
+ * Returns the command that the words lead to, and the words after its name; the last word is the
+ * start of another.
+ */
 const commandAt = (root: Command, words: readonly string[]): { readonly command: Command; readonly rest: readonly string[] } => {
   const next = words.length > 1 ? root.commands.find(one => one.name() === words[0]) : undefined;
   return next === undefined ? { command: root, rest: words } : commandAt(next, words.slice(1));
 };
 
 /**
- * What may come next, given the words so far; the last one is the beginning of the next. `nodes` is asked only where the name of a node may
- * stand. Sorted; only what begins with the last word.
+ * Returns the possible next words, sorted; the last word given is the start of the next one. Calls
+ * `nodes` only where the name of a node may stand.
  */
 export const complete = async (
   root: Command,

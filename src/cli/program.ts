@@ -38,7 +38,9 @@ First steps:
   drydock release NODE                    the node comes back as it was
 `;
 
-/** Flags that the replaced operators have and that change nothing here: manifests that pass them keep working. */
+/**
+ * Flags of the replaced operators that have no effect here: manifests that pass them keep working.
+ */
 const accepted = [
   ['--enable-http2 [value]', 'accepted; nothing is served over HTTP/2'],
   ['--zap-devel [value]', 'accepted; see --log-format'],
@@ -46,7 +48,7 @@ const accepted = [
   ['--zap-time-encoding <name>', 'accepted; times are RFC 3339'],
 ] as const;
 
-/** The flags of node maintenances, for `drydock operator`. */
+/** Adds the flags of node maintenances to `drydock operator`. */
 const nodeFlags = (command: Command): Command =>
   command
     .addOption(new Option('--node-lease-duration-seconds <n>', 'duration of the Lease of a held node, in seconds').default('3600'))
@@ -59,7 +61,7 @@ const nodeFlags = (command: Command): Command =>
         .default('Auto'),
     );
 
-/** Files that name other systems, for `drydock operator`. */
+/** Adds the flags for configuration files of other systems to `drydock operator`. */
 const configFlags = (command: Command): Command =>
   command
     .option(
@@ -159,7 +161,10 @@ const completionCommand = (): Command =>
     .addArgument(new Argument('<shell>', 'which shell').choices(shells))
     .action((shell: string) => printRaw(completionScript(shell)));
 
-/** Names of nodes for the shell; none where no cluster can be asked, for nobody wants an error while typing. */
+/**
+ * Lists names of nodes for the shell; empty when the cluster cannot be reached, because an error
+ * would disturb typing.
+ */
 const nodeNames = async (env: Env): Promise<readonly string[]> => {
   const names: string[] = [];
   const { withCluster } = await import('./shared/with-cluster.ts');
@@ -171,10 +176,10 @@ const nodeNames = async (env: Env): Promise<readonly string[]> => {
   return names;
 };
 
-/** A command and all below it. */
+/** Returns a command and all its subcommands. */
 const withInner = (command: Command): readonly Command[] => [command, ...command.commands.flatMap(withInner)];
 
-/** All commands, with their flags. */
+/** Returns all commands, with their flags. */
 export const program = (env: Env): Command => {
   const root = new Command('drydock').description(description).version(version(), '-v, --version').addHelpText('after', firstSteps);
   const own = [
@@ -202,13 +207,19 @@ const argumentsOf = (args: readonly string[]): readonly string[] => {
   return args[0] === 'nova' ? plainBooleans(longFlags(args), novaBooleans) : nodeArguments(args);
 };
 
-/** What the server said is printed in kubectl's words, and those begin with its own name for it. */
+/**
+ * Returns the text of an error: the server's errors in kubectl's words, which begin with kubectl's
+ * own prefix.
+ */
 const textOf = (error: unknown): string => {
   const message = errorText(error);
   return error instanceof ApiError ? message : `drydock: ${message}`;
 };
 
-/** Runs one command and sets the exit code: 0 done, 1 could not be done, 2 wrong call (of kubectl's commands 1). Never ends with a stack trace. */
+/**
+ * Runs one command and sets the exit code: 0 success, 1 failure, 2 usage error (1 for kubectl's
+ * commands). Never ends with a stack trace.
+ */
 export const run = async (args: readonly string[], env: Env): Promise<void> => {
   exitOnEpipe();
   const root = program(env);
@@ -223,7 +234,7 @@ export const run = async (args: readonly string[], env: Env): Promise<void> => {
   try {
     await root.parseAsync([...argumentsOf(args)], { from: 'user' });
   } catch (error) {
-    // Commander has printed its own message by now.
+    // Commander has already printed its own message.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : usageExitCode(args[0]);
     else {
       const text = textOf(error);

@@ -1,18 +1,25 @@
 import { readFileSync } from 'node:fs';
 import { plainOutput } from './shared/output.ts';
 
-/** systemd(1): starts reboot.target, as `systemctl reboot` does. Node has no name for it. */
+/**
+ * Signal of systemd(1) that starts reboot.target, as `systemctl reboot` does. Node has no name for
+ * it.
+ */
 const rebootSignal = 39;
 
-/** The node is going down, and takes this process with it; else nothing has come of it. */
+/**
+ * Milliseconds to wait for the node to go down, which ends this process too; after that the reboot
+ * has failed.
+ */
 const patienceMs = 600_000;
 
-/** The first process of the node, as its kernel calls it. */
+/** Returns the name of the node's first process, from its kernel. */
 const firstProcess = (): string => readFileSync('/proc/1/comm', 'utf8').trim();
 
 /**
- * Tells systemd, the first process of the node, to reboot, and waits for the end. It runs in the pod of a plan with `work.reboot`, in the PID namespace of the node.
- * Throws when another program is the first process: that one may take the signal for something else.
+ * Requests a reboot from systemd, the first process of the node, and waits for the end. Runs in the
+ * pod of a plan with `work.reboot`, in the PID namespace of the node. Throws when another program
+ * is the first process, because the signal may mean something else to it.
  */
 export const rebootNode = async (): Promise<void> => {
   const first = firstProcess();
@@ -26,7 +33,7 @@ export const rebootNode = async (): Promise<void> => {
   await new Promise<void>((resolve, reject) => {
     const late = (): void => reject(new Error(`systemd has not rebooted the node within ${patienceMs / 1000} s`));
     const timer = setTimeout(late, patienceMs);
-    // Whoever shuts the node down does not have to wait for this.
+    // A shutdown of the node need not wait for this process.
     process.once('SIGTERM', () => {
       clearTimeout(timer);
       resolve();

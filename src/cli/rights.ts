@@ -1,6 +1,6 @@
 import { shellWord } from './shared/shell.ts';
 
-/** The shipped role that is enough for a command. */
+/** Shipped role that is sufficient for a command. */
 const roles: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['status', 'why', 'windows', 'rehearse', 'snapshot', 'plan rehearse'].map(command => [command, 'drydock-maintenance-viewer']),
@@ -15,7 +15,10 @@ const roles: Readonly<Record<string, string>> = {
   'plan create': 'drydock-plan-author',
 };
 
-/** What would help whoever lacks a right, by what the API server says; undefined where it says something else, or no shipped role is for that. */
+/**
+ * Returns help for a user who lacks a right, from the API server's message; undefined for other
+ * messages, or when no shipped role covers it.
+ */
 export const helpWithRights = (args: readonly string[], message: string): string | undefined => {
   const [, user] = / is forbidden: User "([^"]+)" cannot /.exec(message) ?? [];
   const [command = '', inner = ''] = args;

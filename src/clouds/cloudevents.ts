@@ -7,20 +7,20 @@ import { readTime } from '../core/time.ts';
 /** One HTTP request: names of headers in lower case, the body as text. */
 export type CloudEventsRequest = { readonly headers: Readonly<Record<string, string | undefined>>; readonly body: string };
 
-/** What was read of a request. */
+/** Events of a request. */
 export type ReadEvents = {
   readonly events: readonly MachineEvent[];
-  /** Why others of the same batch could not be read: a line each. */
+  /** Errors of other events in the same batch: a line each. */
   readonly unread: readonly string[];
 };
 
-/** Why a request was not taken, as one line for its sender, and the HTTP status that fits. */
+/** Reason for the refusal of a request, as one line for its sender, and the HTTP status. */
 export type RejectedRequest = { readonly refused: string; readonly status: 400 | 413 | 415 };
 
 export type CloudEventsOptions = {
-  /** Types of other senders, and what they mean here. They win over Drydock's own. */
+  /** Types of other senders, with their kinds. They take precedence over Drydock's own. */
   readonly types?: Readonly<Record<string, EventKind>>;
-  /** Told in every event as its source; `cloudevents` when left out. */
+  /** Source of every event; `cloudevents` when left out. */
   readonly source?: string;
 };
 
@@ -29,7 +29,7 @@ const maxBodyLength = 256 * 1024;
 const maxEvents = 1000;
 const maxNameLength = 1024;
 
-/** What is wrong with a request. Thrown only within this file. */
+/** An error in a request. Thrown only within this file. */
 class Fault extends Error {
   readonly status: RejectedRequest['status'];
 
@@ -47,7 +47,10 @@ const parseJson = (body: string): Json => {
   }
 };
 
-/** RFC 3986 escapes, as the HTTP binding wants values of headers to be read (section 3.1.3.2); a broken one is left as it is. */
+/**
+ * Decodes RFC 3986 escapes, as the HTTP binding requires for values of headers (section 3.1.3.2);
+ * returns an invalid one unchanged.
+ */
 const unescaped = (value: string): string => {
   try {
     return decodeURIComponent(value.replace(/^"(.*)"$/, '$1'));
@@ -66,7 +69,10 @@ const fromHeaders = ({ headers, body }: CloudEventsRequest, mediaType: string): 
 
 const isJson = (mediaType: string): boolean => mediaType === 'application/json' || mediaType === 'text/json' || mediaType.endsWith('+json');
 
-/** CloudEvents HTTP binding 1.0.2, section 3: the media type tells structured and batched mode; anything else is binary mode. */
+/**
+ * Returns the envelopes by the CloudEvents HTTP binding 1.0.2, section 3: the media type selects
+ * structured and batched mode; anything else is binary mode.
+ */
 const envelopesOf = (request: CloudEventsRequest): readonly Json[] => {
   const mediaType = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   if (mediaType === 'application/cloudevents+json') return [parseJson(request.body)];
@@ -80,7 +86,10 @@ const envelopesOf = (request: CloudEventsRequest): readonly Json[] => {
   throw new Fault(`this is no CloudEvent: its content type is ${mediaType || 'missing'} and it has no header ce-specversion`, 415);
 };
 
-/** Names end up in logs, statuses and keys: no control characters (as the specification says of its type String), and no novels. */
+/**
+ * Returns whether a text is a valid name. Names end up in logs, statuses and keys: so no control
+ * characters (as the specification requires of its type String), and a limited length.
+ */
 const isName = (value: string): boolean => value.length <= maxNameLength && !/\p{Cc}/u.test(value);
 
 const attribute = (envelope: JsonObject, name: string): string => {
@@ -110,7 +119,10 @@ const stringOf = (data: JsonObject, name: string): string | undefined => {
   return value ?? undefined;
 };
 
-/** What stays the same when an event is announced anew; the id of the message where its sender has no such thing. */
+/**
+ * Returns the id that stays the same when an event is announced again; the message's id where its
+ * sender has none.
+ */
 const idOf = (data: JsonObject, id: string): string => {
   const own = stringOf(data, 'id')?.trim();
   if (own !== undefined && !isName(own)) throw new Fault(`data.id is longer than ${maxNameLength} characters or has control characters`);
@@ -188,10 +200,13 @@ const eventsIn = (request: CloudEventsRequest, options: CloudEventsOptions): Rea
 };
 
 /**
- * Reads one request of the CloudEvents 1.0 HTTP binding (structured, batched or binary mode, JSON only) as events about machines. The type is
- * `dev.drydock.machine.<kind>` or one of `options.types`; the subject is the machine: a node's name, a machine's name, a providerID or an
- * instance id. `data` may have notBefore, notAfter, deadline (RFC 3339; the deadline is notBefore when left out), state, description, and an id
- * that stays the same when the same event is announced anew. Each event of a batch is read by itself; where none can be, the first fault is the answer.
+ * Reads one request of the CloudEvents 1.0 HTTP binding (structured, batched or binary mode, JSON
+ * only) as events about machines. The type is `dev.drydock.machine.<kind>` or one of
+ * `options.types`; the subject is the machine: a node's name, a machine's name, a providerID or an
+ * instance id. `data` may have notBefore, notAfter, deadline (RFC 3339; the deadline is notBefore
+ * when left out), state, description, and an id that stays the same when the same event is
+ * announced again. Each event of a batch is read on its own; when none is valid, the first error is
+ * returned.
  */
 export const readCloudEvents = (request: CloudEventsRequest, options: CloudEventsOptions = {}): ReadEvents | RejectedRequest => {
   try {

@@ -1,13 +1,16 @@
 import type { EventKind } from '../core/event-kind.ts';
 import type { PresetName, Signal } from '../core/machine/source.ts';
 
-/** Rules for what others put on nodes, by the name under which they are switched on. */
+/** Rules for signals that other programs put on nodes, by the name of the preset. */
 
 const problem = (type: string): Signal => ({ condition: { type, status: 'True' }, kind: 'maintenance' });
 
 const tainted = (key: string, kind: EventKind, description: string): Signal => ({ taint: { key }, kind, description });
 
-/** The message of this one condition begins with the kind of event, and names its time (Azure/AKS, node problem detector). */
+/**
+ * Returns a signal of a condition of AKS: its message begins with the kind of event, and contains
+ * its time (Azure/AKS, node problem detector).
+ */
 const aksScheduled = (word: string, kind: EventKind): Signal => ({
   condition: { type: 'VMEventScheduled', status: 'True', messageContains: `${word} Scheduled` },
   kind,
@@ -15,7 +18,10 @@ const aksScheduled = (word: string, kind: EventKind): Signal => ({
 });
 
 export const signalPresets = {
-  /** kubernetes/node-problem-detector, the permanent problems of its own configuration files; they stay until the node restarts. */
+  /**
+   * Permanent problems in the configuration files of kubernetes/node-problem-detector; they stay
+   * until the node restarts.
+   */
   'node-problem-detector': [
     problem('KernelDeadlock'),
     problem('ReadonlyFilesystem'),
@@ -23,7 +29,7 @@ export const signalPresets = {
     problem('CperHardwareErrorFatal'),
     problem('CorruptDockerOverlay2'),
   ],
-  /** GKE, "Manage disruption to GKE nodes that don't live migrate". */
+  /** Source: GKE, "Manage disruption to GKE nodes that don't live migrate". */
   gke: [
     tainted('cloud.google.com/impending-node-termination', 'termination', 'GKE is about to terminate this node'),
     {
@@ -40,7 +46,7 @@ export const signalPresets = {
       description: 'Google has planned host maintenance for this node',
     },
   ],
-  /** AKS, "Node problem detector" and "Node auto-drain". */
+  /** Source: AKS, "Node problem detector" and "Node auto-drain". */
   aks: [
     aksScheduled('Preempt', 'preemption'),
     aksScheduled('Terminate', 'termination'),
@@ -50,14 +56,20 @@ export const signalPresets = {
     { condition: { type: 'PreemptionScheduled', status: 'True' }, kind: 'preemption', notBeforeInMessage: true },
     { condition: { type: 'VMEventScheduled', status: 'True' }, kind: 'maintenance', notBeforeInMessage: true },
   ],
-  /** aws/aws-node-termination-handler with taintNode. Its taints name the event as their value, and no time. */
+  /**
+   * Taints of aws/aws-node-termination-handler with taintNode. Their value is the event; they
+   * contain no time.
+   */
   'aws-node-termination-handler': [
     tainted('aws-node-termination-handler/spot-itn', 'preemption', 'AWS takes this Spot instance back'),
     tainted('aws-node-termination-handler/scheduled-maintenance', 'maintenance', 'AWS has scheduled maintenance for this instance'),
     tainted('aws-node-termination-handler/asg-lifecycle-termination', 'termination', 'the Auto Scaling group terminates this instance'),
     tainted('aws-node-termination-handler/rebalance-recommendation', 'rebalance', 'AWS may take this Spot instance back soon'),
   ],
-  /** Karpenter from 1.0, and before. It drains these nodes itself: to be switched on for the sake of being told. */
+  /**
+   * Taints of Karpenter from 1.0, and before. Karpenter drains these nodes itself: the preset is
+   * for notifications only.
+   */
   karpenter: [
     tainted('karpenter.sh/disrupted', 'termination', 'Karpenter removes this node'),
     {

@@ -6,12 +6,15 @@ import type { Node, NodeCondition, Taint } from '../core/node/node.ts';
 import { readTime } from '../core/time.ts';
 import { findTime, readEpochSeconds } from './times.ts';
 
-/** What is read of a Node. */
+/** Fields of a Node that are read. */
 export type SignalNode = Pick<Node, 'name' | 'labels' | 'annotations' | 'taints' | 'providerId'> & {
   readonly conditions: readonly Pick<NodeCondition, 'type' | 'status' | 'reason' | 'message'>[];
 };
 
-/** A signal that is there: a name for it that stays the same for as long as it does, the word for it, and what it says of itself. */
+/**
+ * A signal on a node: an id that stays the same as long as the signal does, its code, and its own
+ * message.
+ */
 type ParsedSignal = { readonly id: string; readonly code: string; readonly says?: string };
 
 const fits = (mark: Mark, value: string | undefined): boolean => value !== undefined && (mark.value === undefined || mark.value === value);
@@ -63,9 +66,11 @@ const eventOf = (rule: Signal, { id, code, says = '' }: ParsedSignal, node: Sign
 };
 
 /**
- * The events that a Node's conditions, taints, labels and annotations stand for, in the order of the rules. Of several rules that fit the same
- * condition, taint key, label or annotation, the first counts. A signal that is gone is not listed any more: there is no state Completed.
- * `instance` is that of the providerID, or the node's name where it has none. An unreadable time counts as none.
+ * Returns the events that a Node's conditions, taints, labels and annotations stand for, in the
+ * order of the rules. Of several rules that match the same condition, taint key, label or
+ * annotation, the first counts. A removed signal is not listed any more: there is no state
+ * Completed. `instance` is that of the providerID, or the node's name where it has none. An
+ * unreadable time counts as none.
  */
 export const eventsOfNode = (node: SignalNode, rules: readonly Signal[], source: string): readonly MachineEvent[] => {
   const events = new Map<string, MachineEvent>();

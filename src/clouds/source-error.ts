@@ -1,7 +1,7 @@
 import type { TroubleReason } from '../core/machine/event.ts';
 
-/** Why a source could not be read, and what to do about it. */
+/** Reason why a source could not be read, and a remedy. */
 export type SourceError = { readonly reason: TroubleReason; readonly message: string };
 
-/** What was asked for, or why there is no answer. */
+/** Result of a request, or the reason for its failure. */
 export type Fetched<T> = { readonly told: T; readonly trouble?: undefined } | { readonly told?: undefined; readonly trouble: SourceError };

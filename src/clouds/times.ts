@@ -2,7 +2,10 @@ import { instantAt, readTime } from '../core/time.ts';
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** RFC 7231's IMF-fixdate, and EC2's metadata service's own spelling of it: no day of the week, the day not padded. Always GMT. */
+/**
+ * Pattern of RFC 7231's IMF-fixdate, and of the variant of EC2's metadata service: no day of the
+ * week, the day not padded. Always GMT.
+ */
 const spoken = /(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d{2}:\d{2}:\d{2}) (?:GMT|UTC)/i;
 
 const fromSpoken = (match: RegExpExecArray | null): Temporal.Instant | undefined => {
@@ -13,8 +16,8 @@ const fromSpoken = (match: RegExpExecArray | null): Temporal.Instant | undefined
 };
 
 /**
- * Reads a time as clouds write it: RFC 3339, `1 Jan 2030 00:00:00 GMT` or `Mon, 19 Sep 2016 18:29:47 GMT`. Undefined for anything else:
- * a time without a zone is nobody's.
+ * Reads a time as clouds write it: RFC 3339, `1 Jan 2030 00:00:00 GMT` or `Mon, 19 Sep 2016
+ * 18:29:47 GMT`. Returns undefined for anything else, including a time without a zone.
  */
 export const readCloudTime = (text: unknown): Temporal.Instant | undefined => {
   if (typeof text !== 'string') return undefined;

@@ -1,14 +1,17 @@
-/** A call that an admission policy or webhook keeps from being made, whatever code that has. */
+/** A call that an admission policy or webhook has refused, with any status code. */
 export type AdmissionRefusal = {
-  /** `denied`: it said no. `broken`: a webhook that fails closed did not answer as it should. */
+  /**
+   * Kind of the refusal. `denied`: by decision. `broken`: a webhook that fails closed did not
+   * respond properly.
+   */
   readonly kind: 'denied' | 'broken';
-  /** Who it was: `webhook W`, `policy P`, `policy P (binding B)`. */
+  /** Author of the refusal: `webhook W`, `policy P`, `policy P (binding B)`. */
   readonly by: string;
-  /** The name of the webhook; missing for policies. */
+  /** Name of the webhook; missing for policies. */
   readonly webhook?: string;
-  /** Its own words, or what went wrong with it; may be empty. */
+  /** Text of the author, or the error of the call; may be empty. */
   readonly said: string;
-  /** All of it in a sentence that names who it was. */
+  /** Whole refusal in a sentence that names its author. */
   readonly message: string;
 };
 
@@ -19,9 +22,11 @@ type Form = {
 };
 
 /**
- * What the API server says of admission (apiserver pkg/admission/plugin/webhook/{errors,mutating,validating}, plugin/policy/{validating,mutating} of 1.30 to 1.37; from the release after,
- * denials of webhooks begin as those of policies do). Who spoke comes first, in words of the server alone, and names know no quotes:
- * nothing that somebody says after it makes it somebody else.
+ * Messages of the API server about admission (apiserver
+ * pkg/admission/plugin/webhook/{errors,mutating,validating}, plugin/policy/{validating,mutating} of
+ * 1.30 to 1.37; from the release after, denials of webhooks begin as those of policies do). The
+ * author comes first, in words of the server alone, and names contain no quotes: no text of the
+ * author can change who it is.
  */
 const forms: readonly Form[] = [
   { pattern: /^admission webhook "([^"]*)" denied the request(?:: | )()(.*)$/s, kind: 'denied', what: 'webhook' },
@@ -36,7 +41,9 @@ const forms: readonly Form[] = [
   },
 ];
 
-/** What the API server may put before it: the object that is asked for, or that the fault is not the caller's. */
+/**
+ * Prefix that the API server may add: the requested object, or that the fault is not the caller's.
+ */
 const opening = /^(?:Internal error occurred: |[^\s"]+ "[^"]*" is forbidden: )/;
 
 const readAs = ({ pattern, kind, what }: Form, text: string): AdmissionRefusal | undefined => {
@@ -52,7 +59,10 @@ const readAs = ({ pattern, kind, what }: Form, text: string): AdmissionRefusal |
   };
 };
 
-/** Reads what the API server said to a call: who in admission kept it from being made; undefined where nobody did. */
+/**
+ * Reads the API server's message to a call: the admission plugin that refused it; undefined if none
+ * did.
+ */
 export const admissionRefusal = (message: string): AdmissionRefusal | undefined => {
   const text = message.replace(opening, '');
   for (const form of forms) {

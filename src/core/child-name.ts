@@ -1,3 +1,6 @@
-/** The name of an object that is made for another one: at most 63 characters, of the name of that one and the whole of what makes it unique. */
+/**
+ * Returns the name of an object that is created for another one: at most 63 characters, with the
+ * beginning of the other name and the whole unique suffix.
+ */
 export const truncatedName = (name: string, suffix: string): string =>
   `${name.slice(0, 62 - suffix.length).replace(/[-.]+$/, '')}-${suffix}`;

@@ -1,9 +1,10 @@
-/** The kinds of what a cloud, a node or a person announces about a machine. */
+/** Kinds of announcements by a cloud, a node or a person about a machine. */
 
 /**
- * reboot, redeploy (the machine starts anew on another host, what is on local disks is lost), freeze (it stands still for seconds),
- * maintenance (network or power may fail for a while), stop, retirement (it will not come back), termination, preemption (the cloud wants the
- * machine back within seconds or minutes), rebalance (it may want it back soon).
+ * Kinds: reboot, redeploy (the machine starts again on another host, the data on local disks is
+ * lost), freeze (it pauses for seconds), maintenance (network or power may fail for a while), stop,
+ * retirement (it will not come back), termination, preemption (the cloud takes the machine back
+ * within seconds or minutes), rebalance (it may take it back soon).
  */
 export const eventKinds = [
   'reboot',

@@ -1,9 +1,9 @@
-/** A number, or a percent of something, as `maxUnavailable` and its like are written: `3` or `"10%"`. */
+/** A number, or a percentage, as in `maxUnavailable` and similar fields: `3` or `"10%"`. */
 export type IntOrPercent = number | string;
 
 /**
- * What an amount is of `total`: a percent is rounded down, to at least 1, so that a small set of nodes goes on too; a number stays as it is, and 0 is nothing.
- * Undefined where it can be read as neither.
+ * Resolves an amount of `total`: a percentage is rounded down, to at least 1, so that a small set
+ * of nodes goes on too; a number stays as it is, and 0 is nothing. Undefined if it is neither.
  */
 export const resolveAmount = (amount: IntOrPercent, total: number): number | undefined => {
   if (typeof amount === 'number') return Number.isInteger(amount) && amount >= 0 ? amount : undefined;
@@ -14,7 +14,10 @@ export const resolveAmount = (amount: IntOrPercent, total: number): number | und
   return Math.max(1, Math.floor((total * percent) / 100));
 };
 
-/** What `concurrency` allows of `total` nodes to be out of service: of a share and a number the lower one. Undefined: it sets no limit. */
+/**
+ * Returns how many of `total` nodes `concurrency` allows to be out of service: the lower one of a
+ * share and a number. Undefined: it sets no limit.
+ */
 export const unavailableLimit = (
   { maxUnavailable, maxUnavailableAbsolute }: { readonly maxUnavailable?: IntOrPercent; readonly maxUnavailableAbsolute?: number },
   total: number,

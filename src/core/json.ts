@@ -1,50 +1,53 @@
-/** JSON as the API server sends and takes it. */
+/** JSON as the API server sends and accepts it. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json | undefined };
 
 export type JsonObject = { readonly [key: string]: Json | undefined };
 
 export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What a record has of its own under a key that somebody else has chosen: `constructor` is no label that every object has. */
+/**
+ * Returns a record's own value of a key that others have chosen: `constructor` is not a label of
+ * every object.
+ */
 export const own = <T>(record: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined;
 
-/** A member that should be an object; an empty one where it is not. */
+/** Returns a member that should be an object; an empty one if it is not. */
 export const part = (draft: JsonObject | undefined, ...path: readonly string[]): JsonObject => {
   let at: Json | undefined = draft;
   for (const key of path) at = isObject(at) ? at[key] : undefined;
   return isObject(at) ? at : {};
 };
 
-/** What stands at the end of a path, undefined where the path ends early. */
+/** Returns the value at the end of a path; undefined if the path ends early. */
 export const at = (draft: Json | undefined, ...path: readonly string[]): Json | undefined => {
   let here: Json | undefined = draft;
   for (const key of path) here = isObject(here) ? here[key] : undefined;
   return here;
 };
 
-/** The elements of a list; none where it is no list. */
+/** Returns the elements of a list; none if it is not a list. */
 export const items = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? (value as readonly Json[]) : []);
 
-/** The elements of a list that are objects. */
+/** Returns the elements of a list that are objects. */
 export const objects = (value: Json | undefined): readonly JsonObject[] => {
   const all = items(value);
-  // Nearly always they all are, and it is asked all the time.
+  // Nearly always they all are, and this function is called all the time.
   for (const one of all) if (!isObject(one)) return all.filter(isObject);
   return all as readonly JsonObject[];
 };
 
-/** The string at the end of a path, or an empty one. */
+/** Returns the string at the end of a path, or an empty one. */
 export const text = (draft: Json | undefined, ...path: readonly string[]): string => {
   const value = at(draft, ...path);
   return typeof value === 'string' ? value : '';
 };
 
-/** The string values of a map. */
+/** Returns the string values of a map. */
 export const strings = (value: Json | undefined): Readonly<Record<string, string>> =>
   isObject(value) ? (value as Readonly<Record<string, string>>) : {};
 
-/** Structural equality; a key with the value undefined counts as missing. */
+/** Reports structural equality; a key with the value undefined counts as missing. */
 export const sameJson = (one: Json | undefined, other: Json | undefined): boolean => {
   if (one === other) return true;
   if (Array.isArray(one) && Array.isArray(other)) {
@@ -52,13 +55,14 @@ export const sameJson = (one: Json | undefined, other: Json | undefined): boolea
   }
   if (!isObject(one) || !isObject(other)) return false;
   for (const key of Object.keys(one)) if (!sameJson(one[key], other[key])) return false;
-  // What both have has been compared.
+  // Common keys have been compared.
   for (const key of Object.keys(other)) if (other[key] !== undefined && one[key] === undefined) return false;
   return true;
 };
 
 /**
- * The merge patch (RFC 7386) that turns `before` into `after`; undefined when nothing differs. Arrays are replaced whole, as the rule says.
+ * Returns the merge patch (RFC 7386) that turns `before` into `after`; undefined if nothing
+ * differs. Arrays are replaced whole, as the RFC demands.
  */
 export const mergePatch = (before: JsonObject, after: JsonObject): JsonObject | undefined => {
   const patch: Record<string, Json> = {};

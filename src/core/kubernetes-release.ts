@@ -1,22 +1,22 @@
 import { isObject } from './json.ts';
 
-/** What an API server says of itself at /version. */
+/** The release of an API server, from /version. */
 export type KubernetesRelease = {
-  /** `v1.30.14`, or with what a provider adds to it. */
+  /** Version: `v1.30.14`, possibly with a suffix of the provider. */
   readonly version: string;
-  /** 30 is 1.30. */
+  /** Minor version: 30 is 1.30. */
   readonly minor: number;
 };
 
-/** The oldest minor release that Drydock is tested on. */
+/** Oldest minor release that Drydock is tested on. */
 export const oldestTested = 30;
 
-/** Something that Drydock uses where the release has it. */
+/** A feature of Kubernetes that Drydock uses if the release has it. */
 export type Feature = {
   readonly name: 'field selectors of custom resources';
-  /** The minor release that has it without anybody's doing. */
+  /** Minor release that has it by default. */
   readonly since: number;
-  /** What does not work without it. */
+  /** Function of Drydock that does not work without it. */
   readonly without: string;
 };
 
@@ -28,10 +28,13 @@ const features: readonly Feature[] = [
   },
 ];
 
-/** The features that a release lacks. */
+/** Returns the features that a release lacks. */
 export const lacking = ({ minor }: Pick<KubernetesRelease, 'minor'>): readonly Feature[] => features.filter(({ since }) => minor < since);
 
-/** Reads the answer of /version; undefined when it says no release. Providers write the minor as `30+`. */
+/**
+ * Reads the response of /version; undefined if it contains no release. Providers write the minor as
+ * `30+`.
+ */
 export const readRelease = (body: unknown): KubernetesRelease | undefined => {
   if (!isObject(body)) return undefined;
   const { major, minor, gitVersion } = body;

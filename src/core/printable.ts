@@ -1,24 +1,31 @@
 /**
- * Text of others, as it may be shown. Escape sequences, bidi overrides and line breaks in a reason, a name or a log line would otherwise act on
- * the terminal, the log viewer or the chat of whoever looks: they are made visible instead, as kubectl does it, and nothing is left out silently.
+ * Safe display of foreign text. Escape sequences, bidi overrides and line breaks in a reason, a
+ * name or a log line would otherwise act on the terminal, the log viewer or the chat of the reader:
+ * they are made visible instead, as kubectl does, and nothing is left out silently.
  */
 
-/** Controls, formats, lone surrogates, private and unassigned characters, separators of lines, and letters that have no width; not what selects the look of an emoji. */
+/**
+ * Characters to escape: controls, formats, lone surrogates, private and unassigned characters,
+ * separators of lines, and letters without a width; not the selectors for the look of an emoji.
+ */
 const hidden = /[\p{C}\p{Zl}\p{Zp}]|(?!\p{Variation_Selector})\p{Default_Ignorable_Code_Point}/gu;
 
 const names: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** ESC is `^[`, as kubectl and `cat -v` write it; what is beyond ASCII is written by its number. */
+/**
+ * Escapes a character: ESC is `^[`, as in kubectl and `cat -v`; characters beyond ASCII are written
+ * by their number.
+ */
 const escaped = (character: string): string => {
   const code = character.codePointAt(0) ?? 0;
   if (code < 0x80) return names[character] ?? `^${String.fromCharCode(code ^ 0x40)}`;
   return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`;
 };
 
-/** Returns the text as one row in which everything can be seen. The same again changes nothing. */
+/** Returns the text as one row in which everything is visible. A second call changes nothing. */
 export const printable = (text: string): string => text.replace(hidden, escaped);
 
-/** Returns a text of several lines, in which everything but line breaks and tabs can be seen. */
+/** Returns a text of several lines, in which everything except line breaks and tabs is visible. */
 export const printableLines = (text: string): string =>
   text.replace(hidden, character => (/[\n\t]/.test(character) ? character : escaped(character)));
 
@@ -27,8 +34,11 @@ const jsonEscape = (character: string): string =>
     ? character
     : Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join('');
 
-/** Returns JSON that means the same, in which strings have escapes for what would otherwise be hidden. */
+/**
+ * Returns JSON with the same meaning, in which strings have escapes for characters that would
+ * otherwise be hidden.
+ */
 export const printableJson = (json: string): string => json.replace(hidden, jsonEscape);
 
-/** Tells whether everything in the text can be seen as it is. */
+/** Reports whether everything in the text is visible as it is. */
 export const isPrintable = (text: string): boolean => text.search(hidden) < 0;

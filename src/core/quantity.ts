@@ -17,7 +17,7 @@ const factors: Readonly<Record<string, number>> = {
   Ei: 2 ** 60,
 };
 
-/** A quantity (apimachinery resource.Quantity) as a number; 0 for what is none. */
+/** Returns a quantity (apimachinery resource.Quantity) as a number; 0 for an invalid one. */
 export const amount = (quantity: Json | undefined): number => {
   if (typeof quantity === 'number') return quantity;
   if (typeof quantity !== 'string') return 0;

@@ -1,19 +1,25 @@
 import { isObject, type Json, type JsonObject, mergePatch } from './json.ts';
 import { printableLines } from './printable.ts';
 
-/** What a metav1.Status in an answer says, for people; the code where it says nothing. */
+/**
+ * Returns the message of a metav1.Status in a response, for people; the code if there is no
+ * message.
+ */
 export const statusMessage = ({ status, body }: { readonly status: number; readonly body: unknown }): string => {
   const text = isObject(body) && typeof body['message'] === 'string' ? body['message'] : typeof body === 'string' ? body : '';
   return text === '' ? `the API server responded with ${status}` : text;
 };
 
-/** The API server says of the object with this name that it is not there: a path that is not served, or a proxy on the way, says nothing of it. */
+/**
+ * Reports whether the API server confirms that the object with this name does not exist: a path
+ * that is not served, or a proxy in between, does not confirm it.
+ */
 export const isMissing = (name: string, { status, body }: { readonly status: number; readonly body: unknown }): boolean => {
   const details = isObject(body) ? body['details'] : undefined;
   return status === 404 && isObject(details) && details['name'] === name;
 };
 
-/** The value with everything in its texts to be seen; the same value where it is so already. */
+/** Returns the value with all texts made printable; the same value if they are already. */
 const printableTexts = (value: Json): Json => {
   if (typeof value === 'string') return printableLines(value);
   if (Array.isArray(value)) {
@@ -29,11 +35,14 @@ const printableTexts = (value: Json): Json => {
   return changed ?? value;
 };
 
-/** Returns the merge patch for a status; undefined when nothing differs. Messages quote servers, containers and people: what is stored acts on nobody's terminal. */
+/**
+ * Returns the merge patch for a status; undefined if nothing differs. Messages quote servers,
+ * containers and people: stored text acts on no terminal.
+ */
 export const statusChange = (before: JsonObject, wanted: JsonObject): JsonObject | undefined =>
   mergePatch(before, printableTexts(wanted) as JsonObject);
 
-/** Whether the text stands somewhere in the status, as it is stored. */
+/** Reports whether the status contains the text, as it is stored. */
 export const saysText = (status: Json | undefined, text: string): boolean => {
   if (typeof status === 'string') return status === printableLines(text);
   return typeof status === 'object' && status !== null && Object.values(status).some(member => saysText(member, text));

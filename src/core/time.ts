@@ -1,13 +1,19 @@
-/** Times enter as the API's strings and leave as them; inside they are Temporal.Instant, always UTC. */
+/** Conversion of times: the API's strings outside, Temporal.Instant inside, always UTC. */
 
-/** The first and the last moment that RFC 3339 can write: four digits for the year. */
+/** First and last moment that RFC 3339 can express: the year has four digits. */
 const firstMs = -62_135_596_800_000;
 const lastMs = 253_402_300_799_999;
 
-/** Whether RFC 3339 can write this moment. Temporal reads years up to 275760, whose sums leave its own range and throw. */
+/**
+ * Reports whether RFC 3339 can express this moment. Temporal reads years up to 275760, whose sums
+ * leave its own range and throw.
+ */
 const isWritable = ({ epochMilliseconds }: Temporal.Instant): boolean => epochMilliseconds >= firstMs && epochMilliseconds <= lastMs;
 
-/** Reads an RFC 3339 time; undefined for a missing or unreadable one, and for one outside of the years 1 to 9999. */
+/**
+ * Reads an RFC 3339 time; undefined for a missing or unreadable one, and for one outside of the
+ * years 1 to 9999.
+ */
 export const readTime = (text: unknown): Temporal.Instant | undefined => {
   if (typeof text !== 'string' || text === '') return undefined;
   try {
@@ -18,7 +24,10 @@ export const readTime = (text: unknown): Temporal.Instant | undefined => {
   }
 };
 
-/** The moment so many milliseconds after 1970, at the end of the years 1 to 9999 that is nearer when it is outside of them. Never throws. */
+/**
+ * Returns the moment at these milliseconds after 1970, or the nearer end of the years 1 to 9999 if
+ * it is outside of them. Never throws.
+ */
 export const instantAt = (epochMilliseconds: number): Temporal.Instant =>
   Temporal.Instant.fromEpochMilliseconds(
     Number.isNaN(epochMilliseconds) ? 0 : Math.round(Math.min(Math.max(epochMilliseconds, firstMs), lastMs)),
@@ -26,7 +35,10 @@ export const instantAt = (epochMilliseconds: number): Temporal.Instant =>
 
 let lastSecond = { second: 0, text: '1970-01-01T00:00:00Z' };
 
-/** metav1.Time: whole seconds, UTC. Nearly always it is asked for the second that was asked for last. */
+/**
+ * Returns a metav1.Time: whole seconds, UTC. The text of the last second is cached, because nearly
+ * all calls are for the same second.
+ */
 export const timeText = ({ epochMilliseconds }: Pick<Temporal.Instant, 'epochMilliseconds'>): string => {
   const second = Math.floor(epochMilliseconds / 1000);
   if (second !== lastSecond.second) {
@@ -36,31 +48,35 @@ export const timeText = ({ epochMilliseconds }: Pick<Temporal.Instant, 'epochMil
   return lastSecond.text;
 };
 
-/** metav1.MicroTime: microseconds, UTC. */
+/** Returns a metav1.MicroTime: microseconds, UTC. */
 export const microTimeText = (instant: Temporal.Instant): string => instant.toString({ smallestUnit: 'microsecond' });
 
 /**
- * The moment so many seconds later, earlier for a negative number. It saturates at the ends of the years 1 to 9999 and never throws: numbers that others have
- * written, up to the ends of int64, are added to times that others have written.
+ * Returns the moment that many seconds later, earlier for a negative number. It saturates at the
+ * ends of the years 1 to 9999 and never throws: foreign numbers, up to the ends of int64, are added
+ * to foreign times.
  */
 export const secondsAfter = (instant: Temporal.Instant, seconds: number): Temporal.Instant =>
   instantAt(instant.epochMilliseconds + Math.round(Number.isNaN(seconds) ? 0 : seconds * 1000));
 
-/** Seconds from `start` to `end`; negative when `end` comes first. */
+/** Returns the seconds from `start` to `end`; negative if `end` comes first. */
 export const secondsBetween = (start: Temporal.Instant, end: Temporal.Instant): number =>
   (end.epochMilliseconds - start.epochMilliseconds) / 1000;
 
-/** By whole milliseconds: ten times as quick as comparing instants, and nothing here is measured in less. */
+/**
+ * Compares by whole milliseconds: ten times faster than a comparison of instants, and no time here
+ * is finer.
+ */
 export const isBefore = (one: Temporal.Instant, other: Temporal.Instant): boolean => one.epochMilliseconds < other.epochMilliseconds;
 
-/** The earliest of the moments given; undefined when there is none. */
+/** Returns the earliest of the given moments; undefined if there is none. */
 export const earliest = (moments: Iterable<Temporal.Instant | undefined>): Temporal.Instant | undefined => {
   let first: Temporal.Instant | undefined;
   for (const moment of moments) if (moment !== undefined && (first === undefined || isBefore(moment, first))) first = moment;
   return first;
 };
 
-/** The latest of the moments given; undefined when there is none. */
+/** Returns the latest of the given moments; undefined if there is none. */
 export const latest = (moments: Iterable<Temporal.Instant>): Temporal.Instant | undefined => {
   let last: Temporal.Instant | undefined;
   for (const moment of moments) if (last === undefined || isBefore(last, moment)) last = moment;

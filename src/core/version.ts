@@ -1,6 +1,7 @@
 /**
- * Compares two resourceVersions. They are decimal numbers of any length and comparable between objects of one kind (KEP-5504, Kubernetes
- * 1.35); servers before that keep to the same form. Answers 0 when one of them is not a number: then nobody may conclude anything.
+ * Compares two resourceVersions. They are decimal numbers of any length and comparable between
+ * objects of one kind (KEP-5504, Kubernetes 1.35); earlier servers keep to the same form. Returns 0
+ * if one of them is not a number: callers must not conclude anything then.
  */
 export const compareVersions = (one: string, other: string): number => {
   if (!/^\d+$/.test(one) || !/^\d+$/.test(other)) return 0;

@@ -1,6 +1,6 @@
 import type { JsonObject } from './json.ts';
 
-/** Changes of objects, and the events that they cause: what every decision consists of. */
+/** Changes of objects, and the events that they cause: the contents of every decision. */
 
 /** The object that an event is about. */
 export type ObjectReference = {
@@ -21,20 +21,23 @@ export type KubeEvent = {
   readonly about: ObjectReference;
 };
 
-/** One change of one object. Every one is guarded by a resourceVersion or says only what is ours. */
+/** A change of one object. Each is guarded by a resourceVersion or contains only fields of ours. */
 export type Write = {
-  /** For the log: what it does, in a few words. */
+  /** Description for the log, in a few words. */
   readonly description: string;
-  /** What it is about: those about the same are made in their order, and none after one that was not stored. Missing: all others wait for it. */
+  /**
+   * Subject of the write: writes about the same subject are sent in order, and none after a failed
+   * one. Missing: all others wait for it.
+   */
   readonly of?: string;
   readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly body: JsonObject;
-  /** Of a patch. */
+  /** Style of a patch. */
   readonly style?: 'merge' | 'strategic';
-  /** Of the answer; JSON when left out. */
+  /** Accepted type of the response; JSON if left out. */
   readonly accept?: string;
-  /** Which store the answer belongs to, so that what was written is seen at once. */
+  /** Store that the response belongs to, so that the write is visible at once. */
   readonly cache:
     | 'nodes'
     | 'leases'
@@ -50,10 +53,10 @@ export type Write = {
     | 'plans'
     | 'planPods'
     | 'planRecords';
-  /** Of the served kind, for `requests`. */
+  /** Name of the served kind, for `requests`. */
   readonly adapter?: string;
   /** Key of the request whose status this is. */
   readonly reportOf?: string;
-  /** To be announced once it is stored. */
+  /** Events to record after the write is stored. */
   readonly events: readonly KubeEvent[];
 };

@@ -32,7 +32,7 @@ import type { RegistryContext } from './registry/context.ts';
 import { finalize } from './registry/finalize.ts';
 import type { Resource, StoreChange } from './store/store.ts';
 
-/** New ones for each life: some remember what they have seen. */
+/** Returns new controllers for each start: some keep state. */
 const controllers = (nodeHealth: NodeHealthOptions): readonly Controller[] => [
   deploymentController,
   replicaSetController,
@@ -52,27 +52,32 @@ const controllers = (nodeHealth: NodeHealthOptions): readonly Controller[] => [
   attachDetachController(),
 ];
 
-/** As long as a removal takes, an API server with nothing else to do makes two other writes. */
+/** Cost of a removal in writes: on an idle API server it takes as long as two others. */
 const writesOfRemoval = 2;
 
 export type RuntimeOptions = {
   readonly registry: RegistryContext;
   readonly clock: Clock;
-  /** How long pods take. */
+  /** Durations of pods. */
   readonly pace: Pace;
-  /** Which nodes have a kubelet that answers; all of them when left out. */
+  /** Returns whether a node has a responding kubelet; all of them when left out. */
   readonly isAlive?: (node: Stored) => boolean;
-  /** Is told of what controllers note; `events` stores it as Event objects, as a real cluster does. */
+  /**
+   * Receiver of controllers' notes; `events` stores them as Event objects, as a real cluster does.
+   */
   readonly record?: Cluster['record'] | 'events';
-  /** Controllers that not every cluster has. */
+  /** Additional controllers. */
   readonly more?: readonly Controller[];
-  /** When nodes count as lost. */
+  /** Times after which nodes count as lost. */
   readonly nodeHealth?: NodeHealthOptions;
-  /** How fast writes are made and taken; at once when left out. */
+  /** Queue that limits the rate of writes; unlimited when left out. */
   readonly requests?: RequestQueue;
 };
 
-/** Everything that acts in a cluster beside its users: controllers, scheduler and kubelets, on one clock and one chance. */
+/**
+ * All actors of a cluster except its users: controllers, scheduler and kubelets, with a common
+ * clock and random source.
+ */
 export class ClusterRuntime {
   readonly #cluster: Cluster;
   readonly #runner: ControllerRunner;
@@ -119,7 +124,7 @@ export class ClusterRuntime {
     this.#agents = new NodeAgents(kubelet, clock, isAlive, node => this.#kubelets.back(node), nodeHealth.renewMs);
   }
 
-  /** Takes up what is there, and follows what comes. */
+  /** Starts the actors: with the existing objects, then with all changes. */
   start(): void {
     const { store } = this.#registry;
     for (const resource of ['nodes', 'pods', ...this.#registry.kinds.all().map(kind => kind.resource)].filter(unique)) {
@@ -137,7 +142,9 @@ export class ClusterRuntime {
     this.#events.stop();
   }
 
-  /** Policies may say what a component is not to do. `wrote` is told of every write. */
+  /**
+   * Returns writes in the name of a component, subject to policies. Calls `wrote` for every write.
+   */
   #writesOf(name: string, wrote: (times?: number) => void): Writes {
     const user = { name, groups: ['system:masters', 'system:authenticated'] };
     const writes = writesOn({ ...this.#registry, gate: policyGate(this.#registry.store, user) });

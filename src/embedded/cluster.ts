@@ -21,28 +21,40 @@ import { MemoryStore } from './store/memory-store.ts';
 
 export type ClusterOptions = {
   readonly clock: Clock;
-  /** Uniform in [0, 1): makes uids and generated names. The same numbers make the same cluster. */
+  /**
+   * Random source, uniform in [0, 1), for UIDs and generated names. The same numbers make the same
+   * cluster.
+   */
   readonly random: () => number;
-  /** Changes of one resource that are remembered for watches and for later pages of lists; 20,000 when left out. */
+  /**
+   * Limit of a resource's changes that are kept for watches and for later pages of lists; 20,000
+   * when left out.
+   */
   readonly historyLimit?: number;
-  /** Reaches validating webhooks; over HTTPS when left out. */
+  /** Client for validating webhooks; over HTTPS when left out. */
   readonly callWebhook?: CallWebhook;
-  /** What stands behind the API server. */
+  /** API servers behind the cluster's own. */
   readonly extensions?: readonly Extension[];
 };
 
-/** A cluster in memory: its objects, and the API over them. Nothing happens in it by itself. */
+/** A cluster in memory: its objects, and their API. Without actors, nothing changes on its own. */
 export type EmbeddedCluster = Server & {
-  /** Answers one request as kube-apiserver does, at once: no webhook is asked, so it is for reading. */
+  /**
+   * Handles one request as kube-apiserver does, synchronously: calls no webhook, so it is for
+   * reads.
+   */
   answer(request: ApiRequest): Response;
-  /** Answers one request as kube-apiserver does. The user may do everything; webhooks are told who it is. */
+  /**
+   * Handles one request as kube-apiserver does. The user may do everything; webhooks receive the
+   * name.
+   */
   respond(request: ApiRequest, user?: User): Promise<Response>;
 };
 
-/** Who is in the same process. */
+/** User for callers in the same process. */
 const inside: User = { name: 'system:admin', groups: ['system:masters', 'system:authenticated'] };
 
-/** What every API server makes at its start. */
+/** Objects that every API server creates at its start. */
 const firstObjects = [
   ...['kube-system', 'kube-public', 'kube-node-lease', 'default'].map(name => ['namespaces', { metadata: { name } }] as const),
   ...(
@@ -58,7 +70,7 @@ const firstObjects = [
   ...firstRoles,
 ] as const;
 
-/** An empty cluster with the namespaces and priority classes that every cluster has. */
+/** Creates an empty cluster with the namespaces and priority classes that every cluster has. */
 export const createCluster = (options: ClusterOptions): EmbeddedCluster => {
   const { clock, random, historyLimit, callWebhook = callOverHttps, extensions = [] } = options;
   const store = new MemoryStore({ indexes, ...(historyLimit === undefined ? {} : { historyLimit }) });

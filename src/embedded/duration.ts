@@ -1,9 +1,10 @@
-/** The longest duration of Go, 292 years, in seconds. */
+/** Longest duration in Go, 292 years, in seconds. */
 const maxLength = 9_223_372_036;
 
 /**
- * So many seconds as Go's time.Duration keeps them, in milliseconds: int64 nanoseconds, of which API server and kubelet make a negative or another number when
- * somebody gives a pod centuries to end.
+ * Converts seconds to milliseconds with the overflow of Go's time.Duration: int64 nanoseconds,
+ * which become negative or another number in API server and kubelet when a pod has a grace period
+ * of centuries.
  */
 export const durationMs = (seconds: number): number =>
   Math.abs(seconds) <= maxLength ? seconds * 1000 : Number(BigInt.asIntN(64, BigInt(Math.trunc(seconds)) * 1_000_000_000n) / 1_000_000n);

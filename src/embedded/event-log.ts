@@ -7,26 +7,35 @@ import type { Stored } from './object.ts';
 import type { RegistryContext } from './registry/context.ts';
 import type { Store } from './store/store.ts';
 
-/** What controllers note becomes Event objects, as client-go's recorders make them: k8s.io/client-go/tools/record/events_cache.go. */
+/**
+ * Stores controllers' notes as Event objects, as client-go's recorders do:
+ * k8s.io/client-go/tools/record/events_cache.go.
+ */
 
-/** Events are forgotten after this time (--event-ttl). */
+/** Lifetime of events (--event-ttl). */
 const ttlMs = 60 * 60_000;
 
-/** So many different messages for one reason within ten minutes; from then on they share one event (EventAggregator). */
+/**
+ * Limit of different messages for one reason within ten minutes; beyond it, they share one event
+ * (EventAggregator).
+ */
 const maxSimilar = 10;
 const similarMs = 600_000;
 
-/** So many events about one object from one source at once, then one in five minutes (EventSourceObjectSpamFilter). */
+/**
+ * Limit of events about one object from one source: a burst, then one in five minutes
+ * (EventSourceObjectSpamFilter).
+ */
 const burst = 25;
 const refillMs = 300_000;
 
-/** So many objects and events are remembered, the latest ones (maxLruCacheEntries). */
+/** Limit of remembered objects and events (maxLruCacheEntries). */
 const maxRemembered = 4096;
 
 type Similar = { readonly messages: Set<string>; readonly lastMs: number };
 type Tokens = { readonly left: number; readonly atMs: number };
 
-/** The latest entry goes to the end; the eldest goes when there are too many. */
+/** Appends the latest entry, and drops the oldest when there are too many. */
 const remember = <T>(map: Map<string, T>, key: string, value: T): T => {
   map.delete(key);
   map.set(key, value);
@@ -34,16 +43,18 @@ const remember = <T>(map: Map<string, T>, key: string, value: T): T => {
   return value;
 };
 
-/** Keeps the events of a cluster: counts what is repeated, sums up what is similar, lets go of what is old. */
+/**
+ * Stores the events of a cluster: counts repetitions, aggregates similar ones, deletes old ones.
+ */
 export class EventLog {
   readonly #registry: RegistryContext;
   readonly #writes: Writes;
   readonly #clock: Clock;
-  /** Names of events by what they say. */
+  /** Names of events by their content. */
   readonly #known = new Map<string, { readonly namespace: string; readonly name: string }>();
   readonly #similar = new Map<string, Similar>();
   readonly #tokens = new Map<string, Tokens>();
-  /** When each event was written last, the eldest first. */
+  /** Time of each event's last write, the oldest first. */
   readonly #written = new Map<string, number>();
   #made = 0;
   #sweep: (() => void) | undefined;
@@ -54,7 +65,7 @@ export class EventLog {
     this.#clock = clock;
   }
 
-  /** Writes an event, or one more of its kind. */
+  /** Writes an event, or raises the count of an equal one. */
   record(note: Note): void {
     const about = note.about.object.metadata.uid;
     const newer = note.action !== undefined;

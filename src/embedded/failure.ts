@@ -1,4 +1,7 @@
-/** What an API server answers when it does not do what was asked: metav1.Status, as apimachinery's api/errors package builds it. */
+/**
+ * An error response of an API server: metav1.Status, as apimachinery's api/errors package builds
+ * it.
+ */
 export type Failure = {
   readonly kind: 'Status';
   readonly apiVersion: 'v1';
@@ -19,10 +22,10 @@ type Details = {
   readonly retryAfterSeconds?: number;
 };
 
-/** One field that is wrong, and how. */
+/** An invalid field, with the reason. */
 export type Cause = { readonly reason?: string; readonly message: string; readonly field?: string };
 
-/** What is named in answers: a resource (`pods`) or, where Go has it so, a kind. */
+/** Subject of a response: a resource (`pods`) or, where Go uses it, a kind. */
 export type GroupResource = { readonly group: string; readonly resource: string };
 
 const make = (code: number, reason: string | undefined, message: string, details?: Details): Failure => ({
@@ -48,7 +51,7 @@ const detailsOf = ({ group, resource }: GroupResource, name: string, more: Detai
 export const notFound = (what: GroupResource, name: string): Failure =>
   make(404, 'NotFound', `${qualified(what)} "${name}" not found`, detailsOf(what, name));
 
-/** For paths of a served version that lead nowhere. */
+/** Returns the error for unknown paths of a served version. */
 export const noSuchResource = (): Failure => make(404, 'NotFound', 'the server could not find the requested resource', {});
 
 export const methodNotAllowed = (): Failure =>
@@ -57,7 +60,10 @@ export const methodNotAllowed = (): Failure =>
 export const alreadyExists = (what: GroupResource, name: string): Failure =>
   make(409, 'AlreadyExists', `${qualified(what)} "${name}" already exists`, detailsOf(what, name));
 
-/** A generated name that is taken: the client may try again (registry/rest CheckGeneratedNameError). */
+/**
+ * Returns the error for a generated name in use: the client may retry (registry/rest
+ * CheckGeneratedNameError).
+ */
 export const generatedNameTaken = (what: GroupResource, name: string): Failure =>
   make(
     409,
@@ -76,7 +82,7 @@ export const conflict = (what: GroupResource, name: string, why: string, causes?
 
 export const modifiedMeanwhile = 'the object has been modified; please apply your changes to the latest version and try again';
 
-/** Server-side apply meets fields of other managers. */
+/** Returns the error of a server-side apply for fields of other managers. */
 export const applyConflict = (message: string, causes: readonly Cause[]): Failure => make(409, 'Conflict', message, { causes });
 
 export const forbidden = (what: GroupResource, name: string, why: string, causes?: readonly Cause[]): Failure =>
@@ -87,12 +93,12 @@ export const forbidden = (what: GroupResource, name: string, why: string, causes
     detailsOf(what, name, causes === undefined ? {} : { causes }),
   );
 
-/** For paths that are no resources. */
+/** Returns the error for forbidden non-resource paths. */
 export const forbiddenPath = (why: string): Failure => make(403, 'Forbidden', `forbidden: ${why}`, {});
 
 export const badRequest = (message: string): Failure => make(400, 'BadRequest', message);
 
-/** Fields that are wrong; `what` names the kind. */
+/** Returns the error for invalid fields; `what` names the kind. */
 export const invalid = (what: GroupResource, name: string, causes: readonly Cause[]): Failure => {
   const texts = [...new Set(causes.map(({ message, field }) => (field === undefined ? message : `${field}: ${message}`)))];
   const all = texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
@@ -103,12 +109,15 @@ export const unsupportedMediaType = (message: string, details?: Details): Failur
 
 export const tooLarge = (limit: number): Failure => make(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`);
 
-/** Java's client watches by web socket first, and over plain HTTP where it hears this. */
+/**
+ * Returns the error for web sockets: Java's client tries them first for watches, and falls back to
+ * plain HTTP after this error.
+ */
 export const noWebSockets = (): Failure => make(503, 'ServiceUnavailable', 'this server has no web sockets: watch over plain HTTP');
 
 export const unauthorized = (): Failure => make(401, 'Unauthorized', 'Unauthorized');
 
-/** 410: what was asked for has been forgotten. */
+/** Returns a 410: the requested version is no longer kept. */
 export const expired = (message: string): Failure => make(410, 'Expired', message);
 
 export const tooManyRequests = (message: string, retryAfterSeconds: number, causes: readonly Cause[]): Failure =>
@@ -117,13 +126,13 @@ export const tooManyRequests = (message: string, retryAfterSeconds: number, caus
 export const internalError = (why: string): Failure =>
   make(500, 'InternalError', `Internal error occurred: ${why}`, { causes: [{ message: why }] });
 
-/** In somebody else's words: a webhook's. */
+/** Returns a webhook's denial, in its words. */
 export const denial = (code: number, reason: string, message: string): Failure => make(code, reason === '' ? undefined : reason, message);
 
-/** An error that nobody gave a reason to. */
+/** Returns an error without a reason. */
 export const unnamed = (code: number, message: string): Failure => make(code, undefined, message);
 
-/** The server's answer to a deletion that left nothing to show. */
+/** Response to a deletion without an object to return. */
 export type Success = {
   readonly kind: 'Status';
   readonly apiVersion: 'v1';
@@ -142,7 +151,7 @@ export const success = (details?: Details, code?: number): Success => ({
   ...(code === undefined ? {} : { code }),
 });
 
-/** Shows a value in a message as Go's field errors do. */
+/** Formats a value in a message as Go's field errors do. */
 const shown = (value: unknown): string => (value === undefined ? 'null' : JSON.stringify(value));
 
 export const required = (field: string, message = ''): Cause => ({

@@ -2,17 +2,17 @@ import type { Api, ApiCall, ApiResponse } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { type Failure, unnamed } from './failure.ts';
 
-/** How often calls go wrong; each is a share of all calls, between 0 and 1. */
+/** Rates of failing calls; each is a share of all calls, between 0 and 1. */
 export type Faults = {
-  /** 429 with Retry-After, 500, 503 or 504: nothing was done. */
+  /** Rate of 429 with Retry-After, 500, 503 or 504, without an effect. */
   readonly refused: number;
-  /** The connection breaks before the server has the call. */
+  /** Rate of connections that break before the server has the call. */
   readonly lost: number;
-  /** The connection breaks after the server has done it. */
+  /** Rate of connections that break after the server has executed the call. */
   readonly unanswered: number;
 };
 
-/** The call has no answer, as on a connection that breaks. */
+/** A call without a response, as on a broken connection. */
 class Broken extends Error {
   override readonly name = 'ConnectionError';
   readonly mayHaveHappened: boolean;
@@ -36,7 +36,7 @@ const answerWith = (failure: Failure): ApiResponse => ({
   body: failure,
 });
 
-/** An API whose calls go wrong now and then, by chance: the same numbers make the same faults. */
+/** Wraps an API so that calls fail at random: the same numbers cause the same failures. */
 export const withFaults = (api: Api, faults: Faults, random: () => number, clock: Pick<Clock, 'sleep'>): Api => ({
   call: async (call, signal) => {
     const behavior = random();

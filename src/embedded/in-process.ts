@@ -4,18 +4,21 @@ import type { ApiRequest, WatchEvent } from './api/message.ts';
 import type { EmbeddedCluster } from './cluster.ts';
 import { objects, type Stored } from './object.ts';
 
-/** How long things take on the way, in milliseconds of the cluster's clock; at once when left out. Rehearsals and faults come in here. */
+/**
+ * Latencies in milliseconds of the cluster's clock; none when left out. Used by rehearsals and
+ * faults.
+ */
 type Delays = {
-  /** Before a call reaches the server. */
+  /** Latency before a call reaches the server. */
   readonly request?: (call: ApiCall) => number;
-  /** Before its answer is back. */
+  /** Latency before its response arrives. */
   readonly response?: (call: ApiCall) => number;
-  /** Before a change is told to a watcher. Changes of one watch never overtake each other. */
+  /** Latency before a change reaches a watcher. Changes of one watch never overtake each other. */
   readonly watch?: (collection: Collection) => number;
 };
 
 export type InProcess = {
-  /** Names the caller as a manager of fields. */
+  /** User agent, which is the name of the field manager. */
   readonly userAgent: string;
   readonly delays?: Delays;
 };
@@ -36,8 +39,9 @@ const requestOf = (call: ApiCall, userAgent: string): ApiRequest => ({
 });
 
 /**
- * The operator's ports on a cluster in the same process: no sockets, no text, and in virtual time the same from run to run. Answers come in
- * a later turn, as over a wire, but never later than that unless `delays` says so.
+ * Returns the operator's client of a cluster in the same process: no sockets, no serialization, and
+ * in virtual time the same from run to run. Responses arrive in a later turn, as over a wire, but
+ * no later unless `delays` requires it.
  */
 export const inProcess = (cluster: EmbeddedCluster, { userAgent, delays = {} }: InProcess): Api & Watcher => {
   const wait = async (milliseconds: number, signal?: AbortSignal): Promise<void> => {
@@ -50,7 +54,7 @@ export const inProcess = (cluster: EmbeddedCluster, { userAgent, delays = {} }: 
     const response = await cluster.respond(requestOf(asked, userAgent));
     await wait(delays.response?.(asked) ?? 0, signal);
     if (response.kind === 'watch') throw new Error(`${asked.path} is a watch: it is not called`);
-    // Whoever gets the body may change it; the stored objects in it are frozen all the way down.
+    // The caller may change the body; the stored objects in it are deeply frozen.
     return { status: response.status, headers: response.headers, body: response.body };
   };
   return {
@@ -77,7 +81,9 @@ const untilAborted = (signal: AbortSignal): Promise<void> =>
 
 type Problem = { readonly message: string; readonly status: number };
 
-/** One followed collection: a list first, then every change, each told to the sink in its turn. */
+/**
+ * One followed collection: a list first, then every change, each delivered to the handler in order.
+ */
 class Follower<T extends CachedObject> {
   readonly #cluster: EmbeddedCluster;
   readonly #collection: Collection;
@@ -87,7 +93,7 @@ class Follower<T extends CachedObject> {
   readonly #known = new Map<string, T>();
   #close = (): void => {};
   #ended = false;
-  /** When the last change that is on its way will be told: nothing is told before it. */
+  /** Time of the last pending delivery: none is delivered before it. */
   #lastAt = 0;
 
   constructor(
@@ -104,7 +110,7 @@ class Follower<T extends CachedObject> {
     this.#delay = delay;
   }
 
-  /** Lists and begins to follow; what speaks against it otherwise. */
+  /** Lists and starts the watch; returns the error, if any. */
   begin(userAgent: string): Problem | undefined {
     const { path, fieldSelector, labelSelector, metadataOnly } = this.#collection;
     const form = metadataOnly === true ? ';as=PartialObjectMetadata;g=meta.k8s.io;v=v1' : '';
@@ -119,12 +125,12 @@ class Follower<T extends CachedObject> {
       this.#handler.listed?.({ keys: new Set(Array.from(this.#known.values(), ({ key }) => key)), version });
       this.#handler.synced();
     });
-    // An hour and more: in the same process no watch is ever ended by the server.
+    // More than an hour: in the same process the server never ends a watch.
     const watch = this.#cluster.answer(call({ watch: 1, resourceVersion: version, timeoutSeconds: 1_000_000_000 }));
     if (watch.kind !== 'watch') return problemOf(watch.kind === 'object' ? watch : undefined);
     const watching = watch.open({
       event: event => this.#later(() => this.#heard(event)),
-      // The path has gone, with its definition.
+      // The path is gone, with its definition.
       ended: () => undefined,
     });
     this.#close = () => watching.close();

@@ -3,7 +3,7 @@ import type { Kind } from './kinds/kind.ts';
 import { metaOf, type Stored, text, withMeta } from './object.ts';
 import { newUid, type RegistryContext } from './registry/context.ts';
 
-/** What could not be loaded, and why. */
+/** An object that could not be loaded, with the reason. */
 export type LoadFailure = { readonly what: string; readonly why: string };
 
 const groupOf = (apiVersion: string): readonly [group: string, version: string] => {
@@ -11,7 +11,7 @@ const groupOf = (apiVersion: string): readonly [group: string, version: string] 
   return second === undefined ? ['', first] : [first, second];
 };
 
-/** What was in force in the cluster that an object comes from is in force here: its uid, its age, its status, its generation. */
+/** Returns an object that keeps its UID, age, status and generation of the original cluster. */
 const kept = (kind: Kind, object: JsonObject, registry: RegistryContext): Stored | string => {
   const read = kind.read(object);
   if (read.kind === 'unreadable') return read.message;
@@ -26,9 +26,10 @@ const kept = (kind: Kind, object: JsonObject, registry: RegistryContext): Stored
 };
 
 /**
- * Puts objects into a cluster as they are, as `kubectl get -o json` shows them: for rehearsals on a copy of a real cluster, and for demos.
- * They are read into their types; nothing is admitted, defaulted or validated again, for a real API server has done that. Namespaces that
- * nothing was said of are made. The answer names what could not be loaded.
+ * Loads objects into a cluster unchanged, as `kubectl get -o json` returns them: for rehearsals on
+ * a copy of a real cluster, and for demos. Parses them into their types, without admission,
+ * defaulting or validation, which a real API server has already done. Creates missing namespaces.
+ * Returns the objects that could not be loaded.
  */
 export const load = (registry: RegistryContext, given: Iterable<{ readonly [key: string]: unknown }>): readonly LoadFailure[] => {
   const unloaded: LoadFailure[] = [];

@@ -1,9 +1,13 @@
 /**
- * What has been found out about an object, kept in the object itself, where nobody else sees it and no copy has it. A WeakMap says the same, but one of
- * hundreds of thousands of objects is slow to ask, and slower to collect: that took a tenth of the rehearsal of a large cluster.
+ * Facts about an object, stored in the object itself as private fields, which no other code sees
+ * and no copy has. A WeakMap would do the same, but with hundreds of thousands of objects it is
+ * slow to read, and slower to collect: that took a tenth of the rehearsal of a large cluster.
  */
 
-/** What a constructor returns is what its subclasses add their private fields to: so any object can be given one, as long as it is not frozen. */
+/**
+ * A base class whose constructor returns its argument: subclasses add their private fields to it,
+ * so any object can get one, as long as it is not frozen.
+ */
 // oxlint-disable-next-line typescript/no-extraneous-class -- a base for others, not a bag of functions.
 export class ReturnedObject {
   constructor(value: object) {
@@ -32,10 +36,16 @@ class Memoized extends ReturnedObject {
   }
 }
 
-/** The same object, with a place for facts. Only for what is new and about to be frozen: what is found out about it has to stay true. */
+/**
+ * Returns the same object, with a place for facts. Only for new objects that are about to be
+ * frozen: facts about them must stay true.
+ */
 export const withFacts = <T extends object>(value: T): T => new Memoized(value) as unknown as T;
 
-/** What a pure function says of something stored, found once for each: what is frozen never changes. Of drafts it is found anew each time. */
+/**
+ * Caches the result of a pure function for each stored object: frozen objects never change. For
+ * drafts it is computed each time.
+ */
 export const memoizeOnObject = <K extends object, T extends {}>(find: (value: K) => T): ((value: K) => T) => {
   /** Parts of objects have no place for facts. */
   const ofParts = new WeakMap<K, T>();

@@ -11,7 +11,7 @@ export type OwnerReference = {
   readonly blockOwnerDeletion?: boolean;
 };
 
-/** metadata of an object that has been stored. */
+/** Metadata of a stored object. */
 export type ObjectMeta = JsonObject & {
   readonly name: string;
   readonly namespace?: string;
@@ -27,27 +27,30 @@ export type ObjectMeta = JsonObject & {
   readonly ownerReferences?: readonly OwnerReference[];
 };
 
-/** An object as it is stored: deeply frozen, without `apiVersion` and `kind`, which belong to the answer and not to the object. */
+/**
+ * A stored object: deeply frozen, without `apiVersion` and `kind`, which belong to the response and
+ * not to the object.
+ */
 export type Stored = JsonObject & { readonly metadata: ObjectMeta };
 
-/** An object on its way: nothing is known of it yet. */
+/** An object before it is stored: unchecked. */
 export type Draft = JsonObject;
 
-/** In the order of their names. */
+/** Compares by name. */
 export const byName = ({ metadata: one }: Stored, { metadata: other }: Stored): number =>
   one.name < other.name ? -1 : Number(one.name > other.name);
 
-/** The metadata of a draft, as far as it is an object at all. */
+/** Returns the metadata of a draft, if it is an object at all. */
 export const metaOf = (draft: Draft): JsonObject => (isObject(draft['metadata']) ? draft['metadata'] : {});
 
-/** The same draft with another metadata; the very same one where that would change nothing. */
+/** Returns the draft with changed metadata; the same object where nothing changes. */
 export const withMeta = (draft: Draft, changes: JsonObject): Draft => {
   const before = metaOf(draft);
   if (Object.keys(changes).every(key => before[key] === changes[key])) return draft;
   return { ...draft, metadata: without({ ...before, ...changes }) };
 };
 
-/** A copy without members that are undefined. */
+/** Returns a copy without undefined members. */
 export const without = (object: JsonObject, ...keys: readonly string[]): JsonObject => {
   const kept: Record<string, Json> = {};
   for (const key of Object.keys(object)) {
@@ -57,7 +60,7 @@ export const without = (object: JsonObject, ...keys: readonly string[]): JsonObj
   return kept;
 };
 
-/** Freezes all the way down; stops at what is frozen already, which is so for everything that came out of the store. */
+/** Freezes a value deeply; stops at frozen parts, such as everything from the store. */
 export const freeze = <T extends Json | undefined>(value: T): T => {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   for (const member of Object.values(value)) freeze(member);

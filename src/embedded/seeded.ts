@@ -1,4 +1,7 @@
-/** Chance that can be repeated: numbers in [0, 1) that are the same for the same seed (mulberry32). */
+/**
+ * Returns a reproducible random source: numbers in [0, 1) that are the same for the same seed
+ * (mulberry32).
+ */
 export const seeded = (seed: number): (() => number) => {
   let state = seed >>> 0;
   return () => {

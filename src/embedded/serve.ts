@@ -13,48 +13,61 @@ import type { EmbeddedCluster } from './cluster.ts';
 import { type Failure, noWebSockets, tooLarge, unauthorized } from './failure.ts';
 
 export type ServeOptions = {
-  /** What clients must show, `Authorization: Bearer TOKEN`, and whom it makes them. Roles say what they may do. */
+  /**
+   * Users by token, which clients present as `Authorization: Bearer TOKEN`. Roles define their
+   * rights.
+   */
   readonly tokens: Readonly<Record<string, User>>;
-  /** Is told of every request once it is answered; of a watch, when it has begun. */
+  /** Callback for every request after its response; for a watch, after its start. */
   readonly heard?: (call: RequestLog) => void;
-  /** Any free one when left out. */
+  /** Port; any free one when left out. */
   readonly port?: number;
-  /** PEM texts; plain HTTP without. */
+  /** Certificate and key as PEM; plain HTTP without. */
   readonly tls?: { readonly certificate: string; readonly key: string };
 };
 
-/** One request and what became of it. Times are milliseconds since 1970, of the machine, with the microseconds behind the point. */
+/**
+ * One request with its result. Times are milliseconds since 1970 by the machine's clock, with
+ * microseconds as fractions.
+ */
 export type RequestLog = {
   readonly user: User;
   readonly asked: RequestAttributes;
-  /** With the query. */
+  /** URL with the query. */
   readonly url: string;
   readonly userAgent: string;
-  /** Of its body; empty without one. */
+  /** Content type of its body; empty without one. */
   readonly contentType: string;
   readonly status: number;
-  /** No role allows it. */
+  /** Whether no role allows it. */
   readonly forbidden: boolean;
   readonly receivedAt: number;
   readonly answeredAt: number;
 };
 
-/** Who may do everything. */
+/** The user with all rights. */
 export const administrator: User = { name: 'admin', groups: ['system:masters', 'system:authenticated'] };
 
 export type Serving = { readonly url: string; close(): Promise<void> };
 
-/** As kube-apiserver has it. */
+/** Limit of streams on a connection, as in kube-apiserver. */
 const maxConcurrentStreams = 100;
 
-/** Longer than clients keep a connection that has nothing to do (client-go: 90 s): else a request may meet the end of the connection that it is sent over. */
+/**
+ * Idle timeout in milliseconds, longer than that of clients (client-go: 90 s): otherwise the server
+ * may close a connection just when a request is sent.
+ */
 const idleMs = 100_000;
 
-/** Serves a cluster's API on 127.0.0.1 to whoever has one of the tokens: over HTTP/1.1, and with TLS over HTTP/2 too, as kube-apiserver does. */
+/**
+ * Serves a cluster's API on 127.0.0.1 to clients with one of the tokens: over HTTP/1.1, and with
+ * TLS over HTTP/2 too, as kube-apiserver does.
+ */
 export const serve = async (cluster: EmbeddedCluster, options: ServeOptions): Promise<Serving> => {
   const users = new Map(Object.entries(options.tokens).map(([token, user]) => [digest(token), user]));
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    // Everything that a client can cause has its answer; what is thrown here is a defect, and the client is told.
+    // All errors of clients have a response; an exception here is a defect, and breaks the client's
+    // connection.
     respond(cluster, { users, ...options }, incoming, outgoing).catch((error: unknown) =>
       outgoing.destroy(error instanceof Error ? error : undefined),
     );
@@ -72,7 +85,8 @@ export const serve = async (cluster: EmbeddedCluster, options: ServeOptions): Pr
             http1Options: { keepAliveTimeout: idleMs },
             settings: { maxConcurrentStreams },
           },
-          // Node gives streams of HTTP/2 the face of HTTP/1.1 (its compatibility API); only its types are others.
+          // Node gives HTTP/2 streams the interface of HTTP/1.1 (its compatibility API); only the
+          // types differ.
           listener as unknown as Parameters<typeof createSecureServer>[1],
         );
   if (tls !== undefined) boundConnections(server, connectionLimits.embedded);
@@ -102,7 +116,10 @@ const listening = (server: HttpServer | Http2SecureServer, port: number): Promis
     });
   });
 
-/** Tokens are looked up by their digest: how long that takes tells nothing about them. */
+/**
+ * Returns the digest by which tokens are looked up, so that the lookup's duration reveals nothing
+ * about them.
+ */
 const digest = (token: string): string => createHash('sha256').update(token).digest('hex');
 
 const bearerOf = (header = ''): string => /^Bearer +(\S+)$/i.exec(header)?.[1] ?? '';
@@ -151,10 +168,10 @@ const refusal = (failure: Failure): Exclude<Response, { readonly kind: 'watch' }
   body: failure,
 });
 
-/** MaxRequestBodyBytes of kube-apiserver. */
+/** Limit of a body in bytes: MaxRequestBodyBytes of kube-apiserver. */
 const largestBody = 3 * 1024 * 1024;
 
-/** The whole body; undefined for one that is too large, of which nothing is kept. */
+/** Returns the whole body; undefined for one that is too large, of which nothing is kept. */
 const bytesOf = async (incoming: IncomingMessage): Promise<Buffer | undefined> => {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -198,7 +215,7 @@ const send = (outgoing: ServerResponse, response: Exclude<Response, { readonly k
   outgoing.writeHead(response.status, headers).end(body);
 };
 
-/** One event a line, until either side ends it. */
+/** Writes one event a line, until either side ends the stream. */
 const stream = (response: Extract<Response, { readonly kind: 'watch' }>, outgoing: ServerResponse): void => {
   outgoing.writeHead(200, { 'content-type': 'application/json' });
   outgoing.flushHeaders();

@@ -15,44 +15,47 @@ import { type FinishedCall, Transport } from './http/transport.ts';
 import { ServerClock } from './server-clock.ts';
 import { reflectorWatcher } from './watch/reflector.ts';
 
-/** How to find the cluster: kubectl's flags and environment. */
+/** Options for finding the cluster: kubectl's flags and environment variables. */
 export type ConnectOptions = {
   /** The flag `--kubeconfig`: this file and no other. */
   readonly kubeconfig?: string | undefined;
   /** The flag `--context`. */
   readonly context?: string | undefined;
-  /** What other flags say in place of the kubeconfig. */
+  /** Values of other flags, which override the kubeconfig. */
   readonly overrides?: Overrides | undefined;
-  /** Every single call is given up after this time at the latest. */
+  /** Upper limit of every call's timeout, in milliseconds. */
   readonly requestTimeoutMs?: number | undefined;
-  /** KUBECONFIG, HOME, KUBERNETES_SERVICE_HOST, POD_NAMESPACE, HTTPS_PROXY…; credential programs get all of it. */
+  /**
+   * Environment: KUBECONFIG, HOME, KUBERNETES_SERVICE_HOST, POD_NAMESPACE, HTTPS_PROXY and more.
+   * Credential programs get all of it.
+   */
   readonly env: Env;
-  /** For example `drydock/1.0`. */
+  /** User agent, for example `drydock/1.0`. */
   readonly userAgent: string;
   readonly clock?: Clock;
   readonly log?: Log;
-  /** Uniform in [0, 1). */
+  /** Random source, uniform in [0, 1). */
   readonly random?: () => number;
-  /** Told of every finished call, for metrics. */
+  /** Callback for every finished call, for metrics. */
   readonly onResponse?: (seen: FinishedCall) => void;
-  /** Told of defects in what the watches do; logged when left out. */
+  /** Handler of defects in the watches; they are only logged when this is left out. */
   readonly defects?: PanicHandler;
-  /** Credential programs may ask the person at the terminal. */
+  /** Whether credential programs may prompt the user at the terminal. */
   readonly interactive?: boolean;
-  /** Where the service account of the pod is mounted; for tests. */
+  /** Folder of the pod's service account; set by tests. */
   readonly serviceAccountFolder?: string;
 };
 
-/** One API server, spoken to as one user. */
+/** A client for one API server with the credentials of one user. */
 export type Connection = Api &
   Watcher & {
-    /** For example `https://10.0.0.1:6443`. */
+    /** URL of the API server, for example `https://10.0.0.1:6443`. */
     readonly server: string;
-    /** The namespace of the context, or of the pod. */
+    /** Namespace of the context, or of the pod. */
     readonly namespace: string;
-    /** The API server's time: what timestamps of objects are compared with. */
+    /** The API server's time, for comparison with timestamps of objects. */
     readonly clock: Clock;
-    /** Cuts all connections. What is on its way rejects; watches should have been stopped before. */
+    /** Closes all connections. In-flight calls reject; stop watches before. */
     close(): void;
   };
 
@@ -64,8 +67,9 @@ type Target = {
 };
 
 /**
- * Finds cluster and credentials by kubectl's precedence (`--kubeconfig`; the files of KUBECONFIG; ~/.kube/config; the service account of the
- * pod) and makes the connection's client. Nothing is sent yet. Throws a KubeconfigError when there is nothing to be found, or it is no good.
+ * Finds cluster and credentials by kubectl's precedence (`--kubeconfig`; the files of KUBECONFIG;
+ * ~/.kube/config; the pod's service account) and creates a client for them. Sends no request yet.
+ * Throws a KubeconfigError when no configuration is found or when it is invalid.
  */
 export const connect = async (options: ConnectOptions): Promise<Connection> => {
   const { clock = systemClock, log = silentLog, random = Math.random } = options;
@@ -77,7 +81,7 @@ export const connect = async (options: ConnectOptions): Promise<Connection> => {
     userAgent: options.userAgent,
     clock,
     proxy: proxyFor(target.server, target.proxyUrl, options.env),
-    // As client-go does, k8s.io/apimachinery/pkg/util/net.
+    // Follows client-go, k8s.io/apimachinery/pkg/util/net.
     http2: (options.env['DISABLE_HTTP2'] ?? '') === '',
     onDate: (date, sentAt, answeredAt) => serverClock.observe(date, sentAt, answeredAt),
     onResponse: options.onResponse,
@@ -93,7 +97,7 @@ export const connect = async (options: ConnectOptions): Promise<Connection> => {
   };
 };
 
-/** As the transport gives calls up that name no time. */
+/** Timeout of calls that set none; the same as the transport's. */
 const defaultTimeoutMs = 30_000;
 
 const limited = (call: ApiCall, mostMs: number | undefined): ApiCall =>
@@ -124,7 +128,7 @@ const fromKubeconfig = (config: Kubeconfig, options: ConnectOptions, clock: Cloc
   return { server, namespace: chosen.namespace, credentials, proxyUrl: chosen.cluster['proxy-url'] };
 };
 
-/** The kubeconfig to be used; undefined when there is no file. */
+/** Loads the kubeconfig; returns undefined when no file exists. */
 const load = async ({ kubeconfig, env }: ConnectOptions): Promise<Kubeconfig | undefined> => {
   if (kubeconfig !== undefined && kubeconfig !== '') return loadKubeconfig([kubeconfig], 'fail');
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter(path => path !== '');

@@ -1,18 +1,20 @@
 import type { Clock } from '../support/clock.ts';
 
-/** IMF-fixdate (RFC 9110, 5.6.7), which is what servers write. */
+/** IMF-fixdate (RFC 9110, 5.6.7), the format that servers write. */
 const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
-/** A Date header has whole seconds, rounded down. */
+/** Rounding error of a Date header, which has whole seconds, rounded down. */
 const roundingMs = 1000;
 
-/** By how many milliseconds the server is ahead of the base clock: at least, and at most. */
+/** Bounds of the milliseconds by which the server is ahead of the base clock. */
 type Bounds = { readonly least: number; readonly most: number };
 
 /**
- * The API server's time, as its answers tell it (the header Date). Timestamps of objects are the server's; a process that compares them with its own clock
- * decides wrongly as soon as the two differ. As long as they agree to the second, and before the first answer, this is the base clock as it is. It goes back only when
- * the server's clock does, or when the first answer says that ours is ahead. Durations (`sleep`, `after`) are those of the base clock.
+ * The API server's time, from the Date header of its responses. Timestamps of objects come from the
+ * server; a process that compares them with its own clock decides wrongly once the two differ.
+ * Returns the base clock's time before the first response, and as long as both agree to the second.
+ * The time goes back only when the server's clock does, or when the first response shows that the
+ * local clock is ahead. Durations (`sleep`, `after`) are those of the base clock.
  */
 export class ServerClock implements Clock {
   readonly #base: Clock;
@@ -37,8 +39,10 @@ export class ServerClock implements Clock {
   }
 
   /**
-   * Takes in the Date of one answer to a request that was sent at one moment of the base clock and answered at another. Each answer leaves a second or more of doubt; what several agree
-   * on is kept. One that contradicts the others counts alone: a clock has been set, or another API server has answered.
+   * Records the Date of one response, with the moments of the base clock at which the request was
+   * sent and the response arrived. Each response leaves an uncertainty of a second or more, so the
+   * bounds of several are intersected. A response that contradicts the bounds replaces them: a
+   * clock was set, or another API server responded.
    */
   observe(date: string | undefined, sentAt: Temporal.Instant, answeredAt: Temporal.Instant): void {
     const told = date !== undefined && httpDate.test(date) ? Date.parse(date) : Number.NaN;

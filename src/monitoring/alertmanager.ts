@@ -5,7 +5,10 @@ import type { HttpResponse } from '../support/http-exchange.ts';
 import { failureOf, jsonOf, malformedResponse } from './refusal.ts';
 import type { Source, SourceResult } from './source.ts';
 
-/** Alertmanager's API v2 (https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml). */
+/**
+ * Client of Alertmanager's API v2
+ * (https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml).
+ */
 
 const get = async (
   source: Source,
@@ -22,7 +25,7 @@ const get = async (
 const foreign = ({ title }: Source): ReturnType<typeof malformedResponse> =>
   malformedResponse(`${title} does not respond like an Alertmanager`);
 
-/** None for one that is silenced or inhibited. */
+/** Returns the alert, or nothing for one that is silenced or inhibited. */
 const alertIn = (alert: Json): readonly FiringAlert[] => {
   if (!isObject(alert) || !isObject(alert['status']) || alert['status']['state'] === 'suppressed') return [];
   const { alertname, ...labels } = isObject(alert['labels']) ? alert['labels'] : {};
@@ -30,7 +33,10 @@ const alertIn = (alert: Json): readonly FiringAlert[] => {
   return [{ name, about: Object.values(labels).filter(value => typeof value === 'string') }];
 };
 
-/** One that has just begun, or waits for its peers, knows of no alerts: that it names none says nothing. By its own clock. */
+/**
+ * Checks that Alertmanager is settled: one that has just started, or waits for its peers, has no
+ * alerts yet, so an empty list means nothing. By its own clock.
+ */
 const isSettled = async (source: Source, clock: Clock, signal: AbortSignal): Promise<SourceResult<true>> => {
   const { title, config } = source;
   const asked = await get(source, '/api/v2/status', signal);
@@ -48,8 +54,9 @@ const isSettled = async (source: Source, clock: Clock, signal: AbortSignal): Pro
 };
 
 /**
- * Each alert that all matchers match and that nobody has silenced or inhibited. Alertmanager is asked whether it is settled after that: it could begin
- * anew in between. Rejects with the signal's reason only.
+ * Returns the alerts that all matchers match and that are neither silenced nor inhibited. Checks
+ * afterwards that Alertmanager is settled, because it could restart in between. Rejects with the
+ * signal's reason only.
  */
 export const firingOf = async (
   source: Source,

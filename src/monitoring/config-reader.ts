@@ -3,14 +3,20 @@ import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 
-/** Files that whoever runs the operator writes: YAML, with keys that are all known, and secrets in files of their own. */
+/**
+ * Reader of the operator's configuration files: YAML without unknown keys, with secrets in files of
+ * their own.
+ */
 
-/** Something in the file has to be mended; the message names the place and quotes no value that may be secret. */
+/**
+ * An error in a configuration file; the message names the place and quotes no value that may be
+ * secret.
+ */
 export class ConfigFileError extends Error {
   override readonly name = 'ConfigFileError';
 }
 
-/** Reads the members of one map of a file, and says what is wrong with which. */
+/** Reads the members of one map of a file, and reports errors with their place. */
 export class Reader {
   readonly #map: JsonObject;
   readonly #file: string;
@@ -45,7 +51,7 @@ export class Reader {
     return value;
   }
 
-  /** Texts, at least one; `fallback` where there are none. */
+  /** Reads texts, at least one; returns `fallback` where the key is absent. */
   texts(key: string, fallback: readonly string[]): readonly string[] {
     const value = this.#map[key] ?? [...fallback];
     const all = Array.isArray(value) ? value.filter(one => typeof one === 'string') : [];
@@ -59,7 +65,10 @@ export class Reader {
     return value;
   }
 
-  /** Absolute: as in Prometheus, from the folder of the file that names it. */
+  /**
+   * Reads a path and makes it absolute: relative to the folder of the configuration file, as in
+   * Prometheus.
+   */
   path(key: string): string {
     return resolve(dirname(this.#file), this.text(key));
   }
@@ -77,7 +86,7 @@ export class Reader {
     return found;
   }
 
-  /** Milliseconds. */
+  /** Reads a duration in milliseconds. */
   duration(key: string, fallback: string, least: number, most: number): number {
     const [, count = '', unit = ''] = /^(\d{1,6})(ms|s|m|h)$/.exec(this.text(key, fallback)) ?? [];
     const milliseconds = Number(count) * ({ ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit] ?? 0);
@@ -86,7 +95,10 @@ export class Reader {
     return milliseconds;
   }
 
-  /** http or https, and nothing but an address: what is asked is for plans to say, and who asks for other keys. */
+  /**
+   * Reads an http or https URL without query or credentials: plans define the query, and other keys
+   * the credentials.
+   */
   url(key: string): string {
     const text = this.text(key);
     const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -96,12 +108,12 @@ export class Reader {
     return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
   }
 
-  /** The other one is needed as well. */
+  /** Requires both keys if one is given. */
   both(one: string, other: string): void {
     if (this.has(one) !== this.has(other)) throw this.wrong(this.has(one) ? other : one, 'is missing');
   }
 
-  /** At most one of these. */
+  /** Allows at most one of these keys. */
   either(one: string, other: string): void {
     if (this.has(one) && this.has(other)) throw this.wrong(other, `cannot be there beside ${one}`);
   }
@@ -110,14 +122,14 @@ export class Reader {
     return this.#place === '' ? key : `${this.#place}.${key}`;
   }
 
-  /** An error that names this place. */
+  /** Returns an error that names this place. */
   wrong(key: string, what: string): ConfigFileError {
     const place = key === '' ? this.#place : this.#at(key);
     return new ConfigFileError(`${place === '' ? 'the file' : place} in ${this.#file} ${what}`);
   }
 }
 
-/** Undefined where there is no such file. */
+/** Parses a file; returns undefined when it does not exist. */
 const parsed = (file: string): Json | undefined => {
   let text: string;
   try {
@@ -136,7 +148,8 @@ const parsed = (file: string): Json | undefined => {
 };
 
 /**
- * The members of a file, which may have these keys; undefined for one that is not there. Throws a ConfigFileError for one that cannot be read, is no YAML or no map, or has another key.
+ * Reads a file whose map may have these keys; returns undefined when it does not exist. Throws a
+ * ConfigFileError for a file that cannot be read, is not a YAML map, or has another key.
  */
 export const readConfigFile = (file: string, keys: readonly string[]): Reader | undefined => {
   const content = parsed(file);

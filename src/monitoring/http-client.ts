@@ -9,16 +9,19 @@ import {
 } from '../support/http-exchange.ts';
 import type { HttpConfig } from './http-config.ts';
 
-/** Carries calls to one server, with what the files of its credentials and certificates say at that moment: these are replaced while the operator runs. */
+/**
+ * Sends calls to one server, with the current contents of its credential and certificate files,
+ * which may be replaced while the operator runs.
+ */
 
-/** A file of credentials or certificates cannot be read; the message names it. */
+/** A file of credentials or certificates that cannot be read; the message names it. */
 export class UnreadableFile extends Error {
   override readonly name = 'UnreadableFile';
 }
 
 type Secrets = { readonly authorization?: string; readonly ca?: string; readonly cert?: string; readonly key?: string };
 
-/** The text of a file that a configuration names. Throws an UnreadableFile. */
+/** Returns the text of a file that a configuration names. Throws an UnreadableFile. */
 export const contentOf = (file: string): string => {
   try {
     return readFileSync(file, 'utf8');
@@ -45,7 +48,10 @@ const secretsOf = (config: HttpConfig): Secrets => {
   };
 };
 
-/** What is no answer may be quoted, and a proxy may send back what it was sent. */
+/**
+ * Removes the credential from an error response, which may be quoted: a proxy may return the
+ * request's headers.
+ */
 const withoutSecrets = (said: HttpResponse, authorization: string | undefined): HttpResponse => {
   const secret = authorization?.split(' ').at(-1) ?? '';
   return secret === '' || said.status === 200 ? said : { ...said, text: said.text.replaceAll(secret, '***') };
@@ -61,7 +67,11 @@ export class HttpClient {
     this.#limits = limits;
   }
 
-  /** The server's answer, whatever the status, without the credential where it is no success. Rejects with an UnreadableFile, and as an Exchange does; throws for certificates and keys that are none. */
+  /**
+   * Returns the server's response, whatever the status; an error response without the credential.
+   * Rejects with an UnreadableFile, and as an HttpTransport does; throws for invalid certificates
+   * and keys.
+   */
   async call(asking: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
     const secrets = secretsOf(this.#config);
     const { authorization } = secrets;
@@ -69,7 +79,10 @@ export class HttpClient {
     return withoutSecrets(await this.#carry(secrets)({ ...asking, headers }, signal), authorization);
   }
 
-  /** Connections are not kept: one lies idle between two calls for longer than many servers keep it. */
+  /**
+   * Returns the transport, without keep-alive: connections would be idle between two calls for
+   * longer than many servers keep them.
+   */
   #carry({ ca, cert, key }: Secrets): HttpTransport {
     const { serverName, insecure } = this.#config.tls;
     const of = JSON.stringify([ca, cert, key]);

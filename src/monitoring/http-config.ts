@@ -1,11 +1,12 @@
 import type { Reader } from './config-reader.ts';
 
 /**
- * How a server is spoken to. Keys are those of Prometheus' own http_config
- * (https://prometheus.io/docs/prometheus/latest/configuration/configuration/#http_config), as far as they are served; secrets are in files of their own.
+ * HTTP settings for a server. Keys are a subset of Prometheus' own http_config
+ * (https://prometheus.io/docs/prometheus/latest/configuration/configuration/#http_config); secrets
+ * are in files of their own.
  */
 
-/** Files are absolute. */
+/** HTTP settings; paths of files are absolute. */
 export type HttpConfig = {
   readonly authorization?: { readonly type: string; readonly credentialsFile: string };
   readonly basicAuth?: { readonly username: string; readonly passwordFile: string };
@@ -18,7 +19,7 @@ export type HttpConfig = {
   };
 };
 
-/** The keys that `httpConfigOf` reads. */
+/** Keys that `httpConfigOf` reads. */
 export const httpKeys = ['authorization', 'basic_auth', 'tls_config'] as const;
 
 const tlsKeys = ['ca_file', 'cert_file', 'key_file', 'server_name', 'insecure_skip_verify'];
@@ -46,5 +47,8 @@ const credentialsOf = (reader: Reader): Omit<HttpConfig, 'tls'> => {
   return { basicAuth: { username: basic.text('username'), passwordFile: basic.path('password_file') } };
 };
 
-/** Credentials and TLS of one server. Throws a ConfigFileError that names what is wrong. */
+/**
+ * Returns credentials and TLS settings of one server. Throws a ConfigFileError that names the
+ * error.
+ */
 export const httpConfigOf = (reader: Reader): HttpConfig => ({ ...credentialsOf(reader), tls: tlsOf(reader) });

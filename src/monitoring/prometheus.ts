@@ -3,9 +3,13 @@ import type { Sample } from '../operator/ports.ts';
 import { failureOf, jsonOf, malformedResponse, oneLine } from './refusal.ts';
 import type { Source, SourceResult } from './source.ts';
 
-/** Prometheus' HTTP API (https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries), which Thanos, Mimir and VictoriaMetrics serve too. */
+/**
+ * Client of Prometheus' HTTP API
+ * (https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries), which Thanos, Mimir
+ * and VictoriaMetrics serve too.
+ */
 
-/** More series are refused: an answer is for people in the end. */
+/** Limit of series; results are for people in the end. */
 const maxSamples = 1000;
 
 const specials: Readonly<Record<string, number>> = {
@@ -15,14 +19,14 @@ const specials: Readonly<Record<string, number>> = {
   '-Inf': Number.NEGATIVE_INFINITY,
 };
 
-/** Values are texts in JSON. Undefined for what is no number. */
+/** Parses a value, which is text in JSON. Returns undefined for other text. */
 const numberOf = (text: Json | undefined): number | undefined => {
   if (typeof text !== 'string') return undefined;
   if (Object.hasOwn(specials, text)) return specials[text];
   return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? Number(text) : undefined;
 };
 
-/** A pair of time and value. */
+/** Returns the value of a pair of time and value. */
 const pointOf = (pair: Json | undefined): number | undefined => (Array.isArray(pair) ? numberOf(pair[1]) : undefined);
 
 const labelsOf = (metric: Json | undefined): Sample['labels'] =>
@@ -58,11 +62,11 @@ const resultOf = (title: string, { resultType, result }: JsonObject): SourceResu
     : foreign(title);
 };
 
-/** Part of the series may be missing then. What are only hints is under `infos`. */
+/** Returns the warnings: part of the series may be missing. Mere hints are under `infos`. */
 const warningIn = ({ warnings }: JsonObject): string | undefined =>
   Array.isArray(warnings) && warnings.length > 0 ? oneLine(warnings.map(String).join('; ')) : undefined;
 
-/** Evaluates a query now. Rejects with the signal's reason only. */
+/** Evaluates an instant query. Rejects with the signal's reason only. */
 export const samplesOf = async (source: Source, query: string, signal: AbortSignal): Promise<SourceResult<readonly Sample[]>> => {
   const { title, config } = source;
   const form = { query, timeout: `${config.timeoutMs / 1000}s`, limit: String(maxSamples + 1) };

@@ -2,17 +2,17 @@ import { isObject, type Json } from '../core/json.ts';
 import type { HttpResponse } from '../support/http-exchange.ts';
 import type { SourceFailure } from './source.ts';
 
-/** Characters of a server's own words that are told. */
+/** Limit of a server's quoted message, in characters. */
 const maxLength = 200;
 
-/** One line, without what is not printed. */
+/** Returns one line, without unprintable characters. */
 export const oneLine = (text: string): string =>
   text
     .replaceAll(/[\s\p{C}]+/gu, ' ')
     .trim()
     .slice(0, maxLength);
 
-/** The body as JSON; undefined when it is none. */
+/** Parses the body as JSON; returns undefined when it is none. */
 export const jsonOf = (text: string): Json | undefined => {
   try {
     return JSON.parse(text) as Json;
@@ -21,14 +21,17 @@ export const jsonOf = (text: string): Json | undefined => {
   }
 };
 
-/** Prometheus: {"status": "error", "errorType", "error"}. Alertmanager's API v2: a text as JSON, or {"code", "message"}. */
+/**
+ * Returns the message of an error response. Prometheus: {"status": "error", "errorType", "error"}.
+ * Alertmanager's API v2: a JSON string, or {"code", "message"}.
+ */
 const wordsIn = (body: Json | undefined): string | undefined => {
   if (typeof body === 'string') return oneLine(body);
   const text = isObject(body) ? (body['error'] ?? body['message']) : undefined;
   return typeof text === 'string' ? oneLine(text) : undefined;
 };
 
-/** What an answer that is no success means, for whoever wrote the question. */
+/** Returns the failure of an error response, for the author of the query. */
 export const failureOf = (title: string, { status, text }: HttpResponse): SourceFailure => {
   if (status === 401 || status === 403)
     return { result: 'failed', problem: `${title} refuses the credentials of the operator (${status})` };
@@ -43,5 +46,5 @@ export const failureOf = (title: string, { status, text }: HttpResponse): Source
   return { result: 'failed', problem: `${title} responds with ${status}${words === undefined ? '' : `: ${words}`}` };
 };
 
-/** An answer of another form than the API has. */
+/** Returns the failure for a response of another shape than the API's. */
 export const malformedResponse = (problem: string): { readonly failure: SourceFailure } => ({ failure: { result: 'unusable', problem } });

@@ -2,24 +2,28 @@ import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { ConfigFileError } from './config-reader.ts';
 
-/** A file is read again this often at most: a mounted Secret is swapped by the kubelet, within a minute. */
+/**
+ * Minimum time between reads of the file, in milliseconds; the kubelet replaces a mounted Secret
+ * within a minute.
+ */
 const againAfterMs = 10_000;
 
 type ReloadedFileOptions<T> = {
   readonly file: string;
-  /** The flag that names it, for the log. */
+  /** Flag that names the file, for the log. */
   readonly flag: string;
-  /** What does not happen while it is wrong, for the log. */
+  /** Consequence of an invalid file, for the log. */
   readonly consequence: string;
-  /** Throws a ConfigFileError. */
+  /** Reads the file. Throws a ConfigFileError. */
   readonly read: (file: string) => T;
   readonly clock: Clock;
   readonly log: Log;
 };
 
 /**
- * What a file of configuration says, which is read again while it is used. A file that is wrong says nothing until it is mended: it may have been meant to shut somebody out. It is
- * logged once, and whatever else the operator does goes on.
+ * A configuration file that is read again while it is used. An invalid file has no content until it
+ * is corrected: the change may have been meant to exclude a receiver. The error is logged once, and
+ * the operator's other work continues.
  */
 export class ReloadedFile<T> {
   readonly #options: ReloadedFileOptions<T>;
@@ -32,7 +36,7 @@ export class ReloadedFile<T> {
     this.#options = options;
   }
 
-  /** What it says now, the same object for as long as that is the same; or what is wrong with it. */
+  /** Returns the current content, the same object as long as it is unchanged; or the error. */
   get current(): { readonly content: T } | { readonly problem: string } {
     this.#refresh();
     if (this.#problem !== undefined) return { problem: this.#problem };

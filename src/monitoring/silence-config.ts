@@ -1,18 +1,21 @@
 import type { Reader } from './config-reader.ts';
 
-/** Which alerts of an Alertmanager are silenced while a node is held. */
+/** Settings for silencing alerts of an Alertmanager while a node is held. */
 
 type SilenceMatcher = { readonly name: string; readonly value: string; readonly isRegex: boolean; readonly isEqual: boolean };
 
 export type SilenceConfig = {
-  /** Tells the silences of several clusters apart. */
+  /** Name that distinguishes the silences of several clusters. */
   readonly cluster: string;
-  /** All of them must match; {{node}} stands for the name of the node. */
+  /** Matchers, all of which must match; {{node}} stands for the name of the node. */
   readonly matchers: readonly SilenceMatcher[];
   readonly leaseMs: number;
 };
 
-/** As Alertmanager writes matchers, with quotes (prometheus.io/docs/alerting/latest/configuration/#matcher). */
+/**
+ * Parses a matcher in Alertmanager's syntax, with quotes
+ * (prometheus.io/docs/alerting/latest/configuration/#matcher).
+ */
 const matcherOf = (text: string): SilenceMatcher | undefined => {
   const [, name, operator, value] = /^\s*([A-Za-z_:][A-Za-z0-9_:]*)\s*(=~|!~|!=|=)\s*"([^"\\]*)"\s*$/.exec(text) ?? [];
   if (name === undefined || operator === undefined || value === undefined) return undefined;
@@ -21,7 +24,10 @@ const matcherOf = (text: string): SilenceMatcher | undefined => {
 
 const isOfNode = ({ value, isEqual }: SilenceMatcher): boolean => isEqual && value.includes('{{node}}');
 
-/** Undefined where the source has none. Throws a ConfigFileError: without the node in a matcher every alert would be silent. */
+/**
+ * Returns the settings; undefined where the source has none. Throws a ConfigFileError when no
+ * matcher contains the node, because every alert would be silenced.
+ */
 export const silencesOf = (reader: Reader): SilenceConfig | undefined => {
   if (!reader.has('silences')) return undefined;
   const silences = reader.inner('silences', ['cluster', 'matchers', 'lease']);

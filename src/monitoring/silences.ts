@@ -7,15 +7,17 @@ import type { SilenceConfig } from './silence-config.ts';
 import type { Source, SourceResult } from './source.ts';
 
 /**
- * Silences of Alertmanager for nodes that are held (api/v2/openapi.yaml of github.com/prometheus/alertmanager). Each is a lease: it ends by itself soon, and is renewed as long as
- * its node is held; so none outlives an operator that is gone. Those of before are known by their comment.
+ * Silences of Alertmanager for held nodes (api/v2/openapi.yaml of
+ * github.com/prometheus/alertmanager). Each expires soon, and is renewed as long as its node is
+ * held; so none outlives an operator that is gone. Silences of an earlier process are recognized by
+ * their comment.
  */
 
 type Silence = { readonly id: string; readonly node: string; readonly startsAt: string; readonly endsAt: Temporal.Instant };
 
 const creator = 'drydock';
 
-/** More of them are not made. */
+/** Limit of silences. */
 const maxSilences = 1000;
 
 const commentOf = (node: string, cluster: string): string =>
@@ -29,7 +31,7 @@ const nodeIn = (comment: Json | undefined, cluster: string): string | undefined 
   return of === cluster ? node : undefined;
 };
 
-/** Those of this cluster that are in force, or will be. */
+/** Returns this cluster's silences that are active or pending. */
 const ownIn = (body: readonly Json[], cluster: string): readonly Silence[] =>
   body.filter(isObject).flatMap(one => {
     const node = nodeIn(one['comment'], cluster);
@@ -55,9 +57,9 @@ export class NodeSilences {
   readonly #config: SilenceConfig;
   readonly #clock: Clock;
   readonly #log: Log;
-  /** By node: what this process has last known to be in force. */
+  /** Last known active silences of this process, by node. */
   readonly #known = new Map<string, Silence>();
-  /** Somebody has ended theirs: for as long as they are held they get no other. */
+  /** Nodes whose silence a user has ended: they get no other as long as they are held. */
   readonly #ended = new Set<string>();
   #isWell = true;
 
@@ -69,8 +71,9 @@ export class NodeSilences {
   }
 
   /**
-   * Makes, renews and ends silences, so that there is one for each of these nodes, and none for another of this cluster. The answer: milliseconds until it wants to be asked again. Failures are
-   * logged, and tried again then. Rejects with the signal's reason only.
+   * Creates, renews and expires silences, so that each of these nodes has one, and no other node of
+   * this cluster. Returns milliseconds until the next call. Failures are logged, and retried then.
+   * Rejects with the signal's reason only.
    */
   async keep(nodes: ReadonlySet<string>, signal: AbortSignal): Promise<number> {
     const failure = await this.#keep(nodes, signal);
@@ -81,7 +84,7 @@ export class NodeSilences {
     return Math.min(this.#config.leaseMs / 4, 60_000);
   }
 
-  /** Why it cannot be done, if anything cannot. */
+  /** Updates the silences; returns the first failure, if any. */
   async #keep(nodes: ReadonlySet<string>, signal: AbortSignal): Promise<string | undefined> {
     const listed = await this.#list(signal);
     if ('failure' in listed) return listed.failure.problem;
@@ -90,7 +93,7 @@ export class NodeSilences {
     const note = (asked: SourceResult<unknown>): void => void ('failure' in asked && failures.push(asked.failure.problem));
     const kept = new Set<string>();
     for (const silence of listed.value) {
-      // One for each node is enough.
+      // A single silence for each node is sufficient.
       if (!nodes.has(silence.node) || kept.has(silence.node)) note(await this.#end(silence, signal));
       else if (this.#isShort(silence)) note(await this.#post(silence.node, silence, signal));
       if (nodes.has(silence.node)) kept.add(silence.node);
@@ -100,7 +103,9 @@ export class NodeSilences {
     return failures[0];
   }
 
-  /** What was in force, should be and is not has been ended by somebody, who will have a reason. */
+  /**
+   * Records silences that should be active and are missing: a user has ended them, for a reason.
+   */
   #notice(own: readonly Silence[], nodes: ReadonlySet<string>): void {
     const now = this.#clock.now();
     const there = new Map(own.map(silence => [silence.node, silence]));
@@ -127,7 +132,10 @@ export class NodeSilences {
     return { value: ownIn(body as readonly Json[], this.#config.cluster) };
   }
 
-  /** Makes one, or makes it last longer: Alertmanager keeps one whose matchers and start stay as they are, and else ends it for another. */
+  /**
+   * Creates a silence, or extends one: Alertmanager keeps its id if matchers and start are
+   * unchanged, and else replaces it.
+   */
   async #post(node: string, before: Silence | undefined, signal: AbortSignal): Promise<SourceResult<true>> {
     const now = this.#clock.now();
     const endsAt = now.add({ milliseconds: this.#config.leaseMs });
@@ -153,7 +161,7 @@ export class NodeSilences {
   async #end({ id, node }: Silence, signal: AbortSignal): Promise<SourceResult<true>> {
     const asked = await this.#source.call({ method: 'DELETE', path: `/api/v2/silence/${encodeURIComponent(id)}`, headers: {} }, signal);
     if ('failure' in asked) return asked;
-    // It may have ended meanwhile.
+    // The silence may have expired meanwhile.
     if (asked.value.status !== 200 && asked.value.status !== 404) return { failure: failureOf(this.#source.title, asked.value) };
     this.#known.delete(node);
     return { value: true };

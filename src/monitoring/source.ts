@@ -8,23 +8,23 @@ import { isDefect } from '../support/panic-handler.ts';
 import { HttpClient, UnreadableFile } from './http-client.ts';
 import type { SourceConfig } from './sources-file.ts';
 
-/** Speaks to one source. */
+/** Client of one source. */
 
-/** How a question has ended, for metrics: `unusable`, an answer that is none to it. */
+/** Outcome of a query, for metrics; `unusable`: the response is not a result. */
 export type QueryOutcome = 'answered' | 'unreachable' | 'refused' | 'failed' | 'unusable';
 
-/** Why there is no answer. Neither says anything of a credential. */
+/** Reason for a failed query. Neither text contains a credential. */
 export type SourceFailure = {
   readonly result: Exclude<QueryOutcome, 'answered'>;
-  /** For whoever wrote the question. */
+  /** Message for the author of the query. */
   readonly problem: string;
-  /** For whoever runs the operator. */
+  /** Message for the administrator of the operator. */
   readonly detail?: string;
 };
 
 export type SourceResult<T> = { readonly value: T } | { readonly failure: SourceFailure };
 
-/** Larger answers are refused. */
+/** Limit of a response in bytes. */
 const maxBytes = 8 * 1024 * 1024;
 
 export class Source {
@@ -41,7 +41,7 @@ export class Source {
     this.#carrier = new HttpClient(config, { mostBytes: maxBytes });
   }
 
-  /** As plans name it. */
+  /** Returns the source's name in messages, as plans spell it. */
   get title(): string {
     return `source ${this.#config.name}`;
   }
@@ -50,7 +50,10 @@ export class Source {
     return this.#config;
   }
 
-  /** One call below its address, with its time limit: the answer, whatever the status, or why there was none. Rejects with the signal's reason, and for defects. */
+  /**
+   * Sends one call to a path of the source, with its time limit; returns the response, whatever the
+   * status, or a failure. Rejects with the signal's reason, and for defects.
+   */
   async call(asking: Omit<HttpRequest, 'url'> & { readonly path: string }, signal: AbortSignal): Promise<SourceResult<HttpResponse>> {
     const { path, method, headers, body } = asking;
     using deadline = new Deadline(this.#clock, this.#config.timeoutMs, [signal]);
@@ -64,7 +67,7 @@ export class Source {
     }
   }
 
-  /** The answer for whoever asked. Trouble is logged when it begins, and that it is over. */
+  /** Returns the result for the caller. Logs the start and the end of a failure. */
   settle<T>(asked: SourceResult<T>): QueryResult<T> {
     const { name, kind, url } = this.#config;
     if ('value' in asked) {
@@ -73,7 +76,7 @@ export class Source {
       return { value: asked.value };
     }
     const { problem, detail = problem, result } = asked.failure;
-    // What a plan asks for may be wrong all the time, and is told there.
+    // A plan's query may be wrong permanently, and the plan reports that.
     if (result !== 'refused' && result !== 'unusable') {
       if (this.#isWell) this.#log.warn('failed to query a monitoring source', { source: name, kind, url, error: detail });
       this.#isWell = false;
@@ -92,7 +95,7 @@ export class Source {
       return { result: 'unusable', problem };
     }
     const { code } = error as { readonly code?: string };
-    // Messages of Node have addresses in them, which are no business of whoever sees a plan.
+    // Node's messages contain addresses, which must not be visible in a plan.
     const why = expired ? `nothing within ${this.#config.timeoutMs / 1000} s` : (code ?? 'the connection failed');
     return { result: 'unreachable', problem: `${this.title} does not respond: ${why}`, detail: `${why}: ${errorText(error)}` };
   }

@@ -11,24 +11,30 @@ export type SourceKind = (typeof sourceKinds)[number];
 export type SourceConfig = HttpConfig & {
   readonly kind: SourceKind;
   readonly name: string;
-  /** Without a slash at its end; it may have a path. */
+  /** URL without a trailing slash; may have a path. */
   readonly url: string;
   readonly timeoutMs: number;
-  /** An Alertmanager that has begun more lately has not heard of all alerts yet. */
+  /**
+   * Time since its start in which an Alertmanager may not have received all alerts yet, in
+   * milliseconds.
+   */
   readonly startupGraceMs: number;
-  /** Of an Alertmanager: which alerts are silenced while a node is held. */
+  /** Settings for silences while a node is held, for an Alertmanager. */
   readonly silences?: SilenceConfig;
 };
 
 export type MonitoringConfig = {
-  /** Milliseconds between two times that the same is asked. */
+  /** Milliseconds between two runs of the same query. */
   readonly everyMs: number;
   readonly sources: readonly SourceConfig[];
 };
 
 const sourceKeys = ['name', 'kind', 'url', 'timeout', 'startup_grace', 'silences', ...httpKeys];
 
-/** Prometheus tells Alertmanager of each alert again every minute (--rules.alert.resend-delay). */
+/**
+ * Default startup grace: Prometheus sends each alert to Alertmanager again every minute
+ * (--rules.alert.resend-delay).
+ */
 const defaultGrace = '2m';
 
 const sourceOf = (reader: Reader): SourceConfig => {
@@ -46,12 +52,13 @@ const sourceOf = (reader: Reader): SourceConfig => {
   };
 };
 
-/** How often the same is asked, where the file says nothing else. */
+/** Default interval of queries, in milliseconds. */
 export const defaultEveryMs = 15_000;
 
 /**
- * Reads the file; one that is not there has no sources: as it is shipped it comes from a Secret that need not exist. Throws a ConfigFileError that says what is to be
- * mended, and where; a key that is not known is such a thing too.
+ * Reads the file; a missing file means no sources, because it comes from an optional Secret by
+ * default. Throws a ConfigFileError that names what to correct, and where; an unknown key is an
+ * error too.
  */
 export const readMonitoringConfig = (file: string): MonitoringConfig => {
   const path = resolve(file);

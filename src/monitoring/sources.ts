@@ -8,18 +8,18 @@ import { NodeSilences } from './silences.ts';
 import { type QueryOutcome, Source, type SourceResult } from './source.ts';
 import { defaultEveryMs, type MonitoringConfig, readMonitoringConfig, type SourceKind } from './sources-file.ts';
 
-/** Counts what gates have asked. */
+/** Counter of the queries of gates. */
 interface MonitoringMeter {
-  /** One question has ended. */
+  /** Counts one finished query. */
   asked(kind: 'promql' | 'alerts', result: QueryOutcome): void;
 }
 
 export type MonitoringTools = { readonly clock: Clock; readonly log: Log; readonly meter?: MonitoringMeter | undefined };
 
-/** So often the file is looked at for silences that are to be kept, in milliseconds. */
+/** Milliseconds between checks of the file for silences to keep. */
 const againMs = 60_000;
 
-/** The sources of a file, which is read again while they are used. */
+/** Sources of a file, which is read again while they are used. */
 class ConfiguredMonitoring implements Monitoring, AlertSilencer {
   readonly #file: ReloadedFile<MonitoringConfig>;
   readonly #tools: MonitoringTools;
@@ -81,7 +81,7 @@ class ConfiguredMonitoring implements Monitoring, AlertSilencer {
     return `the operator knows no source ${name} of kind ${kind}; ${known}: its administrator names them in the file of --monitoring-config, as it is shipped in the Secret drydock-monitoring`;
   }
 
-  /** What is wrong with the file, if anything is. */
+  /** Reads the file again if due; returns its error, if any. */
   #refresh(): string | undefined {
     const { clock, log } = this.#tools;
     const current = this.#file.current;
@@ -97,5 +97,8 @@ class ConfiguredMonitoring implements Monitoring, AlertSilencer {
   }
 }
 
-/** The sources of the file of --monitoring-config, which is read again when it changes, as are the files that it names. Never throws: a file that is wrong is logged, and told to whoever asks. */
+/**
+ * Returns the sources of the file of --monitoring-config, which is read again when it changes, as
+ * are the files that it names. Never throws: an invalid file is logged, and reported to callers.
+ */
 export const openMonitoring = (file: string, tools: MonitoringTools): Monitoring & AlertSilencer => new ConfiguredMonitoring(file, tools);

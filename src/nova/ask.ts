@@ -6,7 +6,10 @@ import { type NovaResult, unreachable } from './failure.ts';
 
 export type NovaTransport = { readonly exchange: HttpTransport; readonly clock: Clock };
 
-/** One call with a time limit in milliseconds: its answer, whatever the status, or that there was none. Rejects with the signal's reason, and for defects. */
+/**
+ * Sends one call with a time limit in milliseconds; returns its response, whatever the status, or
+ * the failure. Rejects with the signal's reason, and for defects.
+ */
 export const ask = async (
   { exchange, clock }: NovaTransport,
   asking: HttpRequest,

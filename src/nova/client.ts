@@ -10,25 +10,28 @@ import { computeEndpoint, Identity } from './identity.ts';
 
 export type NovaRequest = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Below the endpoint, for example `/servers/detail`. */
+  /** Path below the endpoint, for example `/servers/detail`. */
   readonly path: string;
   readonly body?: Json;
-  /** Ask as an older client would: the minor number of the microversion. */
+  /** Upper limit of the microversion's minor number, for calls that need an older API. */
   readonly mostMinor?: number;
 };
 
-/** Minor numbers of the microversions that are spoken: 2.53 (Pike) has services by UUID, 2.93 (Zed) is the last that was tried. */
+/**
+ * Range of supported microversions' minor numbers: 2.53 (Pike) has services by UUID, 2.93 (Zed) is
+ * the last that was tested.
+ */
 const leastMinor = 53;
 const maxMinor = 93;
 
 const readMs = 30_000;
-/** Nova looks for a place before it answers to some of these. */
+/** Timeout of writes: for some of them, Nova schedules before it responds. */
 const writeMs = 60_000;
 const readAgainMs = 500;
 
 type Target = { readonly base: string; readonly minor: number };
 
-/** Speaks to one Nova as one user: tokens, endpoint and microversion are its own business. */
+/** Client of one Nova as one user; handles tokens, endpoint and microversion. */
 export class NovaClient {
   readonly #asker: NovaTransport;
   readonly #config: NovaConfig;
@@ -43,24 +46,25 @@ export class NovaClient {
     this.#identity = new Identity(this.#asker, config);
   }
 
-  /** Who we are to Nova; undefined before the first call. */
+  /** Id of the user; undefined before the first call. */
   get userId(): string | undefined {
     return this.#userId;
   }
 
-  /** The minor number of the microversion that is spoken; undefined before the first call. */
+  /** Minor number of the microversion in use; undefined before the first call. */
   get minor(): number | undefined {
     return this.#target?.minor;
   }
 
-  /** The present moment by Nova's clock, as far as its answers have told. */
+  /** Returns the current time by Nova's clock, as known from its responses. */
   now(): Temporal.Instant {
     return instantAt(this.#asker.clock.now().epochMilliseconds + this.#aheadMs);
   }
 
   /**
-   * The body of the answer (undefined where it has none), or the failure. GETs without an answer, or with one that says that the server is in
-   * trouble, are repeated once; a call whose token has ended is repeated with a new one. Rejects with the signal's reason only.
+   * Returns the body of the response (undefined where it has none), or the failure. GETs without a
+   * response, or with a server error, are retried once; a call whose token has expired is retried
+   * with a new one. Rejects with the signal's reason only.
    */
   async call(request: NovaRequest, signal: AbortSignal): Promise<NovaResult<Json | undefined>> {
     const first = await this.#once(request, signal);
@@ -100,12 +104,12 @@ export class NovaClient {
     }
   }
 
-  /** Nova's own times are compared with each other only. */
+  /** Records the server's time: Nova's own times are compared with each other only. */
   #hear({ headers }: HttpResponse): void {
     const told = Date.parse(headers['date'] ?? '');
     if (Number.isNaN(told)) return;
     const ahead = told - this.#asker.clock.now().epochMilliseconds;
-    // Whole seconds: less than that is no difference.
+    // Dates have whole seconds: smaller differences are not significant.
     this.#aheadMs = Math.abs(ahead) > 2000 ? ahead : 0;
   }
 

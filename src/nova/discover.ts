@@ -2,12 +2,15 @@ import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import type { HttpResponse } from '../support/http-exchange.ts';
 import { failureOf, jsonOf, type NovaResult } from './failure.ts';
 
-/** Where Nova is spoken to, and the minor numbers of the microversions that it speaks there; none, where it speaks none. */
+/** Base URL of Nova, and the minor numbers of its microversions; undefined where it has none. */
 export type FoundVersion = { readonly base: string; readonly most: number | undefined; readonly least: number | undefined };
 
 type Ask = (url: string) => Promise<NovaResult<HttpResponse>>;
 
-/** An endpoint as catalogs have it: `PREFIX`, `PREFIX/v2.1`, `PREFIX/v2.1/PROJECT`, and the same with the legacy `v2`. */
+/**
+ * Parts of an endpoint as catalogs have it: `PREFIX`, `PREFIX/v2.1`, `PREFIX/v2.1/PROJECT`, and the
+ * same with the legacy `v2`.
+ */
 type Parts = { readonly prefix: string; readonly version?: string; readonly project: string };
 
 const partsOf = (endpoint: string): Parts => {
@@ -32,13 +35,14 @@ const bodyOf = ({ text }: HttpResponse): JsonObject => {
 
 const objectsIn = (value: Json | undefined): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
-/** What Nova promises of a version; others (EXPERIMENTAL) come last. */
+/** Order of preference by the status of a version; others (EXPERIMENTAL) come last. */
 const ranks: readonly unknown[] = ['CURRENT', 'SUPPORTED', 'DEPRECATED'];
 const rankOf = ({ status }: JsonObject): number => (ranks.includes(status) ? ranks.indexOf(status) : ranks.length);
 
 /**
- * The name of the version in the address: the end of the link to itself, else its id. Nothing else of a link counts: behind a proxy Nova does not know its own host and path, and the
- * token goes to the host of the catalog alone.
+ * Returns the name of the version in the URL: the end of the link to itself, else its id. The rest
+ * of a link is ignored: behind a proxy Nova does not know its own host and path, and the token goes
+ * only to the host of the catalog.
  */
 const segmentOf = (version: JsonObject): string | undefined => {
   const self = objectsIn(version['links']).find(({ rel }) => rel === 'self')?.['href'];
@@ -47,7 +51,7 @@ const segmentOf = (version: JsonObject): string | undefined => {
   return typeof version['id'] === 'string' && /^v\d+(?:\.\d+)?$/.test(version['id']) ? version['id'] : undefined;
 };
 
-/** Of a list of versions the one with microversions that Nova promises most of. */
+/** Returns the version with microversions that has the best status. */
 const chosenOf = (body: JsonObject): { readonly segment: string; readonly version: JsonObject } | undefined =>
   objectsIn(body['versions'] ?? body['choices'])
     .flatMap(version => {
@@ -56,10 +60,13 @@ const chosenOf = (body: JsonObject): { readonly segment: string; readonly versio
     })
     .sort((one, other) => rankOf(one.version) - rankOf(other.version))[0];
 
-/** A list of versions has status 300 in some releases. */
+/** Returns whether a response contains versions; a list of them has status 300 in some releases. */
 const isTold = ({ status }: HttpResponse): boolean => status === 200 || status === 300;
 
-/** What the address itself says, where it is that of a version with microversions. Below a project's own address Nova tells none. */
+/**
+ * Returns the version of the URL itself, where it has microversions. Below a project's own URL,
+ * Nova does not list any.
+ */
 const ofVersion = async ({ prefix, version, project }: Parts, ask: Ask): Promise<NovaResult<FoundVersion | undefined>> => {
   const base = `${prefix}/${version ?? ''}`;
   const sent = await ask(`${base}/`);
@@ -73,8 +80,9 @@ const ofVersion = async ({ prefix, version, project }: Parts, ask: Ask): Promise
 };
 
 /**
- * Finds the version of Nova that has microversions, as keystoneauth does: at the address in the catalog where that names one, else in the list of versions above it, else at `v2.1`, which all
- * have that have any. Says with the failure, or with no microversions, what the first of these answered.
+ * Finds the version of Nova that has microversions, as keystoneauth does: at the URL in the catalog
+ * where that names one, else in the list of versions above it, else at `v2.1`, which every Nova
+ * with microversions has. A failure, or the lack of microversions, is that of the first of these.
  */
 export const discover = async (endpoint: string, ask: Ask): Promise<NovaResult<FoundVersion>> => {
   const parts = partsOf(endpoint);
@@ -88,7 +96,7 @@ export const discover = async (endpoint: string, ask: Ask): Promise<NovaResult<F
   const body = isTold(listed.value) ? bodyOf(listed.value) : {};
   const chosen = chosenOf(body);
   if (chosen !== undefined) return { value: { base: `${parts.prefix}/${chosen.segment}${parts.project}`, ...minorsOf(chosen.version) } };
-  // Some are one version at an address that does not say so.
+  // Some endpoints are one version at a URL that does not name it.
   const single = minorsOf(isObject(body['version']) ? body['version'] : {});
   if (single.most !== undefined) return { value: { base: endpoint, ...single } };
   if (parts.version !== 'v2.1') {

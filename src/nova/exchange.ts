@@ -4,9 +4,9 @@ import { createTransport, type HttpTransport } from '../support/http-exchange.ts
 import { NovaConfigError } from './config/config.ts';
 
 export type TlsOptions = {
-  /** A file with the authorities to trust, in place of the system's. */
+  /** File with the authorities to trust, instead of the system's. */
   readonly caFile?: string;
-  /** Trust any certificate. */
+  /** Whether any certificate is trusted. */
   readonly insecure?: boolean;
 };
 
@@ -20,9 +20,12 @@ const readCa = (file: string): Buffer => {
   }
 };
 
-/** Larger answers than this are refused: pages are asked for in sizes that stay far below. */
+/** Limit of a response in bytes; the requested pages stay far below. */
 const maxBytes = 64 * 1024 * 1024;
 
-/** Speaks HTTP and HTTPS, over connections that are kept. Throws a NovaConfigError for a CA file that cannot be read. */
+/**
+ * Returns a transport for HTTP and HTTPS, with keep-alive. Throws a NovaConfigError for a CA file
+ * that cannot be read.
+ */
 export const httpExchange = ({ caFile, insecure = false }: TlsOptions): HttpTransport =>
   createTransport({ ...(caFile !== undefined && { ca: readCa(caFile) }), insecure, mostBytes: maxBytes, keepAlive: true });

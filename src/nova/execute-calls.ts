@@ -5,7 +5,7 @@ import type { NovaFailure } from './failure.ts';
 import type { HostState, HostTask } from './host-state.ts';
 import type { Nova } from './nova.ts';
 
-/** Counts what Nova was asked to do, and what it said. */
+/** Counter of calls to Nova by outcome. */
 export interface NovaMeter {
   asked(kind: HostCall['kind'], outcome: 'accepted' | NovaFailure['kind']): void;
 }
@@ -17,7 +17,7 @@ export type NovaDeps = {
   readonly fence?: Fence | undefined;
 };
 
-/** nova-kubernetes-drain's words where it had any: people look for them. */
+/** Messages of nova-kubernetes-drain where it has one, because users search for them. */
 const begun: Partial<Record<HostCall['kind'], string>> = { disable: 'Disabling hypervisor.', enable: 'Enabling hypervisor.' };
 
 const done = (call: HostCall): string => {
@@ -33,7 +33,7 @@ const done = (call: HostCall): string => {
 
 const isOfServer = (kind: NovaFailure['kind']): boolean => kind === 'conflict' || kind === 'refused' || kind === 'forbidden';
 
-/** Notes what Nova's refusal means for the next look. Returns whether the other calls make sense now. */
+/** Records the consequence of Nova's refusal. Returns whether the other calls still make sense. */
 const refused = (hostState: HostState, call: HostCall, { kind, message }: NovaFailure, now: Temporal.Instant): boolean => {
   if (kind === 'missing') return true;
   if (call.kind === 'live-migrate' || call.kind === 'cold-migrate') {
@@ -44,8 +44,8 @@ const refused = (hostState: HostState, call: HostCall, { kind, message }: NovaFa
 };
 
 /**
- * Makes the calls, one after the other, and notes what Nova does not keep. Returns why the rest of them was not made, if Nova cannot be
- * worked with at the moment. Rejects with the signal's reason only.
+ * Sends the calls, one after the other, and records what Nova does not store. Returns why the rest
+ * was not sent, if Nova is unusable at the moment. Rejects with the signal's reason only.
  */
 export const executeCalls = async (
   { nova, log, meter, fence }: NovaDeps,
@@ -55,7 +55,7 @@ export const executeCalls = async (
   signal: AbortSignal,
 ): Promise<string | undefined> => {
   for (const call of calls) {
-    // Somebody else leads by now, and decides.
+    // Another replica leads by now, and decides.
     if (fence?.mayAct() === false) return undefined;
     const fields = { host: task.host, ...('server' in call && { server: call.server }) };
     const first = begun[call.kind];

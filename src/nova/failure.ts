@@ -1,27 +1,30 @@
 import { isObject, type Json } from '../core/json.ts';
 import type { HttpResponse } from '../support/http-exchange.ts';
 
-/** Why a call came to nothing, classified once. */
+/** Reason for a failed call. */
 export type NovaFailure = {
-  readonly kind: /** No answer: it may have been done all the same. */
+  readonly kind: /** No response: the call may have taken effect all the same. */
     | 'unreachable'
-    /** Keystone does not take us, or Nova does not take Keystone's token. */
+    /** Keystone rejects the user, or Nova rejects Keystone's token. */
     | 'credentials'
     | 'forbidden'
     | 'missing'
-    /** The state of things does not allow it now. */
+    /** The current state does not allow the call. */
     | 'conflict'
     | 'refused'
-    /** The server cannot at the moment (429, 5xx). */
+    /** The server fails temporarily (429, 5xx). */
     | 'trouble'
-    /** The cloud is not as it has to be: no compute endpoint, several regions, a Nova that is too old. Somebody has to mend the configuration. */
+    /**
+     * The cloud is unsuitable: no compute endpoint, several regions, a Nova that is too old. The
+     * configuration has to be corrected.
+     */
     | 'unfit';
-  /** The server's own words, where it had any. */
+  /** The server's own message, where it had any. */
   readonly message: string;
   readonly status?: number;
 };
 
-/** Either what was asked for, or why not. */
+/** Result of a call, or its failure. */
 export type NovaResult<T> =
   | { readonly value: T; readonly failure?: undefined }
   | { readonly value?: undefined; readonly failure: NovaFailure };
@@ -41,14 +44,15 @@ const kinds: Readonly<Record<number, NovaFailure['kind']>> = {
 
 const wordsIn = (body: Json | undefined): string | undefined => {
   if (!isObject(body)) return undefined;
-  // Nova: {"badRequest": {"message"}}; Keystone: {"error": {"message"}}; of microversions: {"errors": [{"detail"}]}.
+  // Nova: {"badRequest": {"message"}}; Keystone: {"error": {"message"}}; for microversions:
+  // {"errors": [{"detail"}]}.
   const first = Array.isArray(body['errors']) ? body['errors'][0] : Object.values(body)[0];
   if (!isObject(first)) return undefined;
   const text = first['message'] ?? first['detail'] ?? first['title'];
   return typeof text === 'string' && text !== '' ? text : undefined;
 };
 
-/** The body as JSON; undefined when it is none. */
+/** Parses the body as JSON; returns undefined when it is invalid. */
 export const jsonOf = (text: string): Json | undefined => {
   try {
     return JSON.parse(text) as Json;
@@ -57,13 +61,13 @@ export const jsonOf = (text: string): Json | undefined => {
   }
 };
 
-/** What an answer that is no success means. */
+/** Returns the failure for an error response. */
 export const failureOf = ({ status, text }: HttpResponse): NovaFailure => {
   const message = wordsIn(jsonOf(text))?.replaceAll(/\s+/g, ' ').trim() ?? `the server answered ${status}`;
   return { kind: kinds[status] ?? (status >= 500 ? 'trouble' : 'refused'), message, status };
 };
 
-/** There was no answer. */
+/** Returns the failure for a missing response. */
 export const unreachable = (error: unknown, url: string): NovaFailure => {
   const { code, message } = error as { readonly code?: string; readonly message?: string };
   const what = [message === undefined || message === '' ? String(error) : message, code].filter(part => part !== undefined);

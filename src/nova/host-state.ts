@@ -15,7 +15,7 @@ import { failed, type NovaResult } from './failure.ts';
 import { MigrationCache } from './migration-cache.ts';
 import type { Nova } from './nova.ts';
 
-/** What is wanted of a host, and by whom. */
+/** Desired state of a host, with its node and service. */
 export type HostTask = {
   readonly node: string;
   readonly host: string;
@@ -24,27 +24,30 @@ export type HostTask = {
   readonly isReleased: boolean;
 };
 
-/** What holds for all hosts. */
+/** Settings that apply to all hosts. */
 export type HostTerms = {
   readonly marker: Marker;
   readonly limits: MigrationLimits;
-  /** What failed before this process received the desired state does not count. */
+  /** Whether failures before this process received the desired state are ignored. */
   readonly isAnew: boolean;
 };
 
-/** A reason that Nova has not told after so many questions is not asked for again. */
+/** Limit of requests for a migration's reason that Nova does not return. */
 const maxQuestions = 3;
 
-/** What Nova is doing with a server; a state that lasts is one, too. */
+/** Task of a server, or a lasting state, with the time since it was first seen. */
 type Seen = { readonly task: string; readonly since: Temporal.Instant };
 
 type Base = Omit<HostSnapshot, 'elsewhere' | 'progress'>;
 
-/** What is remembered of one host between two looks. All of it can be lost: it only saves calls, and counts what Nova does not keep. */
+/**
+ * State of one host between two reads. All of it can be lost: it only saves calls, and counts what
+ * Nova does not store.
+ */
 export class HostState {
   readonly #refusals = new Map<string, NovaRefusal>();
   readonly #asked = new Set<string>();
-  /** In which task each server was at the last look, and since when it has been seen there. */
+  /** Task of each server at the last read, and since when it has been seen. */
   #seen: ReadonlyMap<string, Seen> = new Map();
   #decision: HostDecision | undefined;
   #problem: string | undefined;
@@ -60,39 +63,42 @@ export class HostState {
     this.#desiredSince = now;
   }
 
-  /** What is said of the host. */
+  /** View of the host. */
   get view(): HostView | undefined {
     return this.#decision?.view;
   }
 
-  /** Why the last look, or what followed from it, came to nothing. */
+  /** Failure of the last read, or of the calls after it. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** When the host is looked at again: milliseconds of the clock. */
+  /** Time of the next read, in milliseconds of the clock. */
   get dueMs(): number {
     return this.#dueMs;
   }
 
-  /** Migrations off the host that were under way at the last look, and those that followed from it. */
+  /** Migrations off the host that were running at the last read, and those started after it. */
   get flights(): number {
     return this.#flights;
   }
 
-  /** Something else is wanted of the host: it is looked at at once, and what was seen for another policy says nothing about this one. */
+  /**
+   * Resets after a change of the desired state: the host is read at once, and observations for
+   * another policy do not apply.
+   */
   desiredChanged(): void {
     this.#dueMs = 0;
     if (this.#decision !== undefined) this.#decision = { ...this.#decision, view: { ...this.#decision.view, empty: false } };
   }
 
-  /** The look, or what followed from it, came to nothing; it is tried again at that time. */
+  /** Records a failed read or call; the next attempt is at that time. */
   failed(message: string, againMs: number): void {
     this.#problem = message;
     this.#dueMs = againMs;
   }
 
-  /** The look led to this decision. */
+  /** Records the decision of a read. */
   decided(decision: HostDecision, flights: number, againMs: number): void {
     this.#problem = undefined;
     this.#decision = decision;
@@ -100,19 +106,25 @@ export class HostState {
     this.#dueMs = againMs;
   }
 
-  /** Nova does what was asked for the server. */
+  /** Records that Nova has accepted a request for the server. */
   accepted(server: string): void {
     this.#asked.add(server);
     this.#refusals.delete(server);
   }
 
-  /** Nova refused to move the server; `counts` when that is about the server, not about Nova. */
+  /**
+   * Records that Nova has refused to move the server; `counts` if the refusal concerns the server,
+   * not Nova.
+   */
   refused(server: string, message: string, at: Temporal.Instant, counts: boolean): void {
     const before = this.#refusals.get(server)?.count ?? 0;
     this.#refusals.set(server, { count: counts ? before + 1 : before, at, message });
   }
 
-  /** Reads what Nova says of the host: two calls (more where there are pages), and for single servers two more at the most. */
+  /**
+   * Reads the host from Nova: two calls (more where there are pages), and at most two more for
+   * single servers.
+   */
   async look(nova: Nova, task: HostTask, terms: HostTerms, signal: AbortSignal): Promise<NovaResult<HostSnapshot>> {
     const servers = await nova.serversOn(task.host, signal);
     if (servers.failure !== undefined) return servers;
@@ -155,13 +167,13 @@ export class HostState {
     );
   }
 
-  /** Refusals count for servers that are still here. */
+  /** Drops refusals of servers that have left. */
   #forget({ servers }: Base): void {
     const here = new Set(servers.map(({ id }) => id));
     for (const id of this.#refusals.keys()) if (!here.has(id)) this.#refusals.delete(id);
   }
 
-  /** Servers that have left, or are leaving; those of which nothing more can come are asked for once. */
+  /** Returns servers that have left, or are leaving; those in a final state are read once. */
   async #elsewhere(nova: Nova, base: Base, signal: AbortSignal): Promise<NovaResult<readonly NovaServer[]>> {
     const here = new Set(base.servers.map(({ id }) => id));
     const from = since(base);
@@ -189,7 +201,7 @@ export class HostState {
     return { value: found };
   }
 
-  /** Finds out why the latest migrations failed: once for each, two calls. */
+  /** Reads why the latest migrations failed: once for each, two calls. */
   async #explain(nova: Nova, { servers, migrations, host }: Base, signal: AbortSignal): Promise<void> {
     for (const { id } of servers) {
       const own = migrations.filter(one => one.server === id && one.source === host && hasFailed(one) && one.status !== 'cancelled');

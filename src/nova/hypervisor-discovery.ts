@@ -5,10 +5,10 @@ import type { Clock } from '../support/clock.ts';
 import type { NovaFailure } from './failure.ts';
 import type { Nova } from './nova.ts';
 
-/** For how many seconds the list of hypervisors is good; their services are read in each round. */
+/** Seconds for which the list of hypervisors is cached; their services are read in each round. */
 const hypervisorsForSeconds = 300;
 
-/** Which hypervisors there are, and which node is which of them. */
+/** Hypervisors, and the nodes that they are. */
 export class HypervisorDiscovery {
   readonly #nova: Nova;
   readonly #clock: Clock;
@@ -24,7 +24,7 @@ export class HypervisorDiscovery {
     readonly nova: Nova;
     readonly clock: Clock;
     readonly nodes: () => readonly NodeIdentity[];
-    /** By names and labels when left out. */
+    /** Matcher of nodes; by names and labels when left out. */
     readonly matcher?: Matcher;
   }) {
     this.#nova = options.nova;
@@ -33,7 +33,10 @@ export class HypervisorDiscovery {
     this.#matcher = options.matcher ?? matchHosts;
   }
 
-  /** Reads services and hypervisors, and matches the nodes with them. Returns why that could not be done; what was known stays then. */
+  /**
+   * Reads services and hypervisors, and matches the nodes with them. Returns the failure, if any;
+   * the last state stays then.
+   */
   async refresh(signal: AbortSignal): Promise<NovaFailure | undefined> {
     const services = await this.#nova.services(signal);
     if (services.failure !== undefined) return services.failure;
@@ -44,22 +47,24 @@ export class HypervisorDiscovery {
     return undefined;
   }
 
-  /** Whether the node has been matched, with a hypervisor or with none. */
+  /** Returns whether the node has been matched, with a hypervisor or with none. */
   knows(nodeName: string): boolean {
     return this.#matched.has(nodeName);
   }
 
-  /** Nodes that have been matched. */
+  /** Returns the nodes that have been matched. */
   nodes(): Iterable<string> {
     return this.#matched;
   }
 
-  /** The hypervisor that the node is, or why that cannot be said; undefined when it is none. */
+  /**
+   * Returns the hypervisor that the node is, or why that is ambiguous; undefined when it is none.
+   */
   matchOf(nodeName: string): Match | undefined {
     return this.#matches.get(nodeName);
   }
 
-  /** Nodes that are hypervisors, with their compute services. */
+  /** Returns nodes that are hypervisors, with their compute services. */
   hypervisors(): readonly { readonly node: string; readonly service: ComputeService }[] {
     return [...this.#matches].flatMap(([node, match]) => {
       const service = 'host' in match ? this.#services.get(match.host) : undefined;

@@ -20,41 +20,44 @@ export type HypervisorReconcilerOptions = {
   readonly nova: Nova;
   readonly clock: Clock;
   readonly log: Log;
-  /** Logged when left out. */
+  /** Handler of defects; they are only logged when this is left out. */
   readonly defects?: PanicHandler;
   readonly meter?: NovaMeter;
   readonly limits?: Partial<MigrationLimits>;
-  /** Which hypervisor a node is; by names and labels when left out. */
+  /** Matcher of nodes with hypervisors; by names and labels when left out. */
   readonly matcher?: Matcher;
-  /** Whose disabled services are ours; `drydock: ` when left out. */
+  /** Marker of services that Drydock has disabled; `drydock: ` when left out. */
   readonly marker?: Marker;
-  /** Somebody asks by hand: what failed before he did is tried at once. */
+  /** Whether a user runs this by hand: earlier failures are retried at once. */
   readonly isAnew?: boolean;
-  /** Something is known of the node that was not known before. */
+  /** Callback for a node whose view has changed. */
   readonly touched: (nodeName: string) => void;
-  /** Nodes that are held at the moment; undefined: not known yet, so that nothing may be enabled. */
+  /** Returns the nodes that are held now; undefined while unknown, when nothing may be enabled. */
   readonly held: () => ReadonlySet<string> | undefined;
   readonly nodes: () => readonly NodeIdentity[];
-  /** Whether this process may act at this very moment; it may always when left out. */
+  /** Fence that allows this process to act; always open when left out. */
   readonly fence?: Fence;
-  /** Uniform in [0, 1). */
+  /** Random source, uniform in [0, 1). */
   readonly random?: () => number;
 };
 
-/** Without anything to do it is looked this often whether nodes have come, or a service was left disabled; milliseconds. */
+/**
+ * Milliseconds between checks without work: nodes may have been added, or a service was left
+ * disabled.
+ */
 const idleMs = 30_000;
-/** After a look that came to nothing, milliseconds. */
+/** Milliseconds until the retry of a failed read. */
 const troubleMs = 5000;
 
 const nothingKnown: HostView = { vms: [], empty: false };
 
-/** Empties the hypervisors that nodes are, and gives them back. */
+/** Empties the hypervisors that nodes are, and re-enables them. */
 export class HypervisorReconciler implements Hypervisors {
   readonly #options: HypervisorReconcilerOptions;
   readonly #defects: PanicHandler;
   readonly #limits: MigrationLimits;
   readonly #desired = new Map<string, DesiredHostState>();
-  /** By host. */
+  /** States by host. */
   readonly #hostStates = new Map<string, HostState>();
   readonly #told = new Map<string, HostView | 'none'>();
   readonly #discovery: HypervisorDiscovery;
@@ -95,7 +98,10 @@ export class HypervisorReconciler implements Hypervisors {
     this.#wake();
   }
 
-  /** Works until the signal is aborted; resolves then. What is under way goes on in Nova, and the next start finds it there. */
+  /**
+   * Runs until the signal is aborted; then resolves. Running migrations continue in Nova, and the
+   * next start finds them there.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log, random = Math.random } = this.#options;
     const backoff = new Backoff({ firstMs: 1000, longestMs: 30_000, random });
@@ -117,7 +123,7 @@ export class HypervisorReconciler implements Hypervisors {
   }
 
   #unexpected(error: unknown, signal: AbortSignal): string | undefined {
-    // What Nova refuses comes as a value: this is ours.
+    // Refusals of Nova are returned as values: this is a defect of Drydock.
     return signal.aborted ? undefined : this.#defects.tell('Process', 'hypervisors', error);
   }
 
@@ -130,7 +136,7 @@ export class HypervisorReconciler implements Hypervisors {
     return Math.max(Math.min(idleMs, ...this.#hostStates.values().map(({ dueMs }) => dueMs - now)), 0);
   }
 
-  /** One look at everything that is due, and what follows from it. Answers why it could not be done. */
+  /** Reads everything that is due, and acts on it. Returns the failure, if any. */
   async #round(signal: AbortSignal): Promise<string | undefined> {
     const failure = await this.#discovery.refresh(signal);
     if (failure !== undefined) return failure.message;
@@ -143,7 +149,7 @@ export class HypervisorReconciler implements Hypervisors {
     return undefined;
   }
 
-  /** Hosts that are to be empty, and those that we disabled. */
+  /** Returns hosts that are to be emptied, and those that Drydock has disabled. */
   #tasks(): readonly HostTask[] {
     const { marker = 'drydock: ' } = this.#options;
     const tasks: HostTask[] = [];
@@ -154,7 +160,7 @@ export class HypervisorReconciler implements Hypervisors {
     return tasks.sort((one, other) => (one.host < other.host ? -1 : 1));
   }
 
-  /** What is wanted at this very moment. */
+  /** Returns the current desired state. */
   #wanted(node: string): Pick<HostTask, 'desired' | 'isReleased'> {
     const desired = this.#desired.get(node);
     return { desired, isReleased: desired === undefined && this.#options.held()?.has(node) === false };
@@ -168,7 +174,7 @@ export class HypervisorReconciler implements Hypervisors {
     return hostState;
   }
 
-  /** Nothing is wanted of them any more. */
+  /** Drops the state of hosts without a task. */
   #close(tasks: readonly HostTask[]): void {
     const open = new Set(tasks.map(({ host }) => host));
     for (const host of this.#hostStates.keys()) if (!open.has(host)) this.#hostStates.delete(host);
@@ -179,7 +185,10 @@ export class HypervisorReconciler implements Hypervisors {
     return this.#hostState(task.host).look(nova, task, { marker, limits: this.#limits, isAnew }, signal);
   }
 
-  /** Decides in the order of the hosts' names, so that the limit over all of them holds exactly; then the calls of all go out. */
+  /**
+   * Decides in the order of the hosts' names, so that the common limit holds exactly; then sends
+   * the calls of all.
+   */
   async #act(tasks: readonly HostTask[], looks: readonly NovaResult<HostSnapshot>[], signal: AbortSignal): Promise<void> {
     const { nova } = this.#options;
     const now = nova.now();
@@ -193,7 +202,7 @@ export class HypervisorReconciler implements Hypervisors {
       if (look?.failure !== undefined) hostState.failed(look.failure.message, this.#in(troubleMs));
       if (look === undefined || look.failure !== undefined) continue;
       const { value } = look;
-      // Looking takes time: nobody is moved who was released meanwhile.
+      // Reading takes time: a server of a node that was released meanwhile is not moved.
       const decision = decideHost({ ...value, ...this.#wanted(task.node), free }, nova.now());
       const asked = decision.calls.filter(({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate').length;
       free -= asked;
@@ -203,7 +212,7 @@ export class HypervisorReconciler implements Hypervisors {
     await Promise.all(acting);
   }
 
-  /** Under way off hosts that are not looked at in this round. */
+  /** Returns the running migrations off hosts that are not read in this round. */
   #flightsElsewhere(tasks: readonly HostTask[]): number {
     const looked = new Set(tasks.map(({ host }) => host));
     return this.#hostStates.entries().reduce((sum, [host, { flights }]) => sum + (looked.has(host) ? 0 : flights), 0);
@@ -219,7 +228,7 @@ export class HypervisorReconciler implements Hypervisors {
     return this.#options.clock.now().epochMilliseconds + Math.ceil(milliseconds);
   }
 
-  /** Says of which nodes something else is known than before. */
+  /** Reports the nodes whose view has changed. */
   #tell(): void {
     for (const node of this.#discovery.nodes()) {
       const view = this.of(node);

@@ -4,10 +4,10 @@ import { ask, type NovaTransport } from './ask.ts';
 import type { Login, NameOrId, NovaConfig } from './config/config.ts';
 import { failed, failureOf, jsonOf, type NovaResult } from './failure.ts';
 
-/** What Keystone gives for a login. */
+/** Result of a login at Keystone. */
 export type Session = {
   readonly token: string;
-  /** By our own clock; renewed some time before. */
+  /** Time of renewal by the local clock, some time before the token expires. */
   readonly renewAt: Temporal.Instant;
   readonly userId: string | undefined;
   readonly catalog: readonly JsonObject[];
@@ -34,7 +34,10 @@ const bodyOf = (login: Login): Json => {
 
 const objectsIn = (value: Json | undefined): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
-/** A token is renewed when an eighth of its time is left, two minutes before its end at the most. */
+/**
+ * Returns the time of renewal: when an eighth of the token's life is left, at most two minutes
+ * before its end.
+ */
 const renewal = (issued: Temporal.Instant, expires: Temporal.Instant, now: Temporal.Instant): Temporal.Instant => {
   const life = secondsBetween(issued, expires);
   return secondsAfter(now, life - Math.min(120, life / 8));
@@ -42,7 +45,7 @@ const renewal = (issued: Temporal.Instant, expires: Temporal.Instant, now: Tempo
 
 const loginTimeoutMs = 30_000;
 
-/** Logs in, and again before the token ends. Several that ask at once wait for one login. */
+/** Logs in, and again before the token expires. Concurrent callers wait for one login. */
 export class Identity {
   readonly #asker: NovaTransport;
   readonly #config: NovaConfig;
@@ -54,7 +57,7 @@ export class Identity {
     this.#config = config;
   }
 
-  /** A session whose token is good for a while. Rejects with the signal's reason only. */
+  /** Returns a session whose token is valid for a while. Rejects with the signal's reason only. */
   async session(signal: AbortSignal): Promise<NovaResult<Session>> {
     const now = this.#asker.clock.now();
     if (this.#session !== undefined && Temporal.Instant.compare(now, this.#session.renewAt) < 0) return { value: this.#session };
@@ -64,7 +67,7 @@ export class Identity {
     return this.#login;
   }
 
-  /** Nova did not take this token: the next caller logs in again. */
+  /** Drops a token that Nova has rejected: the next caller logs in again. */
   refused(token: string): void {
     if (this.#session?.token === token) this.#session = undefined;
   }
@@ -105,7 +108,10 @@ const fits = (endpoint: JsonObject, region: string): boolean => endpoint['region
 
 const list = (values: Iterable<unknown>): string => [...new Set([...values].map(String))].sort().join(', ');
 
-/** The address of Nova in Keystone's catalog; an `unfit` failure says what there is instead. */
+/**
+ * Returns the URL of Nova in Keystone's catalog; an `unfit` failure lists what the catalog offers
+ * instead.
+ */
 export const computeEndpoint = (catalog: readonly JsonObject[], config: Pick<NovaConfig, 'region' | 'interface'>): NovaResult<string> => {
   const entries = catalog.filter(({ type }) => type === 'compute').flatMap(({ endpoints }) => objectsIn(endpoints));
   if (entries.length === 0) return failed('unfit', 'the catalog of Keystone has no service of type compute');

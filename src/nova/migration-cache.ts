@@ -3,22 +3,26 @@ import { isBefore, secondsAfter } from '../core/time.ts';
 import { failed, type NovaResult } from './failure.ts';
 import type { Nova } from './nova.ts';
 
-/** Everything is read again after so many seconds, for records that vanished with their servers. */
+/** Seconds between full reads, for records that vanished with their servers. */
 const wholeSeconds = 600;
-/** Nova's whole seconds, and a record that was being written while we read. */
+/**
+ * Overlap of reads in seconds: Nova's times are whole seconds, and a record may be written during a
+ * read.
+ */
 const overlapSeconds = 15;
 
-/** The records of migrations from and to a host, kept up to date with as little reading as Nova allows. */
+/** Cache of the migrations from and to a host, updated with as few reads as Nova allows. */
 export class MigrationCache {
   readonly #records = new Map<number, ServerMigration>();
   #wholeAt: Temporal.Instant | undefined;
   #readAt: Temporal.Instant | undefined;
 
-  /** All records, after one call (more where they have pages). */
+  /** Returns all records, after one call (more where they have pages). */
   async read(nova: Nova, host: string, signal: AbortSignal): Promise<NovaResult<readonly ServerMigration[]>> {
     const now = nova.now();
     const isOld = this.#wholeAt === undefined || isBefore(secondsAfter(this.#wholeAt, wholeSeconds), now);
-    // Whether a server that was on its way to here has been deleted shows in its record only: it is not there any more.
+    // Only a full read shows that a server on its way to this host was deleted: its record is
+    // missing.
     const isWhole = isOld || this.#records.values().some(one => one.target === host && one.source !== host && isUnderWay(one));
     const since = isWhole || this.#readAt === undefined ? undefined : secondsAfter(this.#readAt, -overlapSeconds);
     const { value, failure } = await nova.migrations(host, since, signal);
@@ -32,12 +36,12 @@ export class MigrationCache {
     return { value: [...this.#records.values()] };
   }
 
-  /** The server is deleted: Nova forgets its records, and so does this. */
+  /** Drops the records of a deleted server, as Nova does. */
   forget(server: string): void {
     for (const record of this.#records.values()) if (record.server === server) this.#records.delete(record.id);
   }
 
-  /** What is over since before `from` says nothing any more. */
+  /** Drops migrations that were created before `from` and are over. */
   prune(from: Temporal.Instant): void {
     for (const record of this.#records.values()) {
       if (isBefore(record.created, from) && !isUnderWay(record)) this.#records.delete(record.id);

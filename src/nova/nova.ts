@@ -12,32 +12,40 @@ import { listAll } from './pages.ts';
 import { hypervisorOf, migrationOf, progressOf, serverOf, serviceOf } from './project.ts';
 import { reasonOf } from './reason.ts';
 
-/** What is needed of Nova. Every function rejects with the signal's reason only; whatever else goes wrong is a value. */
+/**
+ * The part of Nova that is needed. Every function rejects with the signal's reason only; other
+ * failures are values.
+ */
 export type Nova = {
-  /** Our user's id, once something has been asked. */
+  /** Returns the user's id, after the first call. */
   userId(): string | undefined;
-  /** The present moment by Nova's clock. */
+  /** Returns the current time by Nova's clock. */
   now(): Temporal.Instant;
-  /** All nova-compute services. One call. */
+  /** Returns all nova-compute services. One call. */
   services(signal: AbortSignal): Promise<NovaResult<readonly ComputeService[]>>;
   hypervisors(signal: AbortSignal): Promise<NovaResult<readonly HypervisorIdentity[]>>;
-  /** The servers of all projects on a host. One call a page. */
+  /** Returns the servers of all projects on a host. One call a page. */
   serversOn(host: string, signal: AbortSignal): Promise<NovaResult<readonly NovaServer[]>>;
-  /** undefined: it is deleted. */
+  /** Returns a server; undefined when it is deleted. */
   server(id: string, signal: AbortSignal): Promise<NovaResult<NovaServer | undefined>>;
-  /** From a host and to it; only those that changed since, where Nova can tell them. One call a page. */
+  /**
+   * Returns migrations from a host and to it; only those changed since this time, where Nova
+   * supports that. One call a page.
+   */
   migrations(host: string, since: Temporal.Instant | undefined, signal: AbortSignal): Promise<NovaResult<readonly ServerMigration[]>>;
-  /** Percent of a live migration that is under way; undefined where it is not told. One call. */
+  /**
+   * Returns the percentage of a running live migration; undefined where it is unknown. One call.
+   */
   progress(server: string, signal: AbortSignal): Promise<number | undefined>;
-  /** Why a migration failed. Two calls. */
+  /** Returns why a migration failed. Two calls. */
   reason(migration: ServerMigration, signal: AbortSignal): Promise<string | undefined>;
-  /** Does it. `service` is the UUID of the host's service. */
+  /** Executes a call. `service` is the UUID of the host's service. */
   perform(call: HostCall, service: string, signal: AbortSignal): Promise<NovaResult<unknown>>;
 };
 
-/** From here on lists of migrations have pages, and can be asked for what changed. */
+/** Minor number from which lists of migrations have pages, and a filter for changes. */
 const minorOfPages = 59;
-/** From 2.88 on the list of hypervisors asks every one of them how long it has been up. */
+/** Last minor number before the list of hypervisors queries the uptime of each. */
 const minorBeforeUptime = 87;
 
 const projected = <T>(answer: NovaResult<readonly JsonObject[]>, project: (raw: JsonObject) => T | undefined): NovaResult<readonly T[]> =>
@@ -51,7 +59,7 @@ const part = (body: Json | undefined, key: string): readonly JsonObject[] => {
 type Request = { readonly method: 'POST' | 'PUT' | 'DELETE'; readonly path: string; readonly body?: Json };
 
 const actions = {
-  // No host: the scheduler knows best. auto: Nova looks whether disks have to be copied.
+  // No host: the scheduler chooses. auto: Nova checks whether disks have to be copied.
   'live-migrate': { 'os-migrateLive': { host: null, block_migration: 'auto' } },
   'cold-migrate': { migrate: null },
   confirm: { confirmResize: null },
@@ -89,8 +97,9 @@ const readServer = async (client: NovaClient, id: string, signal: AbortSignal): 
 };
 
 /**
- * A Nova to talk to. Nothing is asked yet, so wrong credentials show with the first call. Throws a NovaConfigError for a CA file that cannot be
- * read. `exchange` is how calls are carried: HTTP when left out.
+ * Returns a client of Nova. Sends no request yet, so wrong credentials show with the first call.
+ * Throws a NovaConfigError for a CA file that cannot be read. `exchange` is the transport: HTTP
+ * when left out.
  */
 export const openNova = (config: NovaConfig, clock: Clock, exchange: HttpTransport = httpExchange(config)): Nova => {
   const client = new NovaClient(config, exchange, clock);

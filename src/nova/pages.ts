@@ -7,7 +7,10 @@ const itemsIn = (body: Json | undefined, key: string): readonly JsonObject[] => 
   return Array.isArray(items) ? items.filter(isObject) : [];
 };
 
-/** Only the query of the link counts: its address is the public one, which we may not be able to reach. */
+/**
+ * Returns the query of the next page. The rest of the link is ignored: its address is the public
+ * one, which may be unreachable from here.
+ */
 const nextQuery = (body: Json | undefined, key: string): string | undefined => {
   const next = itemsIn(body, `${key}_links`).find(({ rel }) => rel === 'next');
   const href = next?.['href'];
@@ -29,10 +32,13 @@ const walk = async (client: NovaClient, path: string, query: string, key: string
   return { value: items };
 };
 
-/** The server that a page ended with is deleted: Nova does not know any more where the next one begins. */
+/** Limit of restarts: when the last server of a page is deleted, Nova cannot find the next page. */
 const maxStarts = 3;
 
-/** Every item of a collection, over all its pages; an item that was told twice because others moved counts once. */
+/**
+ * Returns every item of a collection, over all its pages; an item that appears twice because others
+ * moved counts once.
+ */
 export const listAll = async (
   client: NovaClient,
   path: string,

@@ -3,11 +3,11 @@ import type { ComputeService, NovaServer, ServerMigration } from '../core/hyperv
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import { readTime } from '../core/time.ts';
 
-/** What is kept of Nova's objects. */
+/** Conversions of Nova's objects. */
 
 const text = (value: Json | undefined): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
-/** Nova writes most times without a zone, and means UTC. */
+/** Parses a time; Nova writes most times without a zone, and means UTC. */
 const time = (value: Json | undefined): Temporal.Instant | undefined => {
   const said = text(value);
   return said === undefined ? undefined : readTime(/(Z|[+-]\d\d:?\d\d)$/.test(said) ? said : `${said}Z`);
@@ -15,7 +15,7 @@ const time = (value: Json | undefined): Temporal.Instant | undefined => {
 
 const isVolumeBacked = (raw: JsonObject): boolean => {
   const attached = raw['os-extended-volumes:volumes_attached'];
-  // Without an image it was booted from a volume, or from a blank disk of the host.
+  // A server without an image was booted from a volume, or from a blank disk of the host.
   return raw['image'] === '' && Array.isArray(attached) && attached.length > 0;
 };
 
@@ -84,7 +84,10 @@ const bytes = (raw: JsonObject, key: string): number => {
   return typeof value === 'number' && value > 0 ? value : 0;
 };
 
-/** Percent of memory and disks that need not be copied any more; undefined where the hypervisor does not tell. */
+/**
+ * Returns the percentage of memory and disks that need not be copied any more; undefined where the
+ * hypervisor does not report it.
+ */
 export const progressOf = (raw: JsonObject): number | undefined => {
   const total = bytes(raw, 'memory_total_bytes') + bytes(raw, 'disk_total_bytes');
   const left = bytes(raw, 'memory_remaining_bytes') + bytes(raw, 'disk_remaining_bytes');

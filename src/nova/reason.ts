@@ -17,7 +17,10 @@ const beganBefore = (action: JsonObject, { updated }: ServerMigration): boolean 
   return start === undefined || Temporal.Instant.compare(start, secondsAfter(updated, 2)) <= 0;
 };
 
-/** `details` is told by 2.84 and later; before that an administrator sees the trace, which names the exception. */
+/**
+ * Returns the message of an event. `details` exists from 2.84 on; before that an administrator sees
+ * the trace, which names the exception.
+ */
 const wordsOf = (event: JsonObject): string | undefined => {
   const { details, traceback } = event;
   // Nova ends some of them with a space.
@@ -26,8 +29,9 @@ const wordsOf = (event: JsonObject): string | undefined => {
 };
 
 /**
- * Why Nova gave a migration up, in its own words: from the actions of the server, for the server itself says nothing (its `fault` stays empty).
- * Two calls. Undefined where Nova does not say, or cannot be asked now.
+ * Returns why a migration failed, in Nova's words: from the actions of the server, because the
+ * server itself has no reason (its `fault` stays empty). Two calls. Undefined where Nova has no
+ * reason, or cannot be reached.
  */
 export const reasonOf = async (client: NovaClient, migration: ServerMigration, signal: AbortSignal): Promise<string | undefined> => {
   const path = `/servers/${migration.server}/os-instance-actions`;

@@ -1,5 +1,5 @@
 import type { HostView } from '../core/vm/host.ts';
 
-/** Nothing that anybody would want to know differs. */
+/** Returns whether two views are equal. */
 export const isSameView = (one: HostView | 'none', other: HostView | 'none'): boolean =>
   one === other || JSON.stringify(one) === JSON.stringify(other);

@@ -1,14 +1,17 @@
 import type { Clock } from '../support/clock.ts';
 
-/** Work rests for so many times as long as it took: it has a quarter of the time at most. */
+/**
+ * Multiple of the working time that follows as a rest: work takes a quarter of the time at most.
+ */
 const restsPerWork = 3;
 
-/** Milliseconds. */
+/** Longest rest in milliseconds. */
 const maxRest = 1000;
 
 /**
- * Leaves time for others: decisions about plans with many nodes take milliseconds each, and whatever happens may be a reason for all of them. Without rests they would
- * have the only thread to themselves while nodes are drained.
+ * A throttle that leaves time for others: decisions about plans with many nodes take milliseconds
+ * each, and any event may be a reason for all of them. Without rests they would occupy the only
+ * thread while nodes are drained.
  */
 export class CpuThrottle {
   readonly #clock: Clock;
@@ -18,7 +21,7 @@ export class CpuThrottle {
     this.#clock = clock;
   }
 
-  /** Does the work, and remembers how long it took. */
+  /** Does the work, and records how long it took. */
   measured<T>(work: () => T): T {
     const began = this.#clock.now().epochMilliseconds;
     try {
@@ -28,7 +31,7 @@ export class CpuThrottle {
     }
   }
 
-  /** Has the next work begin after the rest that is due; in this turn of the event loop when none is. */
+  /** Calls `begin` after the rest that is due; in this turn of the event loop if none is. */
   soon(begin: () => void): void {
     const rest = Math.min(restsPerWork * this.#spentMs, maxRest);
     this.#spentMs = 0;

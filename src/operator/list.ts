@@ -3,7 +3,10 @@ import type { Api } from './ports.ts';
 
 const pageSize = 500;
 
-/** Reads a whole collection, page by page. Throws an error that names the collection and what the server said. */
+/**
+ * Lists a whole collection, page by page. Throws an error with the name of the collection and the
+ * server's message.
+ */
 export const listAll = async (
   api: Api,
   path: string,

@@ -1,7 +1,10 @@
 import { isDefect } from '../support/panic-handler.ts';
 import type { Api, ApiCall, ApiResponse } from './ports.ts';
 
-/** Reads what a decision waits for. Resolves with undefined where there is no answer, which `failing` is told of. Rejects for defects only. */
+/**
+ * Reads an object that a decision waits for. Resolves with undefined if there is no response, and
+ * passes the error to `failing`. Rejects for defects only.
+ */
 export const vitalGet = async (
   api: Api,
   path: string,

@@ -3,50 +3,64 @@ import type { Clock } from '../support/clock.ts';
 import type { ControllerName, PanicHandler } from '../support/panic-handler.ts';
 import { RankedQueue } from '../support/ranked-queue.ts';
 
-/** The first and the longest pause after work on a key has thrown, in seconds; each is twice the one before. */
+/**
+ * First and longest pause after work on a key has thrown, in seconds; each is twice the previous
+ * one.
+ */
 const pause = { first: 1, longest: 300 };
 
 type QueueOptions = {
   readonly clock: Clock;
   readonly defects: PanicHandler;
-  /** What the keys are names of. */
+  /** Controller that the keys belong to. */
   readonly controller: ControllerName;
   readonly work: (key: string) => Promise<void>;
-  /** The lower, the sooner. It may change while a key waits. */
+  /** Rank of a key: the lower, the sooner. It may change while a key waits. */
   readonly rank: (key: string) => number;
-  /** Keys that are worked on at the same time. */
+  /** Number of keys that are worked on at the same time. */
   readonly atOnce: number;
   /**
-   * Has work begin in a later turn, so that events that arrive together are seen together: the next one on this machine when left out.
+   * Scheduler that begins work in a later turn, so that events that arrive together are handled
+   * together; the next turn of this process if left out.
    */
   readonly soon?: ((begin: () => void) => void) | undefined;
-  /** Work on this key has thrown: people are told where they look. May throw as well. */
+  /**
+   * Callback after work on this key has thrown, which reports it to users. It may throw as well.
+   */
   readonly broken?: (key: string, message: string) => Promise<void>;
 };
 
-/** A key that waits, with the rank that it had when it was last asked for. */
+/** A waiting key, with its rank at the last request. */
 type Waiting = { readonly key: string; readonly rank: number };
 
 /**
- * A rank may change without anybody adding the key again: few keys are all ranked anew at each pick, of many keys each time this share of them has been picked. On average a pick costs a few
- * calls of `rank`, however many keys wait.
+ * Limits for ranking. A rank may change without another `add`: few keys are all ranked again at
+ * each pick, many keys each time this share of them has been picked. On average a pick costs a few
+ * calls of `rank`, for any number of waiting keys.
  */
 const few = 32;
 const share = 1 / 2;
 
 /**
- * Runs work by key: one key once at a time, many keys at once, many additions of one key folded into one run. Work that throws is told and tried again, ever more
- * slowly; nothing leaves the queue.
+ * A work queue by key: one key once at a time, many keys at once, several additions of one key
+ * folded into one run. Work that throws is reported and retried with growing pauses; no key is
+ * dropped.
  */
 export class WorkQueue {
-  /** Each with its entry among the ranked, where it has one: a key that is being worked on gets it when that ends. */
+  /**
+   * Waiting keys with their entry among the ranked, if any: a key that is being worked on gets one
+   * when that ends.
+   */
   readonly #waiting = new Map<string, Waiting>();
-  /** The keys that may be picked. Entries that a newer one has replaced are left out when their turn comes. */
+  /**
+   * Keys that may be picked. Entries that a newer one has replaced are skipped when their turn
+   * comes.
+   */
   readonly #ranked = new RankedQueue<Waiting>();
   #picked = 0;
   readonly #running = new Set<string>();
   readonly #timers = new Map<string, { readonly at: number; readonly cancel: () => void }>();
-  /** How often in a row work on a key has thrown. */
+  /** Number of throws in a row by key. */
   readonly #thrown = new Map<string, number>();
   readonly #options: QueueOptions;
   readonly #clock: Clock;
@@ -60,7 +74,7 @@ export class WorkQueue {
     this.#soon = options.soon ?? queueMicrotask;
   }
 
-  /** Work on this key as soon as its turn comes. */
+  /** Queues the key for its next turn. */
   add(key: string): void {
     if (this.#closed) return;
     const before = this.#waiting.get(key);
@@ -69,7 +83,7 @@ export class WorkQueue {
     this.#kick();
   }
 
-  /** Work on this key at this time at the latest. An earlier appointment stays. */
+  /** Queues the key at this time at the latest. An earlier appointment stays. */
   addAt(key: string, at: Temporal.Instant): void {
     if (this.#closed) return;
     const timer = this.#timers.get(key);
@@ -84,7 +98,7 @@ export class WorkQueue {
     this.#timers.set(key, { at: due, cancel });
   }
 
-  /** Appointments made before are off; new ones may be made. */
+  /** Cancels earlier appointments; new ones may be made. */
   clearAppointment(key: string): void {
     this.#timers.get(key)?.cancel();
     this.#timers.delete(key);
@@ -98,7 +112,7 @@ export class WorkQueue {
     return this.#waiting.size;
   }
 
-  /** Nothing new is begun. Resolves when nothing runs any more. */
+  /** Stops the queue: no new work begins. Resolves when all running work has ended. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#waiting.clear();
@@ -127,7 +141,7 @@ export class WorkQueue {
     }
   }
 
-  /** Never rejects. */
+  /** Works on one key. Never rejects. */
   async #run(key: string): Promise<void> {
     try {
       await this.#options.work(key);
@@ -153,7 +167,7 @@ export class WorkQueue {
     }
   }
 
-  /** One that cannot be found comes last. */
+  /** Returns the rank of the key; a key whose rank throws comes last. */
   #rankOf(key: string): number {
     const { defects, controller, rank } = this.#options;
     try {
@@ -164,7 +178,7 @@ export class WorkQueue {
     }
   }
 
-  /** It may be picked from now on; by the rank that it has now. */
+  /** Makes the key eligible, with its current rank. */
   #enter(key: string): void {
     const rank = this.#rankOf(key);
     const entry = { key, rank };
@@ -175,7 +189,7 @@ export class WorkQueue {
   #rankAnew(): void {
     this.#picked = 0;
     this.#ranked.clear();
-    // The entry that takes the place of one that is there keeps its place in the map: nothing is met twice.
+    // An entry that replaces an existing one keeps its place in the map: none is visited twice.
     for (const { key } of this.#waiting.values()) if (!this.#running.has(key)) this.#enter(key);
   }
 

@@ -5,15 +5,19 @@ import { type Order, type RunProgress, type SimulatedRun, simulate } from './sim
 
 export type RehearsalOptions = CopyOptions & {
   readonly order: Order;
-  /** How often it is played. */
+  /** Number of runs. */
   readonly seeds: number;
-  /** Told every second or so of simulated time. A run after the last of `seeds` looks behind refused pods. */
+  /**
+   * Callback for progress, about every second of simulated time. A run after the last of `seeds`
+   * looks for blockers behind refused pods.
+   */
   readonly tell?: (run: number, progress: RunProgress) => void;
 };
 
 /**
- * Plays maintenances on a copy of a cluster, with the operator itself, in simulated time, once for each seed, and says how that goes. Nothing
- * outside this process is asked or changed. Throws a PlannedMaintenanceError when the API would refuse a maintenance.
+ * Simulates maintenances on a copy of a cluster, with the operator itself, in simulated time, once
+ * for each seed, and returns the forecast. Contacts and changes nothing outside this process.
+ * Throws a PlannedMaintenanceError when the API would refuse a maintenance.
  */
 export const rehearse = async ({ order, seeds, tell = () => {}, ...options }: RehearsalOptions): Promise<RehearsalForecast> => {
   const copy = new SandboxSnapshot(options, new Set(order.plannedMaintenances.map(({ node }) => node)));

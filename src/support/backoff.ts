@@ -1,14 +1,17 @@
-/** How long to wait before the next try. */
+/** Options of a backoff. */
 export type BackoffOptions = {
-  /** The first wait lies between half of this and this, in milliseconds. */
+  /** Upper bound of the first wait, in milliseconds; the lower bound is half of it. */
   readonly firstMs: number;
-  /** No wait is longer, in milliseconds. */
+  /** Longest wait, in milliseconds. */
   readonly longestMs: number;
-  /** Uniform in [0, 1). */
+  /** Random source, uniform in [0, 1). */
   readonly random: () => number;
 };
 
-/** Waits that double from try to try, with "equal jitter" (half fixed, half random) so that many clients do not come back as one. */
+/**
+ * Waits that double from attempt to attempt, with "equal jitter" (half fixed, half random) so that
+ * many clients do not return at the same time.
+ */
 export class Backoff {
   readonly #options: BackoffOptions;
   #step: number;
@@ -18,14 +21,14 @@ export class Backoff {
     this.#step = options.firstMs;
   }
 
-  /** The next wait in milliseconds, never above `capMs`. */
+  /** Returns the next wait in milliseconds, never above `capMs`. */
   next(capMs = this.#options.longestMs): number {
     const full = Math.min(this.#step, capMs);
     this.#step = Math.min(this.#step * 2, this.#options.longestMs);
     return full / 2 + (full / 2) * this.#options.random();
   }
 
-  /** All is well again: the next wait is a first one. */
+  /** Resets after a success: the next wait is a first one. */
   reset(): void {
     this.#step = this.#options.firstMs;
   }

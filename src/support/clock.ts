@@ -1,16 +1,19 @@
 import { sleepBy } from './sleep.ts';
 
-/** Time as a thing that is passed in: real in production, turned by hand in tests and rehearsals. */
+/** A clock that is passed in: real in production, virtual in tests and rehearsals. */
 export interface Clock {
-  /** The present moment. */
+  /** Returns the current time. */
   now(): Temporal.Instant;
-  /** Resolves after `milliseconds`, or at once when the signal is aborted. It never rejects: the caller looks at the signal. */
+  /**
+   * Resolves after `milliseconds`, or at once when the signal is aborted. Never rejects: the caller
+   * checks the signal.
+   */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
-  /** Runs `task` once, after `milliseconds`. The answer cancels it. */
+  /** Runs `task` once, after `milliseconds`. Returns a function that cancels it. */
   after(milliseconds: number, task: () => void): () => void;
 }
 
-/** setTimeout's own limit: a longer delay would fire at once. */
+/** Limit of setTimeout in milliseconds: a longer delay would fire at once. */
 const maxDelay = 2 ** 31 - 1;
 
 /** The machine's clock. */

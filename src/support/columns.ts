@@ -1,18 +1,21 @@
 import stringWidth from 'string-width';
 import { printable } from '../core/printable.ts';
 
-/** Characters of a cell: one endless cell would make every row as wide. */
+/** Limit of a cell in characters: one endless cell would make every row as wide. */
 const maxCellLength = 1000;
 
-/** Returns how many columns of a terminal a text takes: two for most of Chinese, Japanese, Korean and emoji, none for combining marks. */
+/**
+ * Returns how many columns of a terminal a text takes: two for most of Chinese, Japanese, Korean
+ * and emoji, none for combining marks.
+ */
 export const displayWidth = (text: string): number => (/^[ -~]*$/.test(text) ? text.length : stringWidth(text));
 
-/** Returns the text with blanks up to this width. */
+/** Returns the text, padded with blanks to this width. */
 export const padTo = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - displayWidth(text)));
 
 const characters = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** Returns as much of the text as is no wider than this; no character is cut in two. */
+/** Returns the longest start of the text that fits this width; no character is cut in two. */
 export const cutTo = (text: string, width: number): string => {
   let [cut, used] = ['', 0];
   for (const { segment } of characters.segment(text)) {
@@ -25,7 +28,10 @@ export const cutTo = (text: string, width: number): string => {
 
 const cellOf = (text: string): string => printable(text.length > maxCellLength ? `${text.slice(0, maxCellLength - 1)}…` : text);
 
-/** Returns lines of cells, columns as wide as their widest cell and so many blanks apart; nothing at the end of a line, and no cell breaks its row. */
+/**
+ * Formats rows of cells: columns are as wide as their widest cell, `blanks` apart; lines have no
+ * trailing blanks, and no cell breaks its row.
+ */
 export const columns = (rows: readonly (readonly string[])[], blanks: number): readonly string[] => {
   const shown = rows.map(row => row.map(cellOf));
   const widths = shown.reduce<readonly number[]>((all, row) => {

@@ -1,13 +1,16 @@
 import type { Clock } from './clock.ts';
 
-/** One AbortSignal out of a time limit and any number of other signals. Dispose of it (`using`) when the work is done. */
+/**
+ * Combines a time limit and any number of signals into one AbortSignal. Dispose of it (`using`)
+ * when the work is done.
+ */
 export class Deadline implements Disposable {
   readonly #controller = new AbortController();
   readonly #cleanups: (() => void)[] = [];
   #cancelTimer: () => void = () => {};
   #expired = false;
 
-  /** Aborts after `milliseconds`, or when one of `others` does, with that one's reason. */
+  /** Aborts after `milliseconds`, or when one of `others` aborts, with that one's reason. */
   constructor(clock: Clock, milliseconds: number, others: readonly (AbortSignal | undefined)[]) {
     for (const other of others) if (other !== undefined) this.#follow(other);
     if (this.signal.aborted) return;
@@ -22,17 +25,17 @@ export class Deadline implements Disposable {
     return this.#controller.signal;
   }
 
-  /** Whether it was the time limit that aborted. */
+  /** Whether the time limit caused the abort. */
   get expired(): boolean {
     return this.#expired;
   }
 
-  /** Takes the time limit off; the other signals still count. */
+  /** Cancels the time limit; the other signals still count. */
   lift(): void {
     this.#cancelTimer();
   }
 
-  /** Lets go of the timer and of the other signals; the signal stays as it is. */
+  /** Releases the timer and the other signals; the signal keeps its state. */
   [Symbol.dispose](): void {
     this.lift();
     for (const cleanup of this.#cleanups.splice(0)) cleanup();
@@ -46,7 +49,10 @@ export class Deadline implements Disposable {
   }
 }
 
-/** The promise's outcome, or a rejection with the signal's reason if that is aborted first. The work behind the promise goes on. */
+/**
+ * Returns the promise's outcome, or rejects with the signal's reason if that is aborted first. The
+ * work behind the promise continues.
+ */
 export const orAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
   new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);

@@ -1,4 +1,7 @@
-/** What an error says. Several tries of one connect (IPv6, then IPv4) are an AggregateError without a message: then what each of them says. */
+/**
+ * Returns an error's message. Several attempts of one connect (IPv6, then IPv4) are an
+ * AggregateError without a message: then the messages of all of them.
+ */
 export const errorText = (error: unknown): string => {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(errorText).join('; ');
   return error instanceof Error ? error.message : String(error);

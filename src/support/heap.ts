@@ -1,4 +1,4 @@
-/** A binary heap: what comes first by `isBefore` is taken first. */
+/** A binary heap: the entry that comes first by `isBefore` is taken first. */
 export class Heap<T> {
   readonly #entries: T[] = [];
   readonly #isBefore: (one: T, other: T) => boolean;
@@ -11,7 +11,7 @@ export class Heap<T> {
     return this.#entries.length;
   }
 
-  /** Returns the first one, and leaves it where it is. */
+  /** Returns the first entry without removing it. */
   get first(): T | undefined {
     return this.#entries[0];
   }
@@ -25,7 +25,7 @@ export class Heap<T> {
     }
   }
 
-  /** Takes the first one. */
+  /** Removes and returns the first entry. */
   pop(): T | undefined {
     const { first } = this;
     const last = this.#entries.pop();
@@ -50,7 +50,7 @@ export class Heap<T> {
     }
   }
 
-  /** Puts the lower one above when it comes first. */
+  /** Swaps two entries when the lower one comes first; returns whether it did. */
   #swapped(lower: number, upper: number): boolean {
     const [one, other] = [this.#entries[lower], this.#entries[upper]];
     if (one === undefined || other === undefined || !this.#isBefore(one, other)) return false;

@@ -2,7 +2,7 @@ import { type IncomingMessage, Agent as PlainAgent, request as plainRequest } fr
 import { Agent, request as tlsRequest } from 'node:https';
 import { type ProxyFor, proxyFromEnvironment, throughProxy } from './proxy.ts';
 
-/** One call over HTTP. The body is text by the time it is sent. */
+/** One HTTP request, with its body as text. */
 export type HttpRequest = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly url: string;
@@ -10,37 +10,40 @@ export type HttpRequest = {
   readonly body?: string;
 };
 
-/** Names of headers are in small letters. */
+/** One HTTP response; names of headers are in lower case. */
 export type HttpResponse = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly text: string;
 };
 
-/** Carries one call to a server and its answer back, whatever the status; redirects are answers. Rejects when there was no answer, and with the signal's reason. */
+/**
+ * Sends one request and returns its response, whatever the status; redirects are not followed.
+ * Rejects when no response arrives, and with the signal's reason.
+ */
 export type HttpTransport = (asking: HttpRequest, signal: AbortSignal) => Promise<HttpResponse>;
 
 export type ExchangeOptions = {
-  /** PEM: the authorities to trust, in place of the system's. */
+  /** Authorities to trust, in PEM, instead of the system's. */
   readonly ca?: string | Buffer;
-  /** PEM: who we are to the server. */
+  /** Client certificate, in PEM. */
   readonly cert?: string;
   readonly key?: string;
-  /** The name that the server's certificate must have, in place of the one in the address. */
+  /** Name that the server's certificate must have, instead of the address's host. */
   readonly serverName?: string;
-  /** Trust any certificate. */
+  /** Whether any certificate is trusted. */
   readonly insecure?: boolean;
-  /** Larger answers are refused. */
+  /** Limit of a response in bytes; larger ones are refused. */
   readonly mostBytes: number;
-  /** The status is all that is wanted: the body is left unread, and the text is empty. */
+  /** Whether only the status matters: the body is left unread, and the text is empty. */
   readonly headOnly?: boolean;
-  /** Whether connections are kept for the next call. */
+  /** Whether connections are kept alive for the next call. */
   readonly keepAlive: boolean;
-  /** The environment's when left out. */
+  /** Choice of the proxy; from the environment when left out. */
   readonly proxyFor?: ProxyFor;
 };
 
-/** An answer was larger than it may be. */
+/** A response that exceeds the limit. */
 export class AnswerTooLarge extends Error {
   override readonly name = 'AnswerTooLarge';
 
@@ -51,7 +54,7 @@ export class AnswerTooLarge extends Error {
 
 type Limits = Required<Pick<ExchangeOptions, 'mostBytes' | 'headOnly'>>;
 
-/** Reads an answer, as much of it as is wanted. Rejects with an AnswerTooLarge. */
+/** Reads a response up to the limit. Rejects with an AnswerTooLarge. */
 const sayingOf = (response: IncomingMessage, { mostBytes, headOnly }: Limits): Promise<HttpResponse> =>
   new Promise((resolve, reject) => {
     const { statusCode: status = 0 } = response;
@@ -71,7 +74,7 @@ const sayingOf = (response: IncomingMessage, { mostBytes, headOnly }: Limits): P
     response.on('end', () => resolve({ status, headers, text: Buffer.concat(parts).toString('utf8') }));
   });
 
-/** Makes it once for each proxy, and once for what is spoken to directly. */
+/** Caches what `make` returns, for each proxy and for direct connections. */
 const oncePerProxy = <Made>(make: (proxy: string | undefined) => Made): ((proxy: string | undefined) => Made) => {
   const made = new Map<string | undefined, Made>();
   return proxy => {
@@ -81,7 +84,10 @@ const oncePerProxy = <Made>(make: (proxy: string | undefined) => Made): ((proxy:
   };
 };
 
-/** Speaks HTTP and HTTPS, over at most eight connections for each server, through the proxy that it is said to have. Throws for certificates and keys that are none. */
+/**
+ * Returns a transport for HTTP and HTTPS, with at most eight connections to each server, through
+ * the configured proxy. Throws for invalid certificates and keys.
+ */
 export const createTransport = ({
   ca,
   cert,

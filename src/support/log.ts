@@ -1,7 +1,10 @@
-/** Facts that belong to a log line, by name. */
+/** Fields of a log line, by name. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Where lines for people and log collectors go. One line per transition; texts are stable, facts are fields. */
+/**
+ * A log for people and log collectors. One line per transition; messages are stable, values are
+ * fields.
+ */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -9,5 +12,5 @@ export interface Log {
   error(message: string, fields?: LogFields): void;
 }
 
-/** Says nothing: for tests and for commands that print their own lines. */
+/** A log that discards everything: for tests and for commands that print their own lines. */
 export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

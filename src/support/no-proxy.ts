@@ -1,9 +1,12 @@
 import { BlockList, isIP } from 'node:net';
 
-/** A host, without the brackets of an IPv6 address, and the port that is spoken to there. */
+/** A host, without the brackets of an IPv6 address, and its port. */
 export type Destination = { readonly host: string; readonly port: string };
 
-/** `NO_PROXY`, taken apart by comma: `domain.com`, `.domain.com`, an address or a CIDR, all but the CIDR with a port if need be, or `*`. */
+/**
+ * One entry of the comma-separated `NO_PROXY`: `domain.com`, `.domain.com`, an address or a CIDR,
+ * all but the CIDR with an optional port, or `*`.
+ */
 type Exception = (destination: Destination) => boolean;
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 4 ? 'ipv4' : 'ipv6');
@@ -18,7 +21,7 @@ const isIn = (address: string, bits: number): Exception => {
 
 const isLoopback = isIn('127.0.0.0', 8);
 
-/** Undefined when it is not a CIDR. */
+/** Parses a CIDR; returns undefined for any other entry. */
 const network = (entry: string): Exception | undefined => {
   const [, address = '', bits = ''] = /^([^/]*)\/(\d{1,3})$/.exec(entry) ?? [];
   return isIP(address) === 0 || Number(bits) > maxBits[familyOf(address)] ? undefined : isIn(address, Number(bits));
@@ -30,7 +33,10 @@ const named = (name: string): Exception => {
   return ({ host }) => host === name || host.endsWith(suffix);
 };
 
-/** A name or an address, maybe with a port. Without either it names nothing. */
+/**
+ * Parses a name or an address with an optional port. An entry without a name or address matches
+ * nothing.
+ */
 const place = (entry: string): Exception => {
   const [, before = entry, onlyPort = ''] = (isIP(entry) === 0 && /^(.*):(\d+)$/.exec(entry)) || [];
   const name = before.replace(/^\[(.*)\]$/, '$1').replace(/^\*\./, '.');
@@ -40,8 +46,10 @@ const place = (entry: string): Exception => {
 };
 
 /**
- * Whether this destination is spoken to without a proxy: this machine itself, and what `NO_PROXY` names, by the rules of Go's programs (golang.org/x/net/http/httpproxy),
- * which kubectl and all operators in Go follow. Node's own know no CIDR, and those of the Service network are what clusters name.
+ * Returns whether a destination is reached without a proxy: this machine itself, and the entries of
+ * `NO_PROXY`, by the rules of Go programs (golang.org/x/net/http/httpproxy), which kubectl and all
+ * operators in Go follow. Node's own rules lack CIDRs, and clusters list the Service network as
+ * one.
  */
 export const isExempt = ({ host, port }: Destination, noProxy: string): boolean => {
   const destination = { host: host.toLowerCase(), port };

@@ -1,7 +1,10 @@
 import { errorText } from './error-text.ts';
 import type { Log } from './log.ts';
 
-/** Node throws a TypeError or RangeError with these codes at what a file or an address holds: a line break in a token, a port that is none. */
+/**
+ * Codes of the TypeErrors and RangeErrors that Node throws because of data in a file or an address:
+ * a line break in a token, an invalid port.
+ */
 const causedByData: ReadonlySet<unknown> = new Set([
   'ERR_INVALID_CHAR',
   'ERR_HTTP2_INVALID_HEADER_VALUE',
@@ -11,12 +14,18 @@ const causedByData: ReadonlySet<unknown> = new Set([
   'ERR_ENCODING_INVALID_ENCODED_DATA',
 ]);
 
-/** Tells whether an error is one that the language throws at a program that is wrong: no server, file or person causes it, and nobody else is to blame for it. */
+/**
+ * Returns whether an error is one that the language throws for a programming mistake, rather than
+ * one that a server, file or user causes.
+ */
 export const isDefect = (error: unknown): boolean =>
   (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError || error instanceof SyntaxError) &&
   !('code' in error && causedByData.has(error.code));
 
-/** Where a throw can come from: the loops, by the kind that their keys are of, the watches that feed them, the webhook, and whatever else runs in the process. */
+/**
+ * Sources of a defect: the loops, named by the kind that they reconcile, the watches that feed
+ * them, the webhook, and everything else in the process.
+ */
 export const controllers = [
   'Node',
   'MachineMaintenance',
@@ -29,28 +38,37 @@ export const controllers = [
 ] as const;
 export type ControllerName = (typeof controllers)[number];
 
-/** Defects that have been logged are remembered up to this many; an object that comes back again and again fills no log. */
+/**
+ * Limit of logged defects that are remembered; an object that fails again and again does not fill
+ * the log.
+ */
 const maxRemembered = 1000;
 
-/** Characters of an error that are told. */
+/** Limit of an error's text in characters. */
 const maxLength = 500;
 
-/** Counts defects, by where they were caught. */
+/** A counter of defects, by the controller that caught them. */
 export type PanicMeter = { panicked(controller: string): void };
 
-/** The one place where a throw is told that nobody expected: logged once for an object, counted each time. What it concerns waits; everything else goes on. */
+/**
+ * Handles unexpected errors: logs each once per object, and counts it every time. The affected
+ * object waits; everything else continues.
+ */
 export class PanicHandler {
   readonly #log: Log;
   readonly #meter: PanicMeter | undefined;
   readonly #logged = new Set<string>();
 
-  /** Without a meter nothing is counted: for a process that serves no metrics. */
+  /**
+   * Creates a handler. Without a meter, defects are not counted: for a process that serves no
+   * metrics.
+   */
   constructor({ log, meter }: { readonly log: Log; readonly meter?: PanicMeter | undefined }) {
     this.#log = log;
     this.#meter = meter;
   }
 
-  /** Answers what to say in the status of the object. Never throws. */
+  /** Reports a defect and returns its text for the object's status. Never throws. */
   tell(controller: ControllerName, object: string, error: unknown): string {
     const text = errorText(error).slice(0, maxLength);
     this.#meter?.panicked(controller);
@@ -64,14 +82,15 @@ export class PanicHandler {
   }
 
   /**
-   * Words for what a call of ours failed with: those of the refusal or of the broken connection; of a defect, which is told, that it is Drydock's own. Every `catch` around a call
-   * asks here, so that nobody looks for the fault in the API server, the cloud or the file.
+   * Returns the text for a failed call: that of the refusal or of the broken connection; a defect
+   * is reported, and its text names Drydock as the cause. Every `catch` around a call uses this, so
+   * that users do not look for the fault in the API server, the cloud or the file.
    */
   textOf(controller: ControllerName, object: string, error: unknown): string {
     return isDefect(error) ? this.tell(controller, object, error) : errorText(error);
   }
 
-  /** What `work` answers; `otherwise` when it throws, which is told. */
+  /** Returns the result of `work`; reports an error that it throws, and returns `otherwise`. */
   guard<T>(controller: ControllerName, object: () => string, work: () => T, otherwise: T): T {
     try {
       return work();

@@ -3,7 +3,7 @@ import { pino, stdSerializers } from 'pino';
 import { printable, printableJson } from '../core/printable.ts';
 import type { Log, LogFields } from './log.ts';
 
-/** How lines look: json for collectors, text for people. */
+/** Format of log lines: json for collectors, text for people. */
 export type LogFormat = 'json' | 'text';
 
 const colours = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const;
@@ -13,7 +13,7 @@ const shown = (value: unknown): string => {
   return printable(JSON.stringify(value) ?? 'undefined');
 };
 
-/** One line of pino's JSON as a person reads it: time, level, message, facts. */
+/** Formats one line of pino's JSON for people: time, level, message, fields. */
 const readable = (line: string, colour: boolean): string => {
   const { time, level, msg, error, ...fields } = JSON.parse(line) as Record<string, unknown> & {
     readonly time: string;
@@ -25,7 +25,11 @@ const readable = (line: string, colour: boolean): string => {
   return `${[time.slice(11, 23), paint, printable(String(msg)), ...facts, ...text].join(' ')}\n`;
 };
 
-/** Logs to a stream. Times are RFC 3339, UTC; errors keep message, stack and cause in JSON and their message in text. Nothing in a line acts on a terminal. */
+/**
+ * Returns a log that writes to a stream. Times are RFC 3339, UTC; errors keep message, stack and
+ * cause in JSON and their message in text. Control sequences in a line have no effect on a
+ * terminal.
+ */
 export const pinoLog = (options: {
   readonly format: LogFormat;
   readonly level: string;

@@ -2,18 +2,24 @@ import { bareHost } from './bare-host.ts';
 import type { Env } from './env.ts';
 import { isExempt } from './no-proxy.ts';
 
-/** The URL of the HTTP proxy that a server is spoken to through; undefined: directly. Throws a ProxyError for one that cannot be used. */
+/**
+ * Returns the URL of the HTTP proxy for a server; undefined means a direct connection. Throws a
+ * ProxyError for an unusable proxy.
+ */
 export type ProxyFor = (server: URL) => string | undefined;
 
-/** A proxy cannot be used; the message says which and why. */
+/** An unusable proxy; the message names it and the reason. */
 export class ProxyError extends Error {
   override readonly name = 'ProxyError';
 }
 
-/** In capitals first, as Go has it. */
+/** Returns the value of a variable, in upper case first, as Go does. */
 const given = (env: Env, name: string): string | undefined => [env[name], env[name.toLowerCase()]].find(Boolean);
 
-/** Throws a ProxyError for a proxy that speaks something else than HTTP. `what` says whose it is. A user and a password in it are not told. */
+/**
+ * Returns the proxy. Throws a ProxyError for one that does not speak HTTP. `what` names its source.
+ * Errors omit the user and password in it.
+ */
 export const checkedProxy = (proxy: string, what: string): string => {
   const scheme = URL.canParse(proxy) ? new URL(proxy).protocol : '';
   if (scheme === 'http:' || scheme === 'https:') return proxy;
@@ -21,13 +27,19 @@ export const checkedProxy = (proxy: string, what: string): string => {
   throw new ProxyError(`${what}, ${proxy.replace(/^(.*\/\/)?.*@/, '$1***@')}, cannot be used: ${words}; use an HTTP proxy`);
 };
 
-/** As this variable has it, with or without a scheme. Throws a ProxyError for one that cannot be used. */
+/**
+ * Returns the proxy of this variable, with or without a scheme. Throws a ProxyError for an unusable
+ * one.
+ */
 const proxyOf = (env: Env, name: string): string | undefined => {
   const proxy = given(env, name);
   return proxy && checkedProxy(/^[a-z\d+.-]+:\/\//i.test(proxy) ? proxy : `http://${proxy}`, `the proxy of ${name}`);
 };
 
-/** HTTPS_PROXY or HTTP_PROXY, by the scheme of the server, unless NO_PROXY exempts it: the rules of Go's net/http.ProxyFromEnvironment. */
+/**
+ * Returns the proxy of HTTPS_PROXY or HTTP_PROXY, by the scheme of the server, unless NO_PROXY
+ * exempts it: the rules of Go's net/http.ProxyFromEnvironment.
+ */
 export const proxyFromEnvironment =
   (env: Env): ProxyFor =>
   server => {
@@ -39,12 +51,13 @@ export const proxyFromEnvironment =
     return proxyOf(env, name);
   };
 
-/** For metadata services, which answer the machine that asks, and no other. */
+/** No proxy: for metadata services, which respond only to the machine that sends the request. */
 export const direct: ProxyFor = () => undefined;
 
 /**
- * The environment's proxies for a library that takes an agent of Node's and speaks to servers which it chooses itself. Node knows the names and domains of NO_PROXY, but takes
- * `domain.com` for that one name, and Go for all names in it too. Throws a ProxyError for a proxy that cannot be used.
+ * Returns the environment's proxies for a library that takes a Node agent and chooses its servers
+ * itself. Node knows the names and domains of NO_PROXY, but takes `domain.com` for that one name,
+ * while Go takes it for all names below it too. Throws a ProxyError for an unusable proxy.
  */
 export const environmentProxies = (env: Env): { readonly proxyEnv?: Record<string, string> } => {
   const [tls, plain] = [proxyOf(env, 'HTTPS_PROXY'), proxyOf(env, 'HTTP_PROXY')];
@@ -61,6 +74,6 @@ export const environmentProxies = (env: Env): { readonly proxyEnv?: Record<strin
   };
 };
 
-/** What Node's agents are told of a proxy. */
+/** Returns the options of Node's agents for a proxy. */
 export const throughProxy = (proxy: string | undefined): { readonly proxyEnv?: Record<string, string> } =>
   proxy === undefined ? {} : { proxyEnv: { HTTPS_PROXY: proxy, HTTP_PROXY: proxy } };

@@ -1,9 +1,12 @@
 import { Heap } from './heap.ts';
 
-/** Entries of one rank, in the order in which they came. */
+/** Entries of one rank, in order of arrival. */
 type Bucket<T> = { readonly entries: T[]; next: number };
 
-/** Entries by rank, the lowest first, and of the same rank the one that came first. What one costs grows with the number of ranks, not with that of the entries. */
+/**
+ * A queue by rank, the lowest first, and in order of arrival within a rank. Costs grow with the
+ * number of ranks, not with that of the entries.
+ */
 export class RankedQueue<T> {
   readonly #buckets = new Map<number, Bucket<T>>();
   readonly #ranks = new Heap<number>((one, other) => one < other);
@@ -19,7 +22,7 @@ export class RankedQueue<T> {
     this.#size += 1;
   }
 
-  /** Takes the first one. */
+  /** Removes and returns the first entry. */
   pop(): T | undefined {
     const { first: rank } = this.#ranks;
     const bucket = rank === undefined ? undefined : this.#buckets.get(rank);

@@ -1,6 +1,9 @@
 type Waiting = { readonly work: () => Promise<void>; readonly done: () => void };
 
-/** Does so many things at once; whoever comes later waits, first come, first served. What waits is nothing but a function. */
+/**
+ * Limits concurrent work; later work waits in order of arrival. A waiting entry holds nothing but a
+ * function.
+ */
 export class Semaphore {
   readonly #places: number;
   readonly #waiting: Set<Waiting> = new Set();
@@ -10,7 +13,10 @@ export class Semaphore {
     this.#places = places;
   }
 
-  /** Begins the work at once where there is a place, and resolves when it is done. The work must never reject. */
+  /**
+   * Starts the work as soon as there is a place, and resolves when it is done. The work must never
+   * reject.
+   */
   run(work: () => Promise<void>): Promise<void> {
     return new Promise(done => {
       this.#waiting.add({ work, done });

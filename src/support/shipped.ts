@@ -2,15 +2,19 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { getAssetKeys, getRawAsset, isSea } from 'node:sea';
 
 /**
- * Files that come with the code: package.json, the manifests of deploy/, the page. In a clone and in the npm package they are beside it; in a single executable they are assets of it,
- * by the same paths.
+ * Files that ship with the code: package.json, the manifests of deploy/, the page. In a clone and
+ * in the npm package they lie beside it; in a single executable they are assets with the same
+ * paths.
  */
 const root = new URL('../../', import.meta.url);
 
-/** Reads a file by its path in the clone, for example `deploy/crds/x.yaml`. Throws where there is none: then the build is incomplete. */
+/**
+ * Reads a file by its path in the clone, for example `deploy/crds/x.yaml`. Throws when it is
+ * missing: then the build is incomplete.
+ */
 export const readShipped = (path: string): Buffer => (isSea() ? Buffer.from(getRawAsset(path)) : readFileSync(new URL(path, root)));
 
-/** The names in a folder of the clone, for example `deploy/crds`, sorted. */
+/** Lists the names in a folder of the clone, for example `deploy/crds`, sorted. */
 export const listShipped = (folder: string): readonly string[] => {
   if (!isSea()) return readdirSync(new URL(`${folder}/`, root)).sort();
   const inside = getAssetKeys().filter(key => key.startsWith(`${folder}/`));

@@ -1,7 +1,10 @@
-/** What runs a function later: the part of a clock that a pause needs. */
+/** The part of a clock that a pause needs: a function that runs another later. */
 type Delayed = { readonly after: (milliseconds: number, run: () => void) => () => void };
 
-/** `sleep` of a clock that has `after`: it ends with the signal, and leaves nothing behind. */
+/**
+ * Implements `sleep` for a clock that has `after`: ends with the signal, and leaves no timer
+ * behind.
+ */
 export const sleepBy = ({ after }: Delayed, milliseconds: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise(resolve => {
     if (signal?.aborted === true) return resolve();

@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts';
 import { sleepBy } from './sleep.ts';
 import { TimerHeap } from './timer-heap.ts';
 
-/** A clock that stands still until it is turned: for tests, and for anything that lives in simulated time. */
+/** A clock that stands still until it is advanced: for tests and simulations. */
 export class VirtualClock implements Clock {
   readonly #timerHeap = new TimerHeap();
   #epochMs: number;
@@ -13,7 +13,10 @@ export class VirtualClock implements Clock {
     this.#now = start;
   }
 
-  /** Whole milliseconds. The same instant until it is turned: it is asked more often than anything else. */
+  /**
+   * Returns the time in whole milliseconds. Keeps the same instant until the clock is advanced,
+   * because callers read it more often than anything else.
+   */
   now(): Temporal.Instant {
     const epochMs = Math.floor(this.#epochMs);
     if (this.#now.epochMilliseconds !== epochMs) this.#now = Temporal.Instant.fromEpochMilliseconds(epochMs);
@@ -28,7 +31,10 @@ export class VirtualClock implements Clock {
     return sleepBy({ after: (later, task) => this.after(later, task) }, milliseconds, signal);
   }
 
-  /** Turns the clock; every timer that comes due runs at its own time, and what it sets off (on this machine) is waited for. */
+  /**
+   * Advances the clock; every due timer runs at its own time, and the local work that it starts is
+   * awaited.
+   */
   async advance(milliseconds: number): Promise<void> {
     const end = this.#epochMs + milliseconds;
     await settle();
@@ -40,13 +46,13 @@ export class VirtualClock implements Clock {
     this.#epochMs = end;
   }
 
-  /** Moves the hands without running anything: the machine slept, or somebody set the time. */
+  /** Moves the time without running timers: the machine slept, or its clock was set. */
   jump(milliseconds: number): void {
     this.#epochMs += milliseconds;
   }
 }
 
-/** Lets everything run that waits for nothing but its turn. */
+/** Runs everything that waits only for its turn in the event loop. */
 const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 3; turn += 1) await new Promise(resolve => setImmediate(resolve));
 };

@@ -3,12 +3,15 @@ import type { Delta, Scene } from '../web/dashboard/scene.ts';
 import { credentials, token } from './link.ts';
 import { type Message, MessageReader } from './model/sse.ts';
 
-/** `locked`: the token is missing or not the right one. `refused`: the server does not serve this page here. */
+/**
+ * State of the connection. `locked`: the token is missing or wrong. `refused`: the server does not
+ * serve this page here.
+ */
 export type ConnectionState =
   | { readonly kind: 'connecting' | 'live' | 'locked' }
   | { readonly kind: 'reconnecting' | 'refused'; readonly message: string };
 
-/** The server says something every 15 s: one that is silent for so long is gone. */
+/** Milliseconds of silence after which the server counts as gone; it sends something every 15 s. */
 const silenceMs = 40_000;
 const firstPauseMs = 400;
 const maxPauseMs = 8000;
@@ -17,7 +20,7 @@ type SceneUpdates = { readonly replace: (scene: Scene) => void; readonly apply: 
 
 const pause = (milliseconds: number): Promise<void> => new Promise(resolve => setTimeout(resolve, milliseconds));
 
-/** Resolves when somebody opens the right link over this page. */
+/** Resolves when the user opens a link with another token in this page. */
 const nextToken = (): Promise<void> =>
   new Promise(resolve => {
     const before = token.peek();
@@ -28,7 +31,7 @@ const nextToken = (): Promise<void> =>
     });
   });
 
-/** Aborts when nothing has been heard for too long. */
+/** Aborts after too long a silence. */
 class IdleTimeout {
   readonly #controller = new AbortController();
   #timer = 0;
@@ -47,7 +50,7 @@ class IdleTimeout {
   }
 }
 
-/** Follows the scene for as long as the dashboard is open, through every kind of failure. */
+/** Follows the scene as long as the dashboard is open, through all failures. */
 export class Follower {
   readonly state: Signal<ConnectionState> = signal({ kind: 'connecting' });
   readonly #told: SceneUpdates;
@@ -73,7 +76,7 @@ export class Follower {
     await pause(longest * (0.5 + Math.random() / 2));
   }
 
-  /** Follows until the stream ends; rejects with what ended it. */
+  /** Follows until the stream ends; rejects with its error. */
   async #follow(): Promise<undefined> {
     const patience = new IdleTimeout();
     patience.heard();
@@ -111,7 +114,7 @@ export class Follower {
   }
 }
 
-/** Not every browser can iterate over a stream. */
+/** Yields the text of a stream; not every browser can iterate over one. */
 async function* pieces(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = body.getReader();
   const decoder = new TextDecoder();

@@ -1,21 +1,21 @@
 import { stepOf } from './model/fleet.ts';
 
-/** The cells of the fleet as one thing for the keyboard: Tab reaches one of them, and arrow keys the others. */
+/** Keyboard navigation in the fleet: Tab reaches one cell, and arrow keys the others. */
 
-/** The cell that something happens on. */
+/** Returns the cell of an event's target. */
 export const cellIn = (target: EventTarget | null): HTMLElement | undefined => {
   const cell = target instanceof Element ? target.closest('button.cell') : null;
   return cell instanceof HTMLElement ? cell : undefined;
 };
 
-/** How many cells are in a row, as they are laid out now. */
+/** Returns the number of cells in a row of the current layout. */
 const columnsOf = (cells: readonly HTMLElement[]): number => {
   const top = cells[0]?.offsetTop;
   const second = cells.findIndex(({ offsetTop }) => offsetTop !== top);
   return second < 0 ? cells.length : second;
 };
 
-/** Makes this the cell that Tab reaches; the others are reached from there. */
+/** Makes this cell the one that Tab reaches, and focuses it. */
 export const moveFocus = (box: HTMLElement, to: HTMLElement): void => {
   for (const cell of box.querySelectorAll<HTMLElement>('button.cell[tabindex="0"]')) cell.tabIndex = -1;
   to.tabIndex = 0;
@@ -23,7 +23,7 @@ export const moveFocus = (box: HTMLElement, to: HTMLElement): void => {
 
 const cellsIn = (box: Element): readonly HTMLElement[] => [...box.querySelectorAll<HTMLElement>('button.cell')];
 
-/** The cell that a key leads to: in the group, or over its edge in the group beside it. */
+/** Returns the cell that a key leads to: in the group, or over its edge in the next group. */
 const nextOf = (box: HTMLElement, from: HTMLElement, key: string): HTMLElement | undefined => {
   const group = from.closest('.cells') ?? box;
   const cells = cellsIn(group);
@@ -38,7 +38,7 @@ const nextOf = (box: HTMLElement, from: HTMLElement, key: string): HTMLElement |
 
 const arrows: ReadonlySet<string> = new Set(['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End']);
 
-/** Goes from cell to cell with the arrow keys. */
+/** Moves from cell to cell with the arrow keys. */
 export const walk = (event: KeyboardEvent & { readonly currentTarget: HTMLElement }): void => {
   const from = cellIn(event.target);
   if (from === undefined || !arrows.has(event.key)) return;
@@ -46,7 +46,7 @@ export const walk = (event: KeyboardEvent & { readonly currentTarget: HTMLElemen
   nextOf(event.currentTarget, from, event.key)?.focus();
 };
 
-/** Sees to it that Tab reaches one of the cells, whichever have come and gone. */
+/** Ensures that Tab reaches one of the cells, whichever were added or removed. */
 export const keepOneReachable = (box: HTMLElement): void => {
   if (box.querySelector('button.cell[tabindex="0"]') !== null) return;
   const first = box.querySelector<HTMLElement>('button.cell');

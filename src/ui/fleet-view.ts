@@ -3,7 +3,7 @@ import { type FleetView, isView, readView, viewText } from './model/address.ts';
 import { type CellGroup, groupsOf } from './model/fleet.ts';
 import { condensed, search, store } from './page.ts';
 
-/** Which part of the fleet this page shows. */
+/** The part of the fleet that this page shows. */
 
 export const view = signal<FleetView>(readView(location.hash.slice(1)));
 
@@ -20,13 +20,13 @@ const show = (next: FleetView): void => {
   history.pushState(undefined, '', fragment === '' ? location.pathname : `#${fragment}`);
 };
 
-/** Looks at all groups, in that way. */
+/** Shows all groups, in this form. */
 export const look = ({ asCells, grouping }: FleetView): void => show({ asCells, grouping });
 
-/** Lets one group fill the view. */
+/** Shows a single group. */
 export const zoomInto = (zoom: string): void => show({ ...view.value, zoom });
 
-/** Nodes are cells, and not boxes with their pods. */
+/** Whether nodes are drawn as cells rather than as boxes with their pods. */
 export const asCells = computed(() => condensed.value || view.value.asCells);
 
 const awaited = computed(
@@ -41,7 +41,7 @@ const groups = computed((): readonly CellGroup[] => {
   return last.groups;
 });
 
-/** What is in view: all groups, or the one that fills it. */
+/** Groups in view: all, or the single one. */
 export const shown = computed((): readonly CellGroup[] => {
   const { zoom } = view.value;
   return zoom === undefined ? groups.value : groups.value.filter(({ name }) => name === zoom);

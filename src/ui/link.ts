@@ -1,14 +1,17 @@
 import { signal } from '@preact/signals';
 import { isView } from './model/address.ts';
 
-/** The token of the printed link: it comes in the fragment, which is sent to nobody, and does not stay in the address bar. */
+/**
+ * Token of the printed link: passed in the fragment, which browsers do not send, and removed from
+ * the address bar.
+ */
 
 const place = 'drydock-token';
 
-/** Empty when the dashboard was opened without one. */
+/** Token; empty when the dashboard was opened without one. */
 export const token = signal(sessionStorage.getItem(place) ?? '');
 
-/** A fragment with a name in it says what is looked at. */
+/** Stores a token from the fragment; a fragment with a name in it is a view. */
 const take = (): void => {
   const given = location.hash.slice(1);
   if (given === '' || isView(given)) return;
@@ -17,11 +20,11 @@ const take = (): void => {
   token.value = given;
 };
 
-/** Takes the token of this address, and of every link that is opened over it. */
+/** Takes the token of this address, and of every link that is opened in this page. */
 export const takeToken = (): void => {
   take();
   window.addEventListener('hashchange', take);
 };
 
-/** What to send along. */
+/** Returns the headers with the credentials. */
 export const credentials = (): Readonly<Record<string, string>> => (token.value === '' ? {} : { authorization: `Bearer ${token.value}` });

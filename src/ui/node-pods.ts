@@ -2,10 +2,10 @@ import { effect } from '@preact/signals';
 import { podsOf } from './orders.ts';
 import { condensed, selected, store } from './page.ts';
 
-/** A node's pods are asked for again when something on it has changed, but no more often than this. */
+/** Minimum time between two requests of a node's pods, in milliseconds. */
 const pauseMs = 1000;
 
-/** Where pods are counted, those of the node whose details are open are asked for: now, and whenever it changes. */
+/** Requests the pods of the open node where pods are counted: now, and after every change. */
 export const followNodePods = (): void => {
   let asked: string | undefined;
   let timer = 0;
@@ -24,7 +24,7 @@ export const followNodePods = (): void => {
     const node = condensed.value ? selected.value : undefined;
     if (node !== asked) stop();
     if (node === undefined) return;
-    // Read so that this runs again when they change.
+    // Read so that this effect runs again when they change.
     void [store.pods.countsOn(node).value, store.node(node).value];
     const isNew = asked === undefined;
     asked = node;

@@ -11,7 +11,7 @@ import type {
 } from '../web/dashboard/scene.ts';
 import { credentials } from './link.ts';
 
-/** What became of an order: words for people, either way. */
+/** Result of an order, with a message for users. */
 export type OrderResult = { readonly done: boolean; readonly message: string };
 
 const messageIn = (body: unknown): string => {
@@ -45,10 +45,10 @@ export const steerPlan = (order: PlanOrder): Promise<OrderResult> => send('/api/
 
 export const approvePlan = (order: PlanApprovalOrder): Promise<OrderResult> => send('/api/approve-plan', order);
 
-/** Only a simulated cloud does as it is told. */
+/** Has a simulated cloud announce an event. */
 export const announce = (order: HostOrder): Promise<OrderResult> => send('/api/announce', order);
 
-/** What a drain would be; a string says why that cannot be told. */
+/** Returns the preview of a drain, or a string with the error. */
 export const outlook = async ({ node, force, deleteEmptyDirData }: Omit<MaintainOrder, 'reason'>): Promise<DrainPreview | string> => {
   const query = new URLSearchParams({ node, force: String(force), deleteEmptyDirData: String(deleteEmptyDirData) });
   try {
@@ -60,13 +60,16 @@ export const outlook = async ({ node, force, deleteEmptyDirData }: Omit<Maintain
   }
 };
 
-/** The pods of a node, one by one; undefined when the server cannot be reached: it is asked again. */
+/**
+ * Returns the pods of a node; undefined when the server cannot be reached, and the request is to be
+ * retried.
+ */
 export const podsOf = async (node: string): Promise<readonly PodView[] | undefined> => {
   try {
     const response = await fetch(`/api/pods?${new URLSearchParams({ node })}`, { headers: credentials() });
     return response.ok ? ((await response.json()) as NodePods).pods : undefined;
   } catch {
-    // The page says by itself that there is no connection.
+    // The page already shows the lost connection.
     return undefined;
   }
 };

@@ -5,12 +5,12 @@ import { DashboardStore } from './model/store.ts';
 import type { OrderResult } from './orders.ts';
 import { expectMove } from './pod-animation.ts';
 
-/** What is open on this page, and what it knows. */
+/** State of this page. */
 
 export const store = new DashboardStore(Date.now, expectMove);
 export const follower = new Follower({ replace: scene => store.replace(scene), apply: delta => store.apply(delta) });
 
-/** The node whose details are open. */
+/** Node whose details are open. */
 export const selected = signal<string | undefined>(undefined);
 
 export type OpenDialog =
@@ -20,22 +20,22 @@ export type OpenDialog =
   | { readonly kind: 'resume-plan'; readonly plan: PlanSummary }
   | { readonly kind: 'approve-plan'; readonly plan: PlanSummary; readonly approval: PlanApprovalView };
 
-/** The dialog that is open. */
+/** Open dialog. */
 export const asking = signal<OpenDialog | undefined>(undefined);
 
-/** What became of the last order. */
+/** Result of the last order. */
 export const notice = signal<OrderResult | undefined>(undefined);
 
-/** What is looked for among the nodes. */
+/** Text of the search for nodes. */
 export const search = signal('');
 
-/** Ticks once a second, for everything that says how long. */
+/** Current time, updated once a second, for all durations. */
 export const now = signal(Date.now());
 
-/** The screen has no room for two columns. */
+/** Whether the screen has no room for two columns. */
 export const narrow = signal(false);
 
-/** The cluster is so large that its pods are counted and not drawn. */
+/** Whether the cluster is so large that its pods are counted and not drawn. */
 export const condensed = computed(() => store.facts.value?.counted === true);
 
 export const mayAct = computed(() => store.facts.value?.access === 'link');
@@ -57,7 +57,7 @@ export const open = (node: string): void => {
   selected.value = node;
 };
 
-/** Closes the details, and gives the focus back to the node that they were of. */
+/** Closes the details, and returns the focus to their node. */
 export const close = (): void => {
   const { value } = selected;
   selected.value = undefined;

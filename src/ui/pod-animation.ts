@@ -1,17 +1,17 @@
 import type { Move } from './model/pod-moves.ts';
 
-/** Pods that fly from the node that they leave to the one that they come to. */
+/** Animation of pods from the node that they leave to the one that they come to. */
 
 const flightMs = 900;
 const shiftMs = 260;
 const easing = 'cubic-bezier(.22,.8,.26,1)';
-/** More tiles in the air at once are no sight but a flurry. */
+/** Limit of concurrent animations; more would only distract. */
 const maxFlights = 40;
 
 const tiles = new Map<string, HTMLElement>();
-/** Where tiles were that are no longer there. */
+/** Last positions of tiles that are gone. */
 const lastRects = new Map<string, DOMRect>();
-/** By the uid of the pod that comes: the uid of the one whose place it takes. */
+/** UID of the replaced pod, by the UID of its successor. */
 const origins = new Map<string, string>();
 let flying = 0;
 
@@ -19,7 +19,7 @@ const still = matchMedia('(prefers-reduced-motion: reduce)');
 
 export const expectMove = ({ pod, fromUid }: Move): void => {
   origins.set(pod.uid, fromUid);
-  // A pod may come to a node that is not drawn: it is not waited for.
+  // A pod may come to a node that is not drawn: then its tile never appears.
   setTimeout(() => origins.delete(pod.uid), flightMs);
 };
 
@@ -37,7 +37,7 @@ const fly = (tile: HTMLElement, from: DOMRect): void => {
   flight.addEventListener('cancel', landed);
 };
 
-/** A tile is there. The answer takes it away. */
+/** Registers a tile; returns a function that removes it. */
 export const registerTile = (uid: string, tile: HTMLElement): (() => void) => {
   const from = origins.get(uid);
   const rect = from === undefined ? undefined : (tiles.get(from)?.getBoundingClientRect() ?? lastRects.get(from));
@@ -52,7 +52,7 @@ export const registerTile = (uid: string, tile: HTMLElement): (() => void) => {
 
 type Spot = { readonly left: number; readonly top: number };
 
-/** Lets the tiles of a box glide to where they are now; answers where that is. */
+/** Animates the tiles of a box to their new positions; returns these. */
 export const animateReflow = (box: HTMLElement, before: ReadonlyMap<string, Spot>): ReadonlyMap<string, Spot> => {
   const now = new Map<string, Spot>();
   for (const tile of box.children) {

@@ -5,21 +5,21 @@ import type { KeyPair } from '../support/key-pair.ts';
 import type { PanicHandler } from '../support/panic-handler.ts';
 import { type Listening, listening } from './server.ts';
 
-/** What has become of events that were received. */
+/** Result for received events. */
 export type Received =
-  /** They are kept: the sender may forget them. */
+  /** All events are stored: the sender may discard them. */
   | 'stored'
-  /** So many are kept; why the others never will be. */
+  /** Number of stored events, and why the others never will be stored. */
   | { readonly stored: number; readonly refused: string }
-  /** Not now: the sender is asked to try again. */
+  /** Temporary failure: the sender should retry. */
   | { readonly later: string }
-  /** Never: for example because no such machine is known. */
+  /** Permanent refusal: for example because the machine is unknown. */
   | { readonly refused: string };
 
 export type EventIntake = {
-  /** Who has this token; undefined: nobody, and nothing of the request is read. */
+  /** Returns the owner of this token; undefined rejects the request before its body is read. */
   readonly ownerOf: (token: string) => string | undefined;
-  /** Reads one request; names of headers are in lower case. */
+  /** Parses one request; names of headers are in lower case. */
   readonly read: (request: {
     readonly headers: Readonly<Record<string, string | undefined>>;
     readonly body: string;
@@ -42,10 +42,13 @@ const isAuthorized = ({ headers }: IncomingMessage, { ownerOf }: EventIntake): b
   return given !== undefined && ownerOf(given) !== undefined;
 };
 
-/** More than this of a body that is too long is not even read to be thrown away. */
+/** Limit in bytes of an oversized body that is read and discarded. */
 const patience = 16 * maxBodyLength;
 
-/** The body as text; undefined when it is too long: then the rest is thrown away, so that the sender comes to read the answer. */
+/**
+ * Returns the body as text; undefined when it is too long: then the rest is discarded, so that the
+ * sender reads the response.
+ */
 const bodyOf = async (request: IncomingMessage): Promise<string | undefined> => {
   let chunks: Buffer[] = [];
   let length = 0;
@@ -63,7 +66,7 @@ const headersOf = ({ headers }: IncomingMessage): Readonly<Record<string, string
 
 const storedText = (count: number): string => `${count} ${count === 1 ? 'event' : 'events'} stored`;
 
-/** So many faults are told; whoever sends a thousand wrong events knows by then. */
+/** Limit of reported faults; the sender of a thousand wrong events needs no more. */
 const maxTold = 5;
 
 const toldOf = (unread: readonly string[]): readonly string[] =>
@@ -77,14 +80,14 @@ const pass = async (
   const became = await intake.received(events);
   if (became !== 'stored' && 'later' in became) return answer(response, 503, became.later, { 'retry-after': '10' });
   const left = [...(became === 'stored' ? [] : [became.refused]), ...toldOf(unread)].join('; ');
-  // A sender that hears of a failure sends all of them again, or sets them all aside.
+  // A sender that sees a failure retries all events, or discards all of them.
   const stored = became === 'stored' ? events.length : 'stored' in became ? became.stored : 0;
   if (became !== 'stored' && stored === 0) return answer(response, 422, left);
   answer(response, 202, left === '' ? storedText(stored) : `${storedText(stored)}; not stored: ${left}`);
 };
 
 const serve = async (request: IncomingMessage, response: ServerResponse, intake: EventIntake): Promise<void> => {
-  // Whoever is refused before its body was read is not listened to any longer.
+  // A request that is refused before its body is read has its connection closed.
   const closing = { connection: 'close' };
   if (request.method !== 'POST') return answer(response, 405, 'only POST is allowed', { allow: 'POST', ...closing });
   if (!isAuthorized(request, intake)) {
@@ -99,9 +102,11 @@ const serve = async (request: IncomingMessage, response: ServerResponse, intake:
 };
 
 /**
- * Takes events about machines from whoever has a token; over plain HTTP, or over TLS 1.2 and newer, where handshakes fail until a certificate is shown. Resolves once
- * it listens; rejects when the address cannot be had. Answers are one line: 202 stored,
- * 400 and 415 not understood, 401 without the token, 405 other than POST, 413 longer than 256 KiB, 422 not wanted, 503 try again, 500 a fault.
+ * Serves the intake of machine events for senders with a token; over plain HTTP, or over TLS 1.2
+ * and newer, where handshakes fail until a certificate is set. Resolves once it listens; rejects
+ * when the address is not available. Responses are one line: 202 stored, 400 and 415 not parsable,
+ * 401 without the token, 405 other than POST, 413 longer than 256 KiB, 422 refused, 503 retry
+ * later, 500 a fault.
  */
 export const serveEvents = async (
   address: { readonly host: string | undefined; readonly port: number },

@@ -5,12 +5,15 @@ import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import type { PanicHandler } from '../support/panic-handler.ts';
 
-/** Why a request is not answered. */
+/** A refused request, with status and text. */
 export type DeniedRequest = { readonly status: 401 | 403 | 503; readonly text: string };
 
 type CachedReview = { readonly response: 'allowed' | DeniedRequest; readonly untilMs: number };
 
-/** Milliseconds for which an answer counts, as controller-runtime's metrics server keeps them; tokens that are remembered; reviews at the same time. */
+/**
+ * Milliseconds for which a result is cached, as in controller-runtime's metrics server; number of
+ * remembered tokens; limit of concurrent reviews.
+ */
 const allowedForMs = 60_000;
 const refusedForMs = 10_000;
 const maxRemembered = 1000;
@@ -19,8 +22,10 @@ const atOnce = 16;
 const bearer = (authorization: string | undefined): string | undefined => /^Bearer +(\S{1,16384})$/i.exec(authorization ?? '')?.[1];
 
 /**
- * Lets those in whom the API server knows and allows to `get` a path that is no resource (TokenReview, SubjectAccessReview), as controller-runtime's metrics server does with
- * FilterProvider WithAuthenticationAndAuthorization. Answers are remembered for a while; a flood of tokens costs the API server no more than a few reviews at a time.
+ * Admits users whom the API server authenticates and allows to `get` a non-resource path
+ * (TokenReview, SubjectAccessReview), as controller-runtime's metrics server does with
+ * FilterProvider WithAuthenticationAndAuthorization. Results are cached for a while; a flood of
+ * tokens costs the API server no more than a few reviews at a time.
  */
 export class Guard {
   readonly #api: Api;
@@ -35,7 +40,7 @@ export class Guard {
     this.#defects = defects;
   }
 
-  /** Never rejects. */
+  /** Checks a request. Never rejects. */
   async check(authorization: string | undefined, path: string): Promise<'allowed' | DeniedRequest> {
     const token = bearer(authorization);
     if (token === undefined) return { status: 401, text: 'send the token of a service account as Authorization: Bearer <token>' };

@@ -1,10 +1,10 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import type { Meter, Overview } from '../operator/ports.ts';
 
-/** Counts what OpenStack's Nova was asked to do. */
+/** Counter of requests to OpenStack's Nova. */
 type NovaMeter = { asked(call: string, outcome: string): void };
 
-/** Counts what gates of plans have asked of Prometheus and Alertmanager. */
+/** Counter of the queries that gates of plans send to Prometheus and Alertmanager. */
 type MonitoringMeter = { asked(kind: string, result: string): void };
 type NotificationMeter = { notified(receiver: string, result: string): void };
 
@@ -19,12 +19,12 @@ export type Metrics = {
   readonly monitoringMeter: MonitoringMeter;
   readonly notificationMeter: NotificationMeter;
   readonly apiCall: (seen: ApiCallSeen) => void;
-  /** The text that Prometheus reads, and its content type. */
+  /** Returns the text that Prometheus scrapes; `type` is its content type. */
   readonly text: () => Promise<string>;
   readonly contentType: string;
 };
 
-/** Gauges are read when somebody asks, from what is known then. */
+/** Registers the gauges, which are read at each scrape, from the current state. */
 const gauges = (registers: Registry[], overview: () => Overview, leading: () => boolean): void => {
   const gauge = <L extends string>(name: string, help: string, labelNames: L[], collect: (gauge: Gauge<L>) => void): Gauge<L> =>
     new Gauge<L>({
@@ -66,7 +66,7 @@ const gauges = (registers: Registry[], overview: () => Overview, leading: () => 
   gauge('drydock_leader', '1 when this replica acts.', [], own => own.set(leading() ? 1 : 0));
 };
 
-/** Counters and histograms grow as things happen. */
+/** Registers the counters and histograms, which grow with events. */
 const counters = (registers: Registry[]): Pick<Metrics, 'meter' | 'novaMeter' | 'monitoringMeter' | 'notificationMeter' | 'apiCall'> => {
   const counter = <L extends string>(name: string, help: string, labelNames: L[]): Counter<L> =>
     new Counter<L>({ name, help, labelNames, registers });
@@ -103,7 +103,7 @@ const counters = (registers: Registry[]): Pick<Metrics, 'meter' | 'novaMeter' | 
   };
 };
 
-/** All metrics of the operator, in a registry of their own. */
+/** Creates all metrics of the operator, in a registry of their own. */
 export const metrics = (overview: () => Overview, leading: () => boolean): Metrics => {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

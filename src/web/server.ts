@@ -6,13 +6,13 @@ import type { KeyPair } from '../support/key-pair.ts';
 import type { PanicHandler } from '../support/panic-handler.ts';
 import type { Guard } from './guard.ts';
 
-/** What is served under one path. */
+/** Handler of one path. */
 export type Page = () => Promise<{ readonly status: number; readonly type: string; readonly text: string }>;
 
-/** Where a server listens. */
+/** Address that a server listens on. */
 export type Address = { readonly host: string | undefined; readonly port: number };
 
-/** `host:port` as Go's net package reads it: an empty host is every address. */
+/** Parses `host:port` as Go's net package does: an empty host means every address. */
 export const parseAddress = (address: string): Address | undefined => {
   const cut = address.lastIndexOf(':');
   const port = Number(address.slice(cut + 1));
@@ -26,7 +26,7 @@ const answer = (response: ServerResponse, status: number, type: string, text: st
   response.end(text);
 };
 
-/** What a page throws is ours: it asks nobody. */
+/** Serves one page. An error is always a defect, because a page contacts no server. */
 const serve = async (
   page: Page | undefined,
   { method, url = '' }: IncomingMessage,
@@ -43,10 +43,10 @@ const serve = async (
   }
 };
 
-/** Where something listens, and how it is ended: open connections are cut. */
+/** A listening server, with its port; closing it cuts open connections. */
 export type Listening = { readonly port: number; readonly close: () => void };
 
-/** Has the server listen. Rejects when the address cannot be had. */
+/** Starts listening. Rejects when the address is not available. */
 export const listening = async (
   server: Server,
   { host, port }: { readonly host: string | undefined; readonly port: number },
@@ -69,7 +69,10 @@ const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?')[0] ?? 
 const pageAt = (pages: Readonly<Record<string, Page>>, path: string): Page | undefined =>
   Object.hasOwn(pages, path) ? pages[path] : undefined;
 
-/** Serves pages over plain HTTP. Resolves once it listens; rejects when the address cannot be had. */
+/**
+ * Serves pages over plain HTTP. Resolves once it listens; rejects when the address is not
+ * available.
+ */
 export const listen = async (address: Address, pages: Readonly<Record<string, Page>>, defects: PanicHandler): Promise<Listening> => {
   const server = boundedServer(
     { connections: connectionLimits.pages },
@@ -87,14 +90,17 @@ const serveGuarded = async (
 ): Promise<void> => {
   const path = pathOf(request);
   const page = pageAt(pages, path);
-  // Whoever is not known is told nothing, not even which pages there are.
+  // Unauthenticated users learn nothing, not even which pages exist.
   const checked = await guard.check(request.headers.authorization, page === undefined ? '/' : path);
   if (checked === 'allowed') return serve(page, request, response, defects);
   if (checked.status === 401) response.setHeader('www-authenticate', 'Bearer');
   answer(response, checked.status, 'text/plain; charset=utf-8', `${checked.text}\n`);
 };
 
-/** The same over TLS 1.2 or newer, for those whom the guard lets in. Until the first certificate is shown handshakes fail. */
+/**
+ * Serves pages over TLS 1.2 or newer, for users whom the guard admits. Handshakes fail until the
+ * first certificate is set.
+ */
 export const listenSecurely = async (
   address: Address,
   pages: Readonly<Record<string, Page>>,

@@ -5,7 +5,10 @@ import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
 
-/** Tells the API servers whom to trust: keeps the caBundle of our webhooks up to date. */
+/**
+ * A configuration of the CA bundle: keeps the caBundle of our webhooks up to date, so that API
+ * servers trust them.
+ */
 
 export type TrustOptions = {
   readonly api: Api;
@@ -21,10 +24,13 @@ const collection = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfi
 
 const retryMs = 2000;
 
-/** What the watch may miss is put right after this. */
+/** Milliseconds after which a change that the watch has missed is corrected. */
 const recheckMs = 30_000;
 
-/** So often it is put back at once; with whoever changes it more often than that, in ten minutes, nobody fights at full speed. */
+/**
+ * Number of corrections without a pause within `patienceMs` (ten minutes). If another writer
+ * changes the bundle more often, corrections become slower.
+ */
 const patience = 10;
 const patienceMs = 600_000;
 const maxRestraintMs = 60_000;
@@ -36,20 +42,22 @@ type Configuration = {
   readonly webhooks?: readonly { readonly clientConfig?: { readonly caBundle?: string } }[];
 };
 
-/** The JSON patch that puts this bundle (PEM) into every webhook; undefined when it is everywhere already. */
+/**
+ * Returns the JSON patch that puts this bundle (PEM) into every webhook; undefined if all have it.
+ */
 export const bundlePatch = (configuration: JsonObject, pem: string): readonly JsonObject[] | undefined => {
   const { metadata, webhooks = [] } = configuration as Configuration;
   const value = Buffer.from(pem).toString('base64');
   const wrong = webhooks.flatMap(({ clientConfig }, index) => (clientConfig?.caBundle === value ? [] : [index]));
   if (wrong.length === 0) return undefined;
-  // Webhooks have no keys in a JSON patch: their places are those of this version only.
+  // Webhooks have no keys in a JSON patch: their indexes are valid for this version only.
   return [
     { op: 'test', path: '/metadata/resourceVersion', value: metadata?.resourceVersion },
     ...wrong.map(index => ({ op: 'add', path: `/webhooks/${index}/clientConfig/caBundle`, value })),
   ];
 };
 
-/** Who else has written a caBundle, as far as managedFields tell. */
+/** Returns the other writers of a caBundle, as far as managedFields show. */
 const otherWriters = (configuration: JsonObject): readonly string[] => {
   const { managedFields = [] } = (configuration as Configuration).metadata ?? {};
   const writers = managedFields.filter(({ fieldsV1 }) => JSON.stringify(fieldsV1 ?? {}).includes('"f:caBundle"'));
@@ -61,19 +69,22 @@ const project = (raw: unknown): CachedObject => {
   return { key: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion };
 };
 
-/** Keeps one bundle in one configuration, from the first `trust` until the signal is aborted. */
+/**
+ * An injector that keeps one bundle in one configuration, from the first `trust` until the signal
+ * is aborted.
+ */
 export class CaBundleInjector {
   readonly #options: TrustOptions;
   readonly #signal: AbortSignal;
   #wanted = '';
-  /** Ends the pause before the next look. */
+  /** Controller that ends the pause before the next look. */
   #wake = new AbortController();
   #work: readonly Promise<void>[] = [];
   #lastProblem = '';
-  /** When the bundle was written. */
+  /** Times at which the bundle was written, in milliseconds since the epoch. */
   #writes: readonly number[] = [];
   #isRestrained = false;
-  /** It is not there, and whether that has been said. */
+  /** State of a missing configuration: seen, or also logged. */
   #isAbsent: 'seen' | 'said' | undefined;
 
   constructor(options: TrustOptions, signal: AbortSignal) {
@@ -81,7 +92,7 @@ export class CaBundleInjector {
     this.#signal = signal;
   }
 
-  /** From now on the webhooks are to trust these authorities (PEM). */
+  /** Makes the webhooks trust these authorities (PEM) from now on. */
   trust(pem: string): void {
     if (pem === this.#wanted) return;
     this.#wanted = pem;
@@ -89,7 +100,7 @@ export class CaBundleInjector {
     if (this.#work.length === 0) this.#work = [this.#keep(), this.#watch()];
   }
 
-  /** Resolves when all has come to its end, after the signal. */
+  /** Resolves when all work has ended, after the signal. */
   async done(): Promise<void> {
     await Promise.all(this.#work);
   }
@@ -103,7 +114,10 @@ export class CaBundleInjector {
     }
   }
 
-  /** Somebody else writes another bundle whenever this one is there: each of the two would have the API server busy with it for ever. */
+  /**
+   * Slows down while another writer replaces the bundle again and again: the two would keep the API
+   * server busy for ever.
+   */
   async #restrain(): Promise<void> {
     const { clock } = this.#options;
     const now = clock.now().epochMilliseconds;
@@ -127,7 +141,10 @@ export class CaBundleInjector {
     });
   }
 
-  /** Whoever applies the manifest again wipes the bundle: that is seen at once, for until it is back nothing can be created. */
+  /**
+   * Watches the configuration. A user who applies the manifest again deletes the bundle: that is
+   * noticed at once, because no object can be created until it is back.
+   */
   #watch(): Promise<void> {
     const { watcher, configuration } = this.#options;
     const wake = (): void => this.#wake.abort();
@@ -146,7 +163,8 @@ export class CaBundleInjector {
       const body = bundlePatch(found.body, this.#wanted);
       if (body === undefined) return true;
       const response = await api.call({ method: 'PATCH', path, body, contentType: 'application/json-patch+json' }, this.#signal);
-      // 422: the test has failed, for somebody was quicker. The next look tells whether it was that.
+      // 422: the test has failed, because another writer was faster. The next look shows whether
+      // that is the reason.
       if (response.status === 409 || response.status === 422) return false;
       if (response.status !== 200) return this.#problem(statusMessage(response));
       this.#written(found.body);
@@ -156,7 +174,10 @@ export class CaBundleInjector {
     }
   }
 
-  /** It may be installed a moment later; when it is not, somebody has given it another name, or wants no webhook. */
+  /**
+   * Handles a missing configuration. It may be installed a moment later; otherwise it has another
+   * name, or no webhook is wanted.
+   */
   #absent(): true {
     const { log, configuration } = this.#options;
     if (this.#isAbsent === 'seen')

@@ -5,29 +5,38 @@ import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { CertificateSet } from './plan.ts';
 import { bundleOf } from './self-made.ts';
 
-/** Looks after the certificate for as long as the webhook is served. */
+/** Options of a follower that keeps the certificate for as long as the webhook is served. */
 
 export type FollowOptions = {
   readonly clock: Clock;
   readonly log: Log;
   readonly defects: PanicHandler;
-  /** The pair that somebody has put into the container. */
+  /** Function that reads the pair that is mounted into the container. */
   readonly mounted: () => Promise<KeyPair | undefined>;
-  /** The set of our own, renewed if need be. */
+  /** Function that returns the operator's own set, renewed if necessary. */
   readonly selfMade: (signal: AbortSignal) => Promise<CertificateSet>;
-  /** Shows the pair to whoever connects. */
+  /** Function that presents the pair to new connections. */
   readonly show: (pair: KeyPair) => void;
-  /** Has our own authorities trusted. Never called for mounted certificates: who mounts them looks after that. */
+  /**
+   * Function that makes API servers trust the operator's own authorities. Never called for mounted
+   * certificates: their provider takes care of that.
+   */
   readonly trust: (pem: string) => void;
 };
 
-/** Mounted files are looked at so often: the kubelet itself takes up to a minute to swap them. */
+/**
+ * Milliseconds between two reads of mounted files: the kubelet itself takes up to a minute to swap
+ * them.
+ */
 const lookEveryMs = 10_000;
 const retryMs = 2000;
 
 type Found = { readonly source: 'mounted' | 'self-made'; readonly pair: KeyPair; readonly bundle?: string };
 
-/** Once there was a mounted certificate it is waited for: making one of our own would overwrite a caBundle that is not ours. */
+/**
+ * Finds the certificate. After a mounted certificate it waits for the next one: a certificate of
+ * our own would overwrite a caBundle that is not ours.
+ */
 const find = async ({ mounted, selfMade }: FollowOptions, before: Found | undefined, signal: AbortSignal): Promise<Found> => {
   const pair = await mounted();
   if (pair !== undefined) return { source: 'mounted', pair };
@@ -36,7 +45,10 @@ const find = async ({ mounted, selfMade }: FollowOptions, before: Found | undefi
   return { source: 'self-made', pair: set.serving, bundle: bundleOf(set) };
 };
 
-/** Shows the certificate that is to be shown, and each one after it, until the signal is aborted. Never rejects. */
+/**
+ * Presents the current certificate and each one after it, until the signal is aborted. Never
+ * rejects.
+ */
 export const followCertificate = async (options: FollowOptions, signal: AbortSignal): Promise<void> => {
   const { clock, log, defects, show, trust } = options;
   let shown: Found | undefined;
@@ -45,7 +57,8 @@ export const followCertificate = async (options: FollowOptions, signal: AbortSig
     let pause = lookEveryMs;
     try {
       const found = await find(options, shown, signal);
-      // First trusted, then shown: an API server that hears of both at once must not meet a stranger.
+      // Trust comes first, then the certificate: an API server that learns of both at once must not
+      // meet an unknown authority.
       if (found.bundle !== undefined) trust(found.bundle);
       if (found.pair.cert !== shown?.pair.cert || found.pair.key !== shown.pair.key) {
         show(found.pair);

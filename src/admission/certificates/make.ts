@@ -3,18 +3,27 @@ import { isIP } from 'node:net';
 import type * as X509 from '@peculiar/x509';
 import type { KeyPair } from '../../support/key-pair.ts';
 
-/** Makes certificates: an authority of our own, and what it signs for the webhook's server. ECDSA on P-256. */
+/**
+ * Creation of certificates: an authority of our own, and certificates for the webhook's server that
+ * it signs. ECDSA on P-256.
+ */
 
-/** Ten years. The time between two renewals of the authority is far longer than the life of what it signs. */
+/**
+ * Days of validity of an authority: ten years. The time between two renewals of the authority is
+ * far longer than the life of the certificates that it signs.
+ */
 const authorityDays = 3650;
 const servingDays = 365;
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
-/** Clocks of API servers may be a little behind ours. */
+/** Hours by which certificates are backdated: clocks of API servers may be slow. */
 export const backdatedHours = 1;
 
-/** The library is large and needed once a year: it is loaded when it is. It wants the Reflect that its dependency injection builds on. */
+/**
+ * Loads the library, which is large and needed once a year, on demand. It needs the Reflect
+ * polyfill of its dependency injection.
+ */
 const library = async (): Promise<typeof X509> => {
   await import('reflect-metadata');
   return import('@peculiar/x509');
@@ -25,7 +34,7 @@ const lifeFrom = (now: Temporal.Instant, days: number): { readonly notBefore: Da
   notAfter: new Date(now.add({ hours: days * 24 }).epochMilliseconds),
 });
 
-/** Positive and 127 bits long, as RFC 5280 wants serial numbers. */
+/** Returns a serial number: positive and 127 bits long, as RFC 5280 demands. */
 const serial = (): string => {
   const bytes = randomBytes(16);
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
@@ -42,7 +51,10 @@ const keyOfPem = (pem: string): Promise<CryptoKey> =>
 
 const newKeys = (): Promise<webcrypto.CryptoKeyPair> => webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
 
-/** A new authority. Its name carries its birthday, so that an old and a new one can be told apart. */
+/**
+ * Creates a new authority. Its name contains its creation time, which distinguishes an old and a
+ * new one.
+ */
 export const makeAuthority = async (now: Temporal.Instant): Promise<KeyPair> => {
   const x509 = await library();
   const keys = await newKeys();
@@ -61,7 +73,7 @@ export const makeAuthority = async (now: Temporal.Instant): Promise<KeyPair> => 
   return { cert: `${certificate.toString('pem')}\n`, key: await pemOfKey(keys.privateKey) };
 };
 
-/** A server certificate for these names and IP addresses, signed by the authority. */
+/** Creates a server certificate for these names and IP addresses, signed by the authority. */
 export const makeServing = async (authority: KeyPair, names: readonly string[], now: Temporal.Instant): Promise<KeyPair> => {
   const x509 = await library();
   const keys = await newKeys();

@@ -5,11 +5,17 @@ import { join } from 'node:path';
 import { errorText } from '../../support/error-text.ts';
 import type { KeyPair } from '../../support/key-pair.ts';
 
-/** Certificates that somebody else puts into the container: cert-manager, OLM, or a Secret mounted by hand. */
+/**
+ * Certificates that others mount into the container: cert-manager, OLM, or a Secret mounted by
+ * hand.
+ */
 
 type Files = { readonly cert: string; readonly key: string };
 
-/** Where pairs may lie, the first that is complete is taken: the given folder, OLM's files, controller-runtime's default folder. */
+/**
+ * Returns the places of pairs, of which the first complete one is taken: the given folder, OLM's
+ * files, controller-runtime's default folder.
+ */
 export const mountedPlaces = (certDir: string | undefined): readonly Files[] => {
   const folder = (path: string): Files => ({ cert: join(path, 'tls.crt'), key: join(path, 'tls.key') });
   const olm = '/apiserver.local.config/certificates';
@@ -29,12 +35,15 @@ const textOf = async (path: string): Promise<string | undefined> => {
   }
 };
 
-/** Mounted files are swapped as one, but we read them one after the other: what does not belong together is read again later. */
+/**
+ * Reports whether certificate and key match. Mounted files are swapped together, but read one after
+ * the other: a mismatch is read again later.
+ */
 const isPair = ({ cert, key }: KeyPair): boolean => new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
 
 /**
- * The pair of the first place that has both files; undefined when none has. Rejects when the files cannot be read, hold something else, or
- * do not belong together (yet).
+ * Returns the pair of the first place that has both files; undefined if none has. Rejects if the
+ * files cannot be read, contain something else, or do not match (yet).
  */
 export const mountedPair = async (places: readonly Files[]): Promise<KeyPair | undefined> => {
   for (const files of places) {

@@ -3,21 +3,30 @@ import { isIP } from 'node:net';
 import type { KeyPair } from '../../support/key-pair.ts';
 import { backdatedHours } from './make.ts';
 
-/** When which certificate of the self-made set is due. */
+/** Decides when which certificate of the self-made set is due. */
 
-/** The set as it is kept: the certificates of all authorities that must be trusted, newest first, and the key of the newest. */
+/**
+ * The stored set: the certificates of all authorities that must be trusted, newest first, and the
+ * key of the newest.
+ */
 export type CertificateSet = { readonly authorities: readonly string[]; readonly authorityKey: string; readonly serving: KeyPair };
 
 /**
- * `everything`: there is nothing, or nothing of use. `authority`: a new one is to be trusted beside the old one, which goes on to vouch for
- * the serving certificate until that is due. `serving`: to be signed by the newest authority.
+ * The due renewal. `everything`: there is no set, or none that is usable. `authority`: a new one is
+ * to be trusted beside the old one, which goes on to vouch for the serving certificate until that
+ * is due. `serving`: to be signed by the newest authority.
  */
 export type Due = 'nothing' | 'serving' | 'authority' | 'everything';
 
-/** An authority is followed by the next when it has less than this left: twice the life of what it signs. */
+/**
+ * Days of remaining validity below which the next authority is created: twice the life of the
+ * certificates that it signs.
+ */
 const authorityLeftDays = 730;
 
-/** A new authority signs nothing before every API server can have heard of it. */
+/**
+ * Minutes before a new authority signs anything: every API server must have received it by then.
+ */
 const authorityAgeMinutes = 10;
 
 const dayMs = 86_400_000;
@@ -30,7 +39,7 @@ type Parsed = {
   readonly serving: X509Certificate;
 };
 
-/** Undefined when a part is missing, cannot be read, or does not fit the other. */
+/** Parses the set; undefined if a part is missing, cannot be read, or does not match the other. */
 const parse = ({ authorities, authorityKey, serving }: CertificateSet): Parsed | undefined => {
   try {
     const [newest, ...older] = authorities.map(pem => new X509Certificate(pem));
@@ -40,20 +49,23 @@ const parse = ({ authorities, authorityKey, serving }: CertificateSet): Parsed |
       ? { authorities: [newest, ...older], serving: certificate }
       : undefined;
   } catch {
-    // Whatever is wrong with it: it is of no use.
+    // With any error in it, it is unusable.
     return undefined;
   }
 };
 
 const leftMs = ({ validToDate }: X509Certificate, now: number): number => validToDate.getTime() - now;
 
-/** When it began to be valid is not asked: a replica whose clock is ahead may have made it. */
+/**
+ * Reports whether the certificate has not expired. Its start is not checked: a replica whose clock
+ * is fast may have created it.
+ */
 const isValid = (certificate: X509Certificate, now: number): boolean => leftMs(certificate, now) > 0;
 
 const isVouchedFor = ({ authorities, serving }: Parsed, now: number): boolean =>
   authorities.some(authority => isValid(authority, now) && serving.issuer === authority.subject && serving.verify(authority.publicKey));
 
-/** What has to be made at this moment, for a server with these names. */
+/** Returns what has to be created at this moment, for a server with these names. */
 export const dueOf = (set: CertificateSet | undefined, names: readonly string[], at: Temporal.Instant): Due => {
   const parsed = set && parse(set);
   if (parsed === undefined) return 'everything';
@@ -69,13 +81,16 @@ export const dueOf = (set: CertificateSet | undefined, names: readonly string[],
   return isKnown && leftMs(serving, now) < life / 3 ? 'serving' : 'nothing';
 };
 
-/** Names of the certificate, to be kept when another replica with names of its own renews it. */
+/**
+ * Returns the names of the certificate, which are kept when another replica with names of its own
+ * renews it.
+ */
 export const namesIn = (pem: string): readonly string[] =>
   (new X509Certificate(pem).subjectAltName ?? '').split(', ').flatMap(entry => {
     const cut = entry.indexOf(':');
     return cut === -1 ? [] : [entry.slice(cut + 1)];
   });
 
-/** The authorities that may still vouch for something. */
+/** Returns the authorities that may still vouch for something. */
 export const unexpired = (authorities: readonly string[], at: Temporal.Instant): readonly string[] =>
   authorities.filter(pem => leftMs(new X509Certificate(pem), at.epochMilliseconds) > 0);

@@ -6,23 +6,23 @@ import type { Log } from '../../support/log.ts';
 import { makeAuthority, makeServing } from './make.ts';
 import { type CertificateSet, type Due, dueOf, namesIn, unexpired } from './plan.ts';
 
-/** The certificates that we make ourselves, in one Secret that all replicas share. */
+/** Options of the self-made certificates, which are in one Secret that all replicas share. */
 
 export type SelfMadeOptions = {
   readonly api: Api;
   readonly clock: Clock;
   readonly log: Log;
   readonly namespace: string;
-  /** What the API server calls the webhook's server: host names and IP addresses. */
+  /** Names under which API servers reach the webhook's server: host names and IP addresses. */
   readonly names: readonly string[];
 };
 
 const secretName = 'drydock-webhook-cert';
 
-/** Replicas that start together take turns in a few rounds: one makes the set, the others read it. */
+/** Rounds in which replicas that start together agree: one creates the set, the others read it. */
 const rounds = 5;
 
-/** Before the second round, in milliseconds; twice as long before each further one. */
+/** Milliseconds before the second round; twice as long before each further one. */
 const pauseMs = 100;
 
 type StoredSecret = {
@@ -41,7 +41,7 @@ const setIn = ({ data = {} }: StoredSecret): CertificateSet => {
   };
 };
 
-/** PEM of all authorities that API servers have to trust. */
+/** Returns the PEM of all authorities that API servers have to trust. */
 export const bundleOf = ({ authorities }: CertificateSet): string => authorities.join('');
 
 const dataOf = (set: CertificateSet): JsonObject => {
@@ -59,7 +59,10 @@ const secretFor = (set: CertificateSet, namespace: string): JsonObject => ({
 
 type Place = { readonly collection: string; readonly path: string; readonly namespace: string };
 
-/** Stores a set: of a Secret that is there the data alone, as it was read, so that labels, annotations and owners of others stay. */
+/**
+ * Returns the call that stores a set: for an existing Secret only the data, based on the version
+ * that was read, so that labels, annotations and owners of others stay.
+ */
 const storing = (set: CertificateSet, stored: StoredSecret | undefined, { collection, path, namespace }: Place): ApiCall =>
   stored === undefined
     ? { method: 'POST', path: collection, body: secretFor(set, namespace) }
@@ -85,15 +88,16 @@ const made = async (
     const authority = await makeAuthority(now);
     return { ...set, authorities: [authority.cert, ...kept], authorityKey: authority.key };
   }
-  // Another replica may have names of its own: dropping them would make the two renew in turns for ever.
+  // Another replica may have names of its own: without them the two would renew in turns for ever.
   const all = [...new Set([...names, ...namesIn(set.serving.cert)])];
   const serving = await makeServing({ cert: set.authorities[0] ?? '', key: set.authorityKey }, all, now);
   return { ...set, authorities: kept, serving };
 };
 
 /**
- * The set as it is stored, after making what is due. Several replicas may ask at the same time: one of them stores, the others read that.
- * Rejects when the Secret can be neither read nor written, with what the API server said.
+ * Returns the stored set, after creating what is due. Several replicas may call this at the same
+ * time: one of them stores, the others read that. Rejects if the Secret can be neither read nor
+ * written, with the API server's message.
  */
 export const selfMade = async (options: SelfMadeOptions, signal: AbortSignal): Promise<CertificateSet> => {
   const { api, clock, log, namespace, names } = options;
@@ -115,7 +119,7 @@ export const selfMade = async (options: SelfMadeOptions, signal: AbortSignal): P
       log.info(`${stored === undefined ? 'created' : 'renewed'} webhook certificate`, { secret: `${namespace}/${secretName}`, made: due });
       return next;
     }
-    // Immutable, or of a kind that asks for other keys: somebody else has made it.
+    // Immutable, or of a type that demands other keys: the Secret is not the operator's.
     const remedy =
       response.status === 422 && stored !== undefined
         ? `. Delete it, and it is made anew: kubectl -n ${namespace} delete secret ${secretName}`

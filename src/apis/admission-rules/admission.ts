@@ -2,9 +2,15 @@ import { isObject, type JsonObject } from '../../core/json.ts';
 import { allowQuorumLossAnnotation, type QuorumRule, quorumMessage } from '../../core/quorum/quorum.ts';
 import { maintenancesPath } from '../../core/request/request.ts';
 
-/** What the validating webhook is for each served kind: where it is asked, what it asks about, and in whose words it says no. */
+/**
+ * Definitions of the validating webhook for each served kind: its paths, its checks, and the words
+ * of its denials.
+ */
 
-/** The words of a kind of which a node has one object at most. Byte for byte those of the operators that are replaced. */
+/**
+ * Texts of a kind of which a node has one object at most. Byte for byte those of the replaced
+ * operators.
+ */
 type NodeTexts = {
   readonly missing: (nodeName: string) => string;
   readonly unreadable: (cause: string) => string;
@@ -13,40 +19,64 @@ type NodeTexts = {
   readonly moved: string;
 };
 
-/** Which budget guards etcd on OpenShift, where the members are counted, and the words of a no. */
+/**
+ * Texts and rules for the quorum: the budget that guards etcd on OpenShift, where members are
+ * counted, and the words of a denial.
+ */
 type QuorumTexts = {
   readonly counted: QuorumRule;
-  /** `any`: the budgets of namespace openshift-etcd, of which there must be one. `named`: etcd-quorum-guard, if there is one. */
+  /**
+   * Guard. `any`: the budgets of namespace openshift-etcd, of which there must be one. `named`:
+   * etcd-quorum-guard, if it exists.
+   */
   readonly guard: 'any' | 'named';
-  /** The node label by which the rule knows that etcd runs there. */
+  /** Node labels by which the rule recognizes that etcd runs there. */
   readonly labels: readonly string[];
   readonly denied: (nodeName: string) => string;
   readonly nodeUnreadable: (cause: string) => string;
   readonly guardUnreadable: (cause: string) => string;
 };
 
-/** A kind of which the webhook is asked: whether somebody may say what he says there. */
+/**
+ * A kind for which the webhook is called: whether the user has the rights for the contents of the
+ * object.
+ */
 export type WebhookKind = {
-  /** `plural.group`, the name of its CRD. */
+  /** Name of its CRD: `plural.group`. */
   readonly name: string;
   readonly kind: string;
   readonly webhook: string;
-  /** Where it is asked; the first is in our own configuration, the others in those of the operators that are replaced. */
+  /**
+   * Paths of the webhook; the first is in our own configuration, the others in those of the
+   * replaced operators.
+   */
   readonly paths: readonly [string, ...string[]];
   readonly group: string;
   readonly versions: readonly string[];
   readonly resource: string;
 };
 
-/** A kind of maintenances of nodes: the node, and the quorum of the control plane, have a say as well. */
+/**
+ * A kind of maintenances of nodes: the node, and the quorum of the control plane, are checked as
+ * well.
+ */
 export type AdmissionKind = WebhookKind & {
-  /** Collections for the whole cluster. They hold the same objects: the first that is served is read. */
+  /**
+   * Collections for the whole cluster. They contain the same objects: the first that is served is
+   * read.
+   */
   readonly collections: readonly string[];
-  /** Empty when the object names none. */
+  /** Function that returns the name of the node; empty if the object names none. */
   readonly nodeNameOf: (object: JsonObject) => string;
-  /** The object keeps, or will take, its node out of service. One that is being deleted does so until it is gone. */
+  /**
+   * Function that reports whether the object keeps, or will take, its node out of service. An
+   * object that is being deleted does so until it is gone.
+   */
   readonly wants: (object: JsonObject) => boolean;
-  /** Missing where several objects on one node are fine and a missing node is reported in the status. */
+  /**
+   * Texts about the node; missing if several objects on one node are allowed and a missing node is
+   * reported in the status.
+   */
   readonly node?: NodeTexts;
   readonly quorum: QuorumTexts;
 };
@@ -145,10 +175,10 @@ const kinds: readonly AdmissionKind[] = [
   },
 ];
 
-/** Every kind of maintenances of nodes. */
+/** Returns every kind of maintenances of nodes. */
 export const admissionKinds = (): readonly AdmissionKind[] => kinds;
 
-/** Kinds of which only the rights of whoever writes them are asked. */
+/** Kinds for which only the rights of the user are checked. */
 const consentKinds: readonly WebhookKind[] = [
   {
     name: 'machinemaintenances.machinemaintenance.managed.openshift.io',
@@ -170,7 +200,10 @@ const consentKinds: readonly WebhookKind[] = [
   },
 ];
 
-/** Whether a plan can be carried out at all is asked of it, and the rights of whoever writes it. */
+/**
+ * Kind of plans, for which the webhook checks whether the plan can be carried out at all, and the
+ * rights of the user.
+ */
 const planKind: WebhookKind = {
   name: 'maintenanceplans.drydock.dev',
   kind: 'MaintenancePlan',
@@ -181,17 +214,20 @@ const planKind: WebhookKind = {
   resource: 'maintenanceplans',
 };
 
-/** Every kind that the webhook is asked about. */
+/** Returns every kind for which the webhook is called. */
 export const webhookKinds = (): readonly WebhookKind[] => [...kinds, ...consentKinds, planKind];
 
 export const isPlanKind = ({ name }: WebhookKind): boolean => name === planKind.name;
 
 export const isAdmissionKind = (kind: WebhookKind): kind is AdmissionKind => 'wants' in kind;
 
-/** One entry of a ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1), without the address at which it is served. */
+/**
+ * An entry of a ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1), without the
+ * address at which it is served.
+ */
 export type WebhookEntry = {
   readonly name: string;
-  /** Of the URL; it goes into clientConfig.service.path or at the end of clientConfig.url. */
+  /** Path of the URL; it goes into clientConfig.service.path or to the end of clientConfig.url. */
   readonly path: string;
   readonly rules: readonly {
     readonly apiGroups: readonly string[];
@@ -214,13 +250,19 @@ const specChanged =
 const waives = (object: string): string =>
   `has(${object}.metadata.annotations) && '${allowQuorumLossAnnotation}' in ${object}.metadata.annotations && ${object}.metadata.annotations['${allowQuorumLossAnnotation}'] == 'true'`;
 
-/** Finalizers, labels and other annotations are nobody's business: those writes do not need the webhook to be up. */
+/**
+ * Condition that lets writes of finalizers, labels and other annotations pass without the webhook.
+ */
 const ofNodes = {
   name: 'spec-is-new-or-changed-or-quorum-is-waived',
   expression: `${specChanged} || (${waives('object')} && !(${waives('oldObject')}))`,
 };
 
-/** The operator keeps MachineMaintenances up to date all the time: only what may need a right of its own needs the webhook, and nothing of the operator's. */
+/**
+ * Returns the conditions for MachineMaintenances, which the operator updates all the time: the
+ * webhook is called only for writes that may need a right of their own, and never for the
+ * operator's.
+ */
 const ofMachines = (asksForMore: string): WebhookEntry['matchConditions'] => [
   { name: 'not-by-the-operator', expression: "request.userInfo.username != 'system:serviceaccount:drydock-system:drydock'" },
   { name: 'spec-is-new-or-changed-and-asks-for-more', expression: `(${specChanged}) && has(object.spec) && (${asksForMore})` },
@@ -229,7 +271,10 @@ const ofMachines = (asksForMore: string): WebhookEntry['matchConditions'] => [
 const drains = 'has(object.spec.drain)';
 const isUrgent = "has(object.spec.events) && object.spec.events.exists(event, event.kind == 'preemption' || event.kind == 'termination')";
 
-/** The parts of a plan that have expressions, or that need a right: pausing, limiting and ending a plan does not need the webhook to be up. */
+/**
+ * Parts of a plan that have expressions, or that need a right: to pause, limit or end a plan does
+ * not need the webhook.
+ */
 const partsOfPlan = ['due', 'done', 'order.?expression', 'work', 'gates', 'rollback', 'undo', 'template'];
 
 const ofPlans = {
@@ -244,11 +289,12 @@ const conditionsFor = (kind: WebhookKind): WebhookEntry['matchConditions'] => {
 };
 
 /**
- * For so long the API server waits for an answer, and so long a create hangs while the node of the replica that it is connected to has just lost power.
+ * Seconds for which the API server waits for a response: a create hangs that long if the node of
+ * the connected replica has just lost power.
  */
 export const webhookTimeoutSeconds = 5;
 
-/** The webhooks, one a kind: the source of the manifests. */
+/** Returns the webhooks, one for each kind: the source of the manifests. */
 export const webhooks = (): readonly WebhookEntry[] =>
   webhookKinds().map(kind => ({
     name: kind.webhook,
@@ -264,7 +310,7 @@ export const webhooks = (): readonly WebhookEntry[] =>
     matchConditions: conditionsFor(kind),
   }));
 
-/** Where the API server finds a webhook: by a Service, or by a URL. */
+/** Address of a webhook for the API server: a Service, or a URL. */
 export type ClientConfig =
   | {
       readonly service: { readonly name: string; readonly namespace: string; readonly path: string; readonly port: number };
@@ -272,7 +318,10 @@ export type ClientConfig =
     }
   | { readonly url: string; readonly caBundle?: string };
 
-/** The ValidatingWebhookConfiguration with all webhooks; `clientConfig` is asked for the address of each path. */
+/**
+ * Returns the ValidatingWebhookConfiguration with all webhooks; `clientConfig` returns the address
+ * of each path.
+ */
 export const webhookConfiguration = (clientConfig: (path: string) => ClientConfig, name = 'drydock'): JsonObject => ({
   apiVersion: 'admissionregistration.k8s.io/v1',
   kind: 'ValidatingWebhookConfiguration',

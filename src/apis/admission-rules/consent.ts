@@ -3,29 +3,35 @@ import { releaseDuringWorkAnnotation } from '../../core/maintenance/plan-work.ts
 import { allowQuorumLossAnnotation } from '../../core/quorum/quorum.ts';
 
 /**
- * What a maintenance may say that destroys, or overrules others, is a right of its own beside the right to write the object: a verb on its resource, which RBAC grants
- * and `kubectl auth can-i` answers for. It is asked for by a ValidatingAdmissionPolicy (deploy/admission-policies, generated from here) and by the webhook. What is agreed
- * to is agreed to as a whole: while an object says such a thing, a change of any other field of its spec needs the same right, for each may say to what it applies.
+ * Consent: contents of a maintenance that destroy data, or overrule other users, need a right of
+ * their own beside the right to write the object: a verb on its resource, which RBAC grants and
+ * `kubectl auth can-i` checks. A ValidatingAdmissionPolicy (deploy/admission-policies, generated
+ * from here) and the webhook enforce it. The right covers the object as a whole: while an object
+ * has such contents, a change of any other field of its spec needs the same right, because each
+ * field may determine to what they apply.
  */
 
-/** Verbs, as RBAC has them. */
+/** Verbs, as in RBAC. */
 export type Right = 'waive-quorum' | 'release-during-work' | 'delete-pods' | 'shut-down-vms' | 'declare-urgent';
 
 type Consent = {
   readonly right: Right;
-  /** Of its policy, behind that of the right, where there are several. */
+  /** Suffix of the policy's name after that of the right, if there are several. */
   readonly name?: string;
-  /** What whoever has it may say, to go after "this object". */
+  /** Text for what the right allows, after "this object". */
   readonly says: string;
-  /** Resources of which it is asked. */
+  /** Resources that it applies to. */
   readonly of: readonly string[];
-  /** Whether the object says it. */
+  /** Function that reports whether the object has such contents. */
   readonly isSaidBy: (object: JsonObject) => boolean;
-  /** The same in CEL: an expression over VAR (`object` or `oldObject`). */
+  /** CEL expression of the same condition over VAR (`object` or `oldObject`). */
   readonly cel: string;
 };
 
-/** Fields of a spec that say neither to what it applies nor how: whoever may write the object changes them. A field that is not named here is agreed to with the rest. */
+/**
+ * Fields of a spec that determine neither to what the contents apply nor how: any user who may
+ * write the object may change them. A field that is not named here is covered by the right.
+ */
 const freeFields: Readonly<Record<string, readonly string[]>> = {
   maintenances: ['reason', 'requester'],
   nodemaintenances: ['reason'],
@@ -50,7 +56,10 @@ const freeFields: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Whether a field of the spec of a resource may be changed without the rights for what the object says. */
+/**
+ * Reports whether a field of the spec of a resource may be changed without the rights for the
+ * object's contents.
+ */
 export const isFreeField = (resource: string, field: string): boolean => freeFields[resource]?.includes(field) === true;
 
 const at = (value: Json | undefined, ...path: readonly string[]): Json | undefined =>
@@ -65,7 +74,10 @@ const urgentKinds: readonly Json[] = ['preemption', 'termination'];
 
 const drains = ['maintenances', 'machinemaintenances', 'machineeventsources'];
 
-/** Where the drain of an object is, and the same in CEL. That of a plan is the one of the Maintenances that it makes. */
+/**
+ * Place of the drain in an object, also in CEL. That of a plan is the drain of the Maintenances
+ * that it creates.
+ */
 type DrainPlace = { readonly path: readonly string[]; readonly cel: string; readonly of: readonly string[]; readonly name?: string };
 
 const drainPlaces: readonly DrainPlace[] = [
@@ -98,7 +110,7 @@ const ofDrain = ({ path, cel, of, name }: DrainPlace): readonly Consent[] => [
   },
 ];
 
-/** An annotation with the value "true". */
+/** Returns the condition on an annotation with the value "true". */
 const annotation = (name: string): Pick<Consent, 'isSaidBy' | 'cel'> => ({
   isSaidBy: object => at(object, 'metadata', 'annotations', name) === 'true',
   cel: `VAR.metadata.?annotations['${name}'].orValue('') == 'true'`,
@@ -133,23 +145,28 @@ const agreedPart = (resource: string, { spec }: JsonObject): JsonObject =>
 const namesIn = (object: JsonObject): ReadonlySet<Json | undefined> =>
   new Set(listAt(object, 'spec', 'skipNodes').map(one => at(one, 'name')));
 
-/** Nodes that a plan leaves out: more of them take nothing from anybody, fewer do. */
+/**
+ * Reports whether the plan still skips all these nodes: more skipped nodes do no harm, fewer may.
+ */
 const skipsAsMany = (object: JsonObject, before: JsonObject): boolean => namesIn(before).isSubsetOf(namesIn(object));
 
 const isAgreedTo = (resource: string, object: JsonObject, before: JsonObject): boolean =>
   sameJson(agreedPart(resource, before), agreedPart(resource, object)) && skipsAsMany(object, before);
 
-/** A resource as a right is asked of it. */
+/** A resource for which a right is checked. */
 type Resource = { readonly group: string; readonly resource: string };
 
-/** The rights that this write needs beside the one to make it: what was there before, as a whole, has been asked for then. */
+/**
+ * Returns the rights that this write needs beside the right to make it: the previous contents, as a
+ * whole, were checked earlier.
+ */
 export const rightsFor = (resource: string, object: JsonObject, before: JsonObject | undefined): readonly Right[] =>
   consents.flatMap(({ right, of, isSaidBy }) => {
     if (!of.includes(resource) || !isSaidBy(object)) return [];
     return before !== undefined && isSaidBy(before) && isAgreedTo(resource, object, before) ? [] : [right];
   });
 
-/** What to tell whoever lacks it. */
+/** Returns the text for a user without the right. */
 export const withoutRight = (right: Right, { group, resource }: Resource): string => {
   const says = consents.find(one => one.right === right)?.says ?? '';
   return `this object ${says}: that, and a change of what it applies to, needs the right ${right} on ${resource}.${group}, which you do not have; to check, run kubectl auth can-i ${right} ${resource}.${group}`;
@@ -164,8 +181,10 @@ const groups: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The objects of these resources, with what the API server would put in by itself. It takes matchConstraints as a whole when a manifest is applied, so that
- * one without that would differ from what stands in the cluster, and be a conflict for everybody but who applied it first.
+ * Returns the objects of these resources, with the defaults that the API server would fill in. It
+ * treats matchConstraints as a whole when a manifest is applied, so a manifest without the defaults
+ * would differ from the cluster, and be a conflict for every client except the first one that
+ * applied it.
  */
 const written = (of: readonly string[]): JsonObject => ({
   matchPolicy: 'Equivalent',
@@ -177,7 +196,10 @@ const written = (of: readonly string[]): JsonObject => ({
     .map(({ group, resources }) => ({ apiGroups: [group], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources, scope: '*' })),
 });
 
-/** What of an object is agreed to as a whole, in CEL: every field of the spec but the free ones, whatever fields the kind gets. */
+/**
+ * Returns the covered parts of an object, in CEL: every field of the spec except the free ones,
+ * including fields that the kind gets later.
+ */
 const agreedVariables = (of: readonly string[]): readonly JsonObject[] => [
   { name: 'spec', expression: 'dyn(object).?spec.orValue({})' },
   { name: 'specBefore', expression: "request.operation == 'UPDATE' ? dyn(oldObject).?spec.orValue({}) : {}" },
@@ -232,5 +254,5 @@ const policyFor = ({ right, name: suffix, of, says, cel }: Consent): readonly Js
   ];
 };
 
-/** The policies that ask for the rights, each with its binding. */
+/** Returns the policies that enforce the rights, each with its binding. */
 export const consentPolicies = (): readonly JsonObject[] => consents.flatMap(policyFor);

@@ -10,7 +10,10 @@ import { machineEventSourceStatus, readMachineEventSource, readNodeNotice } from
 import { eventJson } from './machine-events.ts';
 import { machineMaintenanceStatus, readMachineMaintenance } from './machine-maintenance.ts';
 
-/** The seed's two fields repeat the first event, for whoever reads those. */
+/**
+ * Returns the spec with the events. The seed's two fields repeat the first event, for clients that
+ * read those.
+ */
 const eventsSpec = (events: readonly MachineEvent[]): JsonObject => {
   const [first] = events;
   return {
@@ -19,7 +22,7 @@ const eventsSpec = (events: readonly MachineEvent[]): JsonObject => {
   };
 };
 
-/** What a source says of events of these kinds: of several, the word about the strongest. */
+/** Returns the response of a source to these events: of several, the one for the strongest. */
 const responseTo = (events: readonly MachineEvent[], { responses }: EventSource): Omit<EventResponse, 'kinds'> => {
   const leading = defaultStrategy(events);
   const byWeight = events.toSorted(
@@ -56,7 +59,7 @@ const newMaintenance: MachineAdapter['newMaintenance'] = (target, { namespace, n
   };
 };
 
-/** The kinds about machines and windows, as they are served. */
+/** Adapter of the kinds about machines and windows, as they are served. */
 export const machineAdapter: MachineAdapter = {
   readMaintenance: readMachineMaintenance,
   maintenanceStatus: machineMaintenanceStatus,

@@ -9,10 +9,10 @@ import { eventJson, readEvent } from './machine-events.ts';
 
 /** drydock.dev/v1alpha1 MachineEventSource and NodeNotice. */
 
-/** An hour: what the replaced operator did. */
+/** Seconds between two scans by default: an hour, as in the replaced operator. */
 const defaultInterval = 3600;
 
-/** Names told in a status. */
+/** Number of names in a status. */
 const maxNames = 20;
 
 const awsOf = ({ aws }: MachineEventSourceSpec): Pick<EventSource, 'aws'> => {
@@ -28,7 +28,7 @@ const awsOf = ({ aws }: MachineEventSourceSpec): Pick<EventSource, 'aws'> => {
   };
 };
 
-/** Reads a MachineEventSource; the API server has checked it. */
+/** Reads a MachineEventSource; the API server has validated it. */
 export const readMachineEventSource = (raw: unknown): EventSource => {
   const {
     metadata,
@@ -72,7 +72,7 @@ const conditions = ({ trouble, unknown, withoutProviderId, nextAt }: ScanResult)
   ];
 };
 
-/** The status after a scan. */
+/** Returns the status after a scan. */
 export const machineEventSourceStatus = (source: EventSource, result: ScanResult): JsonObject => {
   const stored = source.status as MachineEventSourceStatus;
   const { at, nextAt, machines, pending, unknown, withoutProviderId, trouble } = result;
@@ -89,7 +89,7 @@ export const machineEventSourceStatus = (source: EventSource, result: ScanResult
   } satisfies { readonly [Field in keyof MachineEventSourceStatus]: unknown };
 };
 
-/** Reads a NodeNotice; the API server has checked it. */
+/** Reads a NodeNotice; the API server has validated it. */
 export const readNodeNotice = (raw: unknown): Notice => {
   const { metadata, spec } = raw as { readonly metadata: RawMetadata; readonly spec: NodeNoticeSpec };
   const { name: key, uid, resourceVersion, annotations } = metadata;
@@ -106,7 +106,7 @@ export const readNodeNotice = (raw: unknown): Notice => {
   };
 };
 
-/** The NodeNotice that says this. */
+/** Returns the NodeNotice with these contents. */
 export const nodeNotice = (
   nodeName: string,
   said: {

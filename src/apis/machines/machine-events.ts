@@ -4,7 +4,7 @@ import type { MachineEvent } from '../../core/machine/event.ts';
 import { readTime, timeText } from '../../core/time.ts';
 import type { RawMachineEvent } from '../schema/machine-maintenance.ts';
 
-/** Announcements as the API has them. */
+/** Announcements in the form of the API. */
 
 /** Characters that the CRD allows. */
 const maxDescriptionLength = 4096;
@@ -16,21 +16,21 @@ const times = [
   ['toldTime', 'toldAt'],
 ] as const;
 
-/** Reads one; the API server has checked it. */
+/** Reads an event; the API server has validated it. */
 export const readEvent = (raw: RawMachineEvent): MachineEvent => {
   const { notBefore: _from, notAfter: _to, deadline: _by, toldTime: _told, ...rest } = raw;
   const read = times.map(([field, name]) => [name, readTime(raw[field])] as const).filter(([, at]) => at !== undefined);
   return { ...(rest as Omit<MachineEvent, (typeof times)[number][1]>), ...Object.fromEntries(read) };
 };
 
-/** The same as JSON, always in the same order of keys. */
+/** Returns the event as JSON, always in the same order of keys. */
 export const eventJson = ({ notBefore, notAfter, deadline, toldAt, ...event }: MachineEvent): JsonObject => ({
   ...event,
   ...(event.description !== undefined && { description: event.description.slice(0, maxDescriptionLength) }),
   ...(notBefore && { notBefore: timeText(notBefore) }),
   ...(notAfter && { notAfter: timeText(notAfter) }),
   ...(deadline && { deadline: timeText(deadline) }),
-  // To the full: two reports of one second have an order as well.
+  // With all digits: two reports of the same second have an order as well.
   ...(toldAt && { toldTime: toldAt.toString() }),
 });
 
@@ -42,7 +42,10 @@ const codes: Readonly<Record<string, EventKind>> = {
   'instance-stop': 'stop',
 };
 
-/** The event of an object that the replaced operator made: code and id are all that it kept. Undefined when it kept none. */
+/**
+ * Returns the event of an object that the replaced operator created: it kept code and id only.
+ * Undefined if it kept none.
+ */
 export const eventOfSeed = (code: string | undefined, id: string | undefined, instance: string): MachineEvent | undefined => {
   const kind = own(codes, code ?? '');
   if (code === undefined || kind === undefined) return undefined;

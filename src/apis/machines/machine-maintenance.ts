@@ -13,12 +13,15 @@ import type { RawMetadata } from '../read.ts';
 import type { MachineMaintenanceSpec, MachineMaintenanceStatus } from '../schema/machine-maintenance.ts';
 import { eventOfSeed, readEvent } from './machine-events.ts';
 
-/** machinemaintenance.managed.openshift.io/v1alpha1 MachineMaintenance: objects of the replaced operator are read as what they were to it. */
+/**
+ * machinemaintenance.managed.openshift.io/v1alpha1 MachineMaintenance: objects of the replaced
+ * operator are read with the meaning that they had for it.
+ */
 
-/** Transitions that are kept. */
+/** Number of transitions that are kept. */
 const maxHistory = 30;
 
-/** Three days. */
+/** Seconds for which a finished object is kept: three days. */
 const keepSeconds = 259_200;
 
 const approvedAnnotation = 'drydock.dev/approved';
@@ -57,7 +60,7 @@ const timesOf = ({ notBefore, deadline }: Partial<MachineMaintenanceSpec>): Pick
   return { ...(from && { notBefore: from }), ...(by && { deadline: by }) };
 };
 
-/** Reads an object of this kind; a string says why it cannot be worked with. */
+/** Reads an object of this kind; a string is the reason why it is invalid. */
 export const readMachineMaintenance = (raw: unknown): MachineRequest | string => {
   const { metadata, spec = {}, status = {} } = raw as Raw;
   const { machinelink = '', machineRef: ref } = spec;
@@ -137,12 +140,13 @@ const startOf = (
       ...(begins.machineUid !== undefined && { machineUID: begins.machineUid }),
       ...(begins.nodeName !== undefined && { nodeName: begins.nodeName }),
       ...(begins.bootId !== undefined && { bootID: begins.bootId }),
-      // It went on in another way: the node is as empty as it was.
+      // The work continued with another strategy: the node is still empty.
       ...(stored.drainedTime !== undefined && { drainedTime: stored.drainedTime }),
     };
   }
   const { startTime, strategy, maintenanceName, beganForDeadline, set, machineUID, bootID, drainedTime } = stored;
-  // A machine may get its node after the work has begun: the Maintenance of that node is known by it when the machine is gone.
+  // A machine may get its node after the work has begun: the Maintenance of that node is found by
+  // it when the machine is gone.
   const nodeName = stored.nodeName ?? (startTime === undefined ? undefined : machine?.nodeName);
   return Object.fromEntries(
     Object.entries({ startTime, strategy, maintenanceName, beganForDeadline, set, machineUID, nodeName, bootID, drainedTime }).filter(
@@ -157,7 +161,7 @@ const recordsOf = ({ phase, reason, message }: MachineDecision, stored: MachineM
   return [...history, { time: timeText(now), phase, reason, message: message.slice(0, 1024) }].slice(-maxHistory);
 };
 
-/** The status that says this. Times are whole seconds, UTC. */
+/** Returns the status for a decision. Times are whole seconds, UTC. */
 export const machineMaintenanceStatus = (verdict: MachineDecision, snapshot: MachineSnapshot, now: Temporal.Instant): JsonObject => {
   const { request } = snapshot;
   const stored = request.status as MachineMaintenanceStatus;

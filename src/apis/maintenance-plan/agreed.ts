@@ -5,8 +5,8 @@ import { writtenIn } from '../known-fields.ts';
 import { planFields } from './plan-fields.ts';
 
 /**
- * What a MaintenanceApproval agrees to: the whole spec of the plan but for what stops the plan, leaves nodes out, tries failed ones again, or says when it should be
- * over. A field that is not named here is agreed to.
+ * Fields of a plan that a MaintenanceApproval does not cover: those that stop the plan, leave nodes
+ * out, retry failed ones, or set its deadline. A field that is not named here is covered.
  */
 const freeFields: readonly string[] = [
   'aborted',
@@ -16,25 +16,34 @@ const freeFields: readonly string[] = [
   'pause',
   'paused',
   'retries',
-  // The approval names it beside.
+  // The approval names it separately.
   'runID',
-  // Fewer skipped nodes take the right to approve (deploy/plans/policy.yaml).
+  // Fewer skipped nodes need the right to approve (deploy/plans/policy.yaml).
   'skipNodes',
 ];
 
-/** Of the order, which nodes come first in their stage changes nothing that is agreed to. */
+/**
+ * Returns the order without `first`: which nodes come first in their stage changes nothing that is
+ * approved.
+ */
 const orderWithoutFirst = ({ order }: JsonObject): JsonObject => {
   if (!isObject(order)) return {};
   const { first: _first, ...rest } = order;
   return Object.keys(rest).length === 0 ? {} : { order: rest };
 };
 
-/** A field that this version does not know is agreed to as well, unless it says nothing: the API server may have filled it in. */
+/**
+ * Reports whether an unknown value counts: a field that this version does not know is covered as
+ * well, unless it is empty, because the API server may have filled it in.
+ */
 const saysSomething = (value: Json): boolean => value !== false && value !== 0 && value !== '';
 
 const written = writtenIn(planFields, saysSomething);
 
-/** The part of a spec that an approver is shown: what somebody has written, without what is so by default. */
+/**
+ * Returns the part of a spec that an approver is shown: the fields that a user has written, without
+ * defaults.
+ */
 export const agreedSpec = (spec: JsonObject): JsonObject => {
   const all = written(spec);
   return {
@@ -43,7 +52,10 @@ export const agreedSpec = (spec: JsonObject): JsonObject => {
   };
 };
 
-/** Its hash (SHA-256, cut to 40 hexadecimal digits): an author may not find another spec that has the same. */
+/**
+ * Returns its hash (SHA-256, cut to 40 hexadecimal digits): an author must not find another spec
+ * with the same hash.
+ */
 export const agreedHash = (spec: JsonObject): string =>
   createHash('sha256')
     .update(canonical(agreedSpec(spec)))

@@ -5,7 +5,7 @@ import { readTime } from '../../core/time.ts';
 import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
 import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
 
-/** The gates and hooks of a MaintenancePlan, and what is stored of them. */
+/** Gates and hooks of a MaintenancePlan, and their stored state. */
 
 type RawGate = NonNullable<MaintenancePlanSpec['gates']>[number];
 
@@ -47,7 +47,7 @@ const statesOf = ({ gates = [] }: MaintenancePlanStatus): ReadonlyMap<string, Ga
     }),
   );
 
-/** Reads them, with the defaults of the CRD. */
+/** Reads the gates, with the defaults of the CRD. */
 export const gatesOf = (
   { gates = [] }: MaintenancePlanSpec,
   status: MaintenancePlanStatus,
@@ -65,7 +65,9 @@ const epoch = Temporal.Instant.fromEpochMilliseconds(0);
 
 type RawTask = { readonly since: string; readonly podUID?: string | undefined };
 
-/** What is stored of a pod that is to run to its end once, and what is stored beside it. */
+/**
+ * Returns the stored state of a pod that is to run to its end once, with the other stored fields.
+ */
 export const taskOf = <Raw extends RawTask>({
   podUID,
   since,
@@ -76,7 +78,7 @@ export const taskOf = <Raw extends RawTask>({
   ...(podUID !== undefined && { podUid: podUID }),
 });
 
-/** Reads them, with the defaults of the CRD. */
+/** Reads the hooks, with the defaults of the CRD. */
 export const hooksOf = (
   { hooks = [] }: MaintenancePlanSpec,
   { hooks: runs = [] }: MaintenancePlanStatus,

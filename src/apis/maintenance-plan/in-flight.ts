@@ -4,7 +4,7 @@ import { readTime } from '../../core/time.ts';
 import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
 import { taskOf } from './gates-and-hooks.ts';
 
-/** The nodes in flight of a MaintenancePlan, and those that get ready, as its status keeps them. */
+/** Nodes in flight of a MaintenancePlan, and nodes in preparation, as stored in its status. */
 
 const epoch = Temporal.Instant.fromEpochMilliseconds(0);
 

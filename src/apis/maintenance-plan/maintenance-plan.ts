@@ -27,7 +27,10 @@ import { planFields } from './plan-fields.ts';
 import { rehearsalOf } from './rehearsal.ts';
 import { switchesOf } from './switches.ts';
 
-/** drydock.dev/v1alpha1 MaintenancePlan, its records and its approvals. The defaults are those of the CRD. */
+/**
+ * drydock.dev/v1alpha1 MaintenancePlan, its records and its approvals. The defaults are those of
+ * the CRD.
+ */
 
 type Raw<Spec> = { readonly metadata: RawMetadata; readonly spec: Spec; readonly status?: MaintenancePlanStatus };
 
@@ -36,8 +39,9 @@ const epoch = Temporal.Instant.fromEpochMilliseconds(0);
 const written = writtenIn(planFields);
 
 /**
- * What changes a node: due, done, work and template, and whether that is to be undone. Limits, order, stages, windows and pacing are not in it, nor what is so by default or
- * is not read.
+ * Returns the hash of the parts that change a node: due, done, work and template, and whether that
+ * is to be undone. Limits, order, stages, windows and pacing are not in it, nor defaults and fields
+ * that are not read.
  */
 const revisionOf = (spec: MaintenancePlanSpec): string => {
   const { due, done, prepare, work, template, undo } = written(spec as unknown as JsonObject);
@@ -96,7 +100,9 @@ const prepareOf = ({ job, refusalCode = 3 }: NonNullable<MaintenancePlanSpec['pr
 
 type RawRun = NonNullable<MaintenancePlanStatus['run']>;
 
-/** It is stored as records and approvals have it. */
+/**
+ * Returns the revision of the work: the revision is stored in the form of records and approvals.
+ */
 const workOfRun = ({ revision, number }: RawRun): string => {
   const suffix = `-${number}`;
   return number !== undefined && revision.endsWith(suffix) ? revision.slice(0, -suffix.length) : revision;
@@ -186,7 +192,7 @@ type WhenFields =
   | 'needsApproval'
   | 'approvalExpiresAfter';
 
-/** In which order nodes begin, how fast, and what is waited for. */
+/** Returns the fields for the order in which nodes begin, the pace, and what is waited for. */
 const whenOf = ({ order, pace, windows = 'Respect', expectedSeconds, approval }: MaintenancePlanSpec): Pick<Plan, WhenFields> => {
   const deadline = readTime(pace?.deadline);
   return {
@@ -201,20 +207,22 @@ const whenOf = ({ order, pace, windows = 'Respect', expectedSeconds, approval }:
   };
 };
 
-/** The plan as it is carried out. */
+/** Returns the plan as it is carried out. */
 const inForce = (spec: MaintenancePlanSpec): MaintenancePlanSpec => {
   const { due: _due, done: _done, prepare: _prepare, work: _work, ...rest } = spec;
   return { ...rest, ...partsInForce(spec as unknown as JsonObject) } as unknown as MaintenancePlanSpec;
 };
 
-/** What of a plan is written in CEL: as much as has to be read to check it, however large its pods are. */
+/**
+ * Reads the CEL of a plan: only the parts that are needed to check it, however large its pods are.
+ */
 export const readPlanExpressions = (raw: unknown): Pick<Plan, 'expressions' | 'gates' | 'undo'> => {
   const { spec: written } = raw as Raw<MaintenancePlanSpec>;
   const spec = inForce(written);
   return { expressions: expressionsOf(spec), gates: gatesOf(spec, {}).gates, ...(spec.undo === true && { undo: true }) };
 };
 
-/** Reads a plan. Its expressions are compiled by whoever evaluates them. */
+/** Reads a plan. Its expressions are compiled by the code that evaluates them. */
 export const readMaintenancePlan = (raw: unknown): Plan => {
   const { metadata, spec: written, status = {} } = raw as Raw<MaintenancePlanSpec>;
   const spec = inForce(written);
@@ -226,7 +234,7 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
     ...whenOf(spec),
     expressions: expressionsOf(spec),
     nodeSelector: spec.nodeSelector as LabelSelector,
-    // Else the machine that replaces one would be replaced in its turn, without end.
+    // Otherwise the machine that replaces one would be replaced in its turn, without end.
     membership: work.kind === 'replace' ? 'Snapshot' : (spec.membership ?? 'Follow'),
     concurrency: concurrencyOf(spec),
     stages: (spec.stages ?? []).map(stageOf),

@@ -3,7 +3,7 @@ import { drainPolicy } from '../maintenance/maintenance.ts';
 import { readMaintenanceApproval, readMaintenancePlan, readPlanRecord } from './maintenance-plan.ts';
 import { maintenancePlanStatus } from './status.ts';
 
-/** The kinds about plans, as they are served. */
+/** Adapter of the kinds about plans, as they are served. */
 export const planAdapter: PlanAdapter = {
   readPlan: readMaintenancePlan,
   readRecord: readPlanRecord,

@@ -11,11 +11,14 @@ import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts
 import { taskOf } from './gates-and-hooks.ts';
 import { planFields } from './plan-fields.ts';
 
-/** What a MaintenancePlan says of its rehearsals, and what is stored of them. */
+/** Rehearsals of a MaintenancePlan: their settings, and their stored state. */
 
 const written = writtenIn(planFields);
 
-/** What changes how a plan goes. Pauses, retries, skipped nodes, approvals and gates do not: no rehearsal plays them. */
+/**
+ * Returns the hash of the fields that change how a plan goes. Pauses, retries, skipped nodes,
+ * approvals and gates do not: no rehearsal plays them.
+ */
 const specHashOf = (served: MaintenancePlanSpec): string => {
   const spec = written(served as unknown as JsonObject) as unknown as MaintenancePlanSpec;
   const { nodeSelector, membership, due, done, concurrency, order, stages, controlPlane, pace, windows, template, work, onFailure } = spec;
@@ -47,7 +50,7 @@ const forecastOf = (raw: NonNullable<MaintenancePlanStatus['forecast']>): Rehear
   return { ...summary, rehearsedAt, runId: raw.runID, specHash: raw.specHash, ...(firstEnd && { firstEnd }) };
 };
 
-/** Reads them, with the defaults of the CRD. */
+/** Reads settings and state of rehearsals, with the defaults of the CRD. */
 export const rehearsalOf = (
   spec: MaintenancePlanSpec,
   status: MaintenancePlanStatus,
@@ -60,7 +63,7 @@ export const rehearsalOf = (
   return { ...(rehearse && { rehearse }), ...(forecast && { forecast }), rehearsal: { ...task, runId } };
 };
 
-/** The forecast as status.forecast has it. */
+/** Returns the forecast in the form of status.forecast. */
 export const forecastJson = (forecast: RehearsedForecast): JsonObject => {
   const { rehearsedAt, runId, specHash, end, firstEnd } = forecast;
   const drift = end && firstEnd && Math.round(secondsBetween(firstEnd, end));

@@ -12,14 +12,17 @@ import { type SaidCondition, withTransitions } from '../conditions.ts';
 import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
 import { forecastJson } from './rehearsal.ts';
 
-/** The status of a MaintenancePlan: nodes in flight and the latest failures only, however many nodes it has. */
+/**
+ * The status of a MaintenancePlan: only nodes in flight and the latest failures, for any number of
+ * nodes.
+ */
 
 const maxWaiting = 50;
 const maxTextLength = 512;
 
 const cut = (text: string): string => shortenedTo(text, maxTextLength);
 
-/** Of entries of which there may be hundreds. */
+/** Cuts the text of entries of which there may be hundreds. */
 const cutEntry = (text: string): string => shortenedTo(text, maxEntryMessageLength);
 
 const timesJson = ({ workStartedAt, rebootStartedAt, workEndedAt }: InFlight): JsonObject => ({
@@ -63,7 +66,7 @@ const inFlightJson = (one: InFlight): JsonObject => {
   };
 };
 
-/** With what is stored beside it. */
+/** Returns the JSON of a task, with the other stored fields. */
 const taskJson = ({ podUid, since, message, ...rest }: PodTask): JsonObject => ({
   ...rest,
   since: timeText(since),
@@ -119,10 +122,16 @@ const conditionsOf = (decision: PlanDecision, plan: Plan, now: Temporal.Instant)
   ];
 };
 
-/** What is expected may be off by so much of the time that is left before another time is told, and by a minute at least. */
+/**
+ * Share of the remaining time by which the forecast may be off before another time is stored; at
+ * least a minute.
+ */
 const slack = 0.05;
 
-/** Whole minutes, and as it is stored while that is near enough: else the status would change all the time. */
+/**
+ * Returns the expected end in whole minutes; the stored one while it is near enough, because the
+ * status would change all the time otherwise.
+ */
 const expectedEnd = ({ phase, forecast }: PlanDecision, stored: MaintenancePlanStatus, now: Temporal.Instant): string | undefined => {
   if (phase !== 'Running' || forecast.end === undefined) return undefined;
   const before = readTime(stored.expectedEndTime);
@@ -164,7 +173,7 @@ const failureJson = ({ node, stage, step, message, completedAt, held }: NodeVerd
   held,
 });
 
-/** The status that says this. Times are whole seconds, UTC. */
+/** Returns the status for a decision. Times are whole seconds, UTC. */
 export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: Temporal.Instant): JsonObject => {
   const stored = plan.status as MaintenancePlanStatus;
   const { phase, message, counts, stages, run, stage, failures, hooks, gates, gateHalt, passedOver, rehearsal, rehearsed } = decision;

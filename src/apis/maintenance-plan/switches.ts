@@ -3,7 +3,10 @@ import type { Plan } from '../../core/plan/plan.ts';
 import { readTime } from '../../core/time.ts';
 import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
 
-/** What people change of a MaintenancePlan while it runs: whether it goes on, which nodes are left out, which are tried again. */
+/**
+ * Fields that users change in a MaintenancePlan while it runs: whether it goes on, which nodes are
+ * skipped, which are retried.
+ */
 
 const retriesOf = ({ retries = [] }: MaintenancePlanSpec): Plan['retries'] =>
   new Map(retries.flatMap(({ name, before }) => ((at): [string, Temporal.Instant][] => (at ? [[name, at]] : []))(readTime(before))));
@@ -13,7 +16,7 @@ const pauseOf = ({ reason, until }: NonNullable<MaintenancePlanSpec['pause']>): 
   return { ...(reason !== undefined && { reason }), ...(end && { until: end }) };
 };
 
-/** Reads them, with the defaults of the CRD. */
+/** Reads these fields, with the defaults of the CRD. */
 export const switchesOf = (spec: MaintenancePlanSpec): Pick<Plan, 'onDelete' | 'paused' | 'pause' | 'aborted' | 'skips' | 'retries'> => ({
   onDelete: spec.onDelete ?? 'Release',
   paused: spec.paused === true,

@@ -47,7 +47,7 @@ const failed = ({ failure, problem }: Report): SaidCondition =>
     ? { type: 'Failed', status: 'False', reason: 'NoFailure', message: '' }
     : { type: 'Failed', status: 'True', reason: failure, message: problem?.message ?? 'The maintenance has failed' };
 
-/** The conditions of a Maintenance. */
+/** Returns the conditions of a Maintenance. */
 export const maintenanceConditions = (
   report: Report,
   stored: MaintenanceStatus,

@@ -4,15 +4,15 @@ import { nothingTracked, type VmTrackingState } from '../../core/vm/tracking.ts'
 import { countVms, type VmState, type VmStatus } from '../../core/vm/vm-status.ts';
 import type { MaintenanceStatus } from '../schema/maintenance.ts';
 
-/** The VMs in the status of a Maintenance. */
+/** VMs in the status of a Maintenance. */
 
 type Stored = NonNullable<MaintenanceStatus['virtualMachines']>;
 type Item = NonNullable<Stored['items']>[number];
 
-/** VMs stored; the numbers of all stand beside them. */
+/** Number of VMs that are stored; the counts of all are stored beside them. */
 const maxItems = 20;
 
-/** In this order people want to read them. */
+/** Order of the states that is useful to readers. */
 const order: readonly VmState[] = ['Cannot', 'Migrating', 'Waiting', 'Left', 'Stopped', 'Moved'];
 
 const byNeed = (one: VmStatus, other: VmStatus): number =>
@@ -24,7 +24,7 @@ const item = ({ since, progress, ...vm }: VmStatus): Item => ({
   ...(since && { since: timeText(since) }),
 });
 
-/** The part of the status about VMs; undefined where there is none. */
+/** Returns the part of the status about VMs; undefined if there are none. */
 export const vmsStatus = ({ vms, vmsBefore = nothingTracked.before }: Report): Stored | undefined => {
   if (vms === undefined) return undefined;
   return {
@@ -33,7 +33,7 @@ export const vmsStatus = ({ vms, vmsBefore = nothingTracked.before }: Report): S
   };
 };
 
-/** What the stored status remembers of VMs of KubeVirt; OpenStack's are found in its own records. */
+/** Reads the VMs of KubeVirt from the stored status; OpenStack's are found in its own records. */
 export const readVms = ({ items = [], moved, stopped }: Stored): VmTrackingState => {
   const own = items
     .filter(({ platform }) => platform === 'KubeVirt')

@@ -26,12 +26,15 @@ import type { MaintenanceSpec, MaintenanceStatus } from '../schema/maintenance.t
 import { maintenanceConditions } from './maintenance-conditions.ts';
 import { readVms, vmsStatus } from './maintenance-vms.ts';
 
-/** drydock.dev/v1alpha1 Maintenance: the full policy and the full status; the model that all other kinds are read into. */
+/**
+ * drydock.dev/v1alpha1 Maintenance: the full policy and the full status; the model that all other
+ * kinds are read into.
+ */
 
-/** Blockers stored; the number of all stands beside them. */
+/** Number of blockers that are stored; the number of all is stored beside them. */
 const maxBlockers = 20;
 
-/** A new estimate is worth a write when it differs by more than this many seconds. */
+/** Seconds by which a new estimate has to differ to be worth a write. */
 const estimateStep = 3;
 
 const marks = (stage: MaintenanceStage): Marks => {
@@ -52,13 +55,16 @@ const ladderOf = ({ ladder, timeoutSeconds = 0 }: RawDrain): readonly Rung[] => 
   return [...rungs, ...timeout].toSorted((one, other) => one.afterSeconds - other.afterSeconds);
 };
 
-/** What is given, over what is so when it is left out. */
+/** Returns the given values, and the defaults for missing ones. */
 const definedOver = <T extends object>(defaults: T, given: { readonly [Field in keyof T]?: T[Field] | undefined } | undefined): T => ({
   ...defaults,
   ...(Object.fromEntries(Object.entries(given ?? {}).filter(([, value]) => value !== undefined)) as Partial<T>),
 });
 
-/** The defaults are those of the CRD: objects stored before a field existed have them as well. */
+/**
+ * Reads the policy with the defaults of the CRD: objects that were stored before a field existed
+ * have them as well.
+ */
 export const drainPolicy = (drain: RawDrain): DrainPolicy => ({
   ...(drain.podSelector && { podSelector: drain.podSelector as LabelSelector }),
   // 0 would forget pods while their containers still run; the CRD refuses it.
@@ -140,7 +146,10 @@ const read = (raw: unknown, adapter: KindAdapter): MaintenanceRequest | string =
 const goesBySelf: readonly Blocker['cause'][] = ['Terminating', 'EarlierWave'];
 const moves: readonly Blocker['cause'][] = ['Evacuating', 'MigrationQueued', 'ServerMoving'];
 
-/** What is still to go, in numbers: VMs that are moved, and all else that something keeps. */
+/**
+ * Returns the numbers of what still has to leave: VMs that are being moved, and other pods that are
+ * blocked.
+ */
 const waiting = (blockers: readonly Blocker[]): string => {
   const moving = blockers.filter(({ cause }) => moves.includes(cause)).length;
   const stuck = blockers.filter(({ cause }) => !moves.includes(cause) && !goesBySelf.includes(cause)).length;
@@ -174,7 +183,10 @@ const stateText = (report: Report): string => {
 
 const sentence = (report: Report): string => report.problem?.message ?? withContest(withStay(stateText(report), report), report);
 
-/** The stored estimate stays as long as the new one says about the same: a status is not rewritten for a second. */
+/**
+ * Returns the estimate; the stored one as long as the new one is about the same: a status is not
+ * written again for a second.
+ */
 const estimateOf = ({ estimatedEnd }: Report, stored: MaintenanceStatus): string | undefined => {
   if (estimatedEnd === undefined) return undefined;
   const before = readTime(stored.estimatedCompletionTime);
@@ -182,16 +194,19 @@ const estimateOf = ({ estimatedEnd }: Report, stored: MaintenanceStatus): string
   return same ? stored.estimatedCompletionTime : timeText(estimatedEnd);
 };
 
-/** Bytes of all blockers together: an object with a status of a mebibyte cannot be stored, and long before that nobody can read it. */
+/**
+ * Bytes of all blockers together: an object with a status of a mebibyte cannot be stored, and a
+ * much smaller one is not readable any more.
+ */
 const maxBytes = 98_304;
 
-/** As many as fit: the number of all stands beside them. */
+/** Returns as many as fit: the number of all is stored beside them. */
 const storable = <T>(blockers: readonly T[]): readonly T[] => {
   let left = maxBytes;
   return blockers.filter(blocker => (left -= Buffer.byteLength(JSON.stringify(blocker))) > 0);
 };
 
-/** With each cause that there is, however many blockers are stored. */
+/** Counts the blockers by cause, including those that are not stored. */
 const causesOf = ({ blockers }: Report): MaintenanceStatus['blockerCauses'] =>
   blockers.length === 0 ? undefined : countedByCause(blockers).map(one => ({ ...one }));
 
@@ -200,7 +215,8 @@ const statusOf = (report: Report, request: MaintenanceRequest, now: Temporal.Ins
   const pods = report.pods ?? stored.pods;
   const known = report.pods !== undefined;
   const isBlocked = known || report.blockers.length > 0;
-  // What kept a drain from going on keeps nothing any more when there is none: it is not asked for any more, waits for its time, or has failed.
+  // The blockers of a drain are dropped when there is no drain: it is not requested any more, waits
+  // for its time, or has failed.
   const kept = report.state === 'Draining' || report.state === 'Detaching' ? stored : {};
   const blockers = storable(report.blockers.slice(0, maxBlockers).map(({ since, ...blocker }) => ({ ...blocker, since: timeText(since) })));
   const status = {
@@ -224,7 +240,10 @@ const statusOf = (report: Report, request: MaintenanceRequest, now: Temporal.Ins
   return status;
 };
 
-/** The served kind. Its leases are the ones that medik8s' operators agree on: whoever works on a node asks for the same one. */
+/**
+ * Returns the adapter of the served kind. Its leases are the ones that medik8s' operators agree on:
+ * all operators that work on a node use the same one.
+ */
 export const maintenance = (leaseNamespace: string): KindAdapter => {
   const adapter: KindAdapter = {
     name: 'maintenances.drydock.dev',

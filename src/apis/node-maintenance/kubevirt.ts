@@ -2,12 +2,15 @@ import type { KindAdapter } from '../../core/request/request.ts';
 import { ownLease } from '../leases.ts';
 import { nodeMaintenance } from './node-maintenance.ts';
 
-/** The generations of KubeVirt's operator, before it moved to medik8s (seed contract, chapter 10). */
+/** Generations of KubeVirt's operator, before it moved to medik8s (seed contract, chapter 10). */
 
 const drainTaint = 'kubevirt.io/drain';
 const finalizer = 'foregroundDeleteNodeMaintenance';
 
-/** nodemaintenance.kubevirt.io/v1beta1. Its leases are in the operator's own namespace (OPERATOR_NAMESPACE). */
+/**
+ * Returns the adapter of nodemaintenance.kubevirt.io/v1beta1. Its leases are in the operator's own
+ * namespace (OPERATOR_NAMESPACE).
+ */
 export const kubevirt = (operatorNamespace: string): KindAdapter =>
   nodeMaintenance({
     name: 'nodemaintenances.nodemaintenance.kubevirt.io',
@@ -23,17 +26,20 @@ export const kubevirt = (operatorNamespace: string): KindAdapter =>
   });
 
 /**
- * How the cluster serves `kubevirt.io` NodeMaintenances. The CRD that Drydock brings has both versions; the one of the very first operator
- * had v1alpha3 only, the next ones v1alpha1 only, both namespaced at first and not all with a status subresource.
+ * Form in which the cluster serves `kubevirt.io` NodeMaintenances. The CRD that Drydock installs
+ * has both versions; the one of the very first operator had v1alpha3 only, the next ones v1alpha1
+ * only, both namespaced at first and not all with a status subresource.
  */
 export type KubevirtAlpha = { readonly version: 'v1alpha1' | 'v1alpha3'; readonly statusSubresource: boolean };
 
-/** As the CRD of this project has it. */
+/** Form of the kind in this project's CRD. */
 export const kubevirtAlphaOfOurs: KubevirtAlpha = { version: 'v1alpha1', statusSubresource: true };
 
 /**
- * kubevirt.io NodeMaintenances: the name is the node's, unless spec.nodeName says otherwise. There were no leases yet. The first operator
- * knew no finalizer and would never take ours off, so an object of v1alpha3 alone gets none: the record on the node does its work.
+ * Returns the adapter of kubevirt.io NodeMaintenances: the name is the node's, unless spec.nodeName
+ * is set. This generation has no leases. The first operator knew no finalizer and would never
+ * remove ours, so an object that exists as v1alpha3 only gets none: the record on the node replaces
+ * it.
  */
 export const kubevirtAlpha = ({ version, statusSubresource }: KubevirtAlpha): KindAdapter =>
   nodeMaintenance({

@@ -2,7 +2,10 @@ import type { KindAdapter } from '../../core/request/request.ts';
 import { sharedLease } from '../leases.ts';
 import { nodeMaintenance } from './node-maintenance.ts';
 
-/** nodemaintenance.medik8s.io/v1beta1: the operator of medik8s, taken over byte for byte (seed contract, chapters 0 to 9). */
+/**
+ * Returns the adapter of nodemaintenance.medik8s.io/v1beta1: the operator of medik8s, copied byte
+ * for byte (seed contract, chapters 0 to 9).
+ */
 export const medik8s = (leaseNamespace: string): KindAdapter =>
   nodeMaintenance({
     name: 'nodemaintenances.nodemaintenance.medik8s.io',

@@ -9,29 +9,35 @@ import { earliest, isBefore, secondsAfter, secondsBetween, timeText } from '../.
 import { readCommon } from '../read.ts';
 import type { NodeMaintenanceSpec, NodeMaintenanceStatus } from '../schema/node-maintenance.ts';
 
-/** What all generations of NodeMaintenance have in common; each one is a small file that says what it has and what it has not. */
+/**
+ * The common part of all generations of NodeMaintenance; each generation is a small file with its
+ * differences.
+ */
 
 const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
 
-/** One generation of the kind. */
+/** A generation of the kind. */
 export type Generation = {
-  /** `plural.group`. */
+  /** Name of the CRD: `plural.group`. */
   readonly name: string;
   readonly apiVersion: string;
   readonly finalizer?: string;
   readonly statusSubresource: boolean;
   readonly statusFields: readonly (keyof NodeMaintenanceStatus)[];
-  /** What a failed maintenance says: the first generations had no word for it. */
+  /** Phase of a failed maintenance: the first generations had no word for it. */
   readonly failedPhase: 'Failed' | 'Running';
-  /** The taint that says that the node is drained, beside the one of every cordon. */
+  /** Key of the taint for a node that is being drained, beside the taint of every cordon. */
   readonly drainTaint: string;
   readonly labels: Marks['labels'];
   readonly lease: (nodeName: string) => LeaseName | undefined;
-  /** An object without spec.nodeName is named like its node. */
+  /** True if an object without spec.nodeName is named like its node. */
   readonly nameIsNode: boolean;
 };
 
-/** A pod that has not moved for as long as one attempt of the replaced operator took is an error to it, in seconds. */
+/**
+ * Seconds of one attempt of the replaced operator: a pod that has not moved for as long counts as
+ * an error in its status.
+ */
 const attemptSeconds = 30;
 
 const phases: Readonly<Record<Exclude<MaintenanceState, 'Failed'>, string>> = {
@@ -46,7 +52,10 @@ const phases: Readonly<Record<Exclude<MaintenanceState, 'Failed'>, string>> = {
 
 const states: Readonly<Record<string, MaintenanceState>> = { Running: 'Draining', Succeeded: 'Drained', Failed: 'Failed' };
 
-/** What the API server says of a pod in several budgets, whenever it is asked: it need not be. */
+/**
+ * Message of the API server for a pod in several budgets, which is constant: the eviction need not
+ * be sent.
+ */
 const severalBudgets = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
 
 const blockerErrors = ({ blockers }: Report, now: Temporal.Instant): string | undefined => {
@@ -76,7 +85,7 @@ const counts = (report: Report, stored: NodeMaintenanceStatus): NodeMaintenanceS
   };
 };
 
-/** Only the fields that the generation has. */
+/** Returns only the fields that the generation has. */
 const limitedTo = (fields: readonly (keyof NodeMaintenanceStatus)[], status: NodeMaintenanceStatus): NodeMaintenanceStatus =>
   Object.fromEntries(Object.entries(status).filter(([field]) => (fields as readonly string[]).includes(field)));
 
@@ -95,7 +104,7 @@ const statusOf = (generation: Generation, report: Report, request: MaintenanceRe
   return { ...status, lastUpdate: unchanged ? lastUpdate : timeText(now) };
 };
 
-/** The kind stores no cause; its texts are the contract. */
+/** Returns the failure. The kind stores no cause; its texts are the contract. */
 const failureOf = ({ phase, lastError = '' }: NodeMaintenanceStatus): MaintenanceFailure | undefined => {
   if (phase !== 'Failed') return undefined;
   return /^nodes ".*" not found$/.test(lastError) ? 'NodeNotFound' : 'LeaseLost';
@@ -130,7 +139,7 @@ const read = (raw: unknown, adapter: KindAdapter, generation: Generation): Maint
   };
 };
 
-/** The kind adapter of one generation. */
+/** Returns the kind adapter of one generation. */
 export const nodeMaintenance = (generation: Generation): KindAdapter => {
   const { name, apiVersion, finalizer, statusSubresource, drainTaint, labels, lease } = generation;
   const marks = { unschedulable: true, taints: [unschedulable, { key: drainTaint, effect: 'NoSchedule' }], labels };

@@ -1,14 +1,17 @@
 import { z } from 'zod';
 import { maxExpressionLength } from '../../core/plan/plan.ts';
 
-/** A CEL rule of a CRD (x-kubernetes-validations). */
+/** Returns a CEL rule of a CRD (x-kubernetes-validations). */
 export const rule = (rule: string, message: string): { readonly rule: string; readonly message: string } => ({ rule, message });
 
 export const rules = (...all: readonly ReturnType<typeof rule>[]): Record<string, unknown> => ({ 'x-kubernetes-validations': all });
 
 export const time = z.string().meta({ format: 'date-time' });
 
-/** A Kubernetes object name (RFC 1123 subdomain), by length only: the API server knows the rest. */
+/**
+ * Schema of a Kubernetes object name (RFC 1123 subdomain), by length only: the API server validates
+ * the rest.
+ */
 export const objectName = z.string().min(1).max(253);
 
 const requirement = z.object({
@@ -27,8 +30,8 @@ export const labelSelector = z
 export const podReference = z.object({ namespace: z.string().optional(), name: z.string().optional() });
 
 /**
- * The same object without the defaults that the API server would fill in: for a kind whose own defaults are others. It keeps the description and
- * the rules.
+ * Returns the same object without the defaults that the API server would fill in: for a kind whose
+ * own defaults differ. It keeps the description and the rules.
  */
 export const withoutDefaults = (object: z.ZodObject): z.ZodObject => {
   const fields = Object.entries(object.shape).map(([key, field]) => [
@@ -47,17 +50,17 @@ const condition = z.object({
   lastTransitionTime: time,
 });
 
-/** metav1.Condition, one of each type. */
+/** Schema of metav1.Condition, one of each type. */
 export const conditions = z
   .array(condition)
   .optional()
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] });
 
-/** CEL of a plan over a node. */
+/** Returns the schema of a CEL expression of a plan over a node. */
 export const expression = (what: string) =>
   z.string().min(1).max(maxExpressionLength).describe(`${what} CEL over node, machine, plan and now.`);
 
-/** Of a part of a plan: a stage, a gate, a hook. */
+/** Schema of the name of a part of a plan: a stage, a gate, a hook. */
 export const stageName = z
   .string()
   .min(1)

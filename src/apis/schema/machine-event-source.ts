@@ -7,7 +7,7 @@ import { conditions, rule, rules, time, withoutDefaults } from './common.ts';
 import { machineEvent } from './machine-maintenance.ts';
 import { drain } from './maintenance.ts';
 
-/** drydock.dev/v1alpha1 MachineEventSource and NodeNotice: where announcements come from. */
+/** drydock.dev/v1alpha1 MachineEventSource and NodeNotice: the sources of announcements. */
 
 const aws = z
   .object({

@@ -5,7 +5,10 @@ import { machinePhases, strategies } from '../../core/machine/request.ts';
 import { conditions, objectName, time, withoutDefaults } from './common.ts';
 import { drain } from './maintenance.ts';
 
-/** machinemaintenance.managed.openshift.io/v1alpha1 MachineMaintenance: the seed's five fields, and what was added to them. */
+/**
+ * machinemaintenance.managed.openshift.io/v1alpha1 MachineMaintenance: the seed's five fields, and
+ * the fields that were added to them.
+ */
 
 export const machineEvent = z
   .object({

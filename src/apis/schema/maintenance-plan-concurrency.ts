@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** How many nodes of a MaintenancePlan may be in flight, or out of service, at once. */
+/** Schema of how many nodes of a MaintenancePlan may be in flight, or out of service, at once. */
 
 export const amount = (what: string) =>
   z

@@ -3,7 +3,11 @@ import { gatePlaces } from '../../core/plan/gates/gate.ts';
 import { maxExpressionLength } from '../../core/plan/plan.ts';
 import { objectName, rule, rules, stageName } from './common.ts';
 
-/** The gates of a MaintenancePlan: each is of exactly one kind. None of them names an address or a Secret: whoever writes plans has the operator ask nobody but whom its own operator has named. */
+/**
+ * Gates of a MaintenancePlan: each is of exactly one kind. None of them names an address or a
+ * Secret: an author of plans can direct the operator only to sources that its administrator has
+ * configured.
+ */
 
 const seconds = z.int32().min(0);
 
@@ -45,7 +49,10 @@ const object = z
   .meta(rules(rule("!(self.apiVersion == 'v1' && self.resource == 'secrets')", 'a gate cannot read Secrets')))
   .describe('True when the expression is true for one object, which Drydock must have the right to read.');
 
-/** Which of them the operator knows is told by the gate: the API server does not know. */
+/**
+ * Returns the schema of a source. The gate reports whether the operator knows the source: the API
+ * server does not.
+ */
 const source = (kind: string) =>
   stageName.default('default').describe(`Name of a source of kind ${kind} in the file of the operator's flag --monitoring-config.`);
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { rehearsalRefusals } from '../../core/plan/rehearsal/rehearsal.ts';
 
-/** When a MaintenancePlan is rehearsed, and what follows from it. */
+/** Schema of when a MaintenancePlan is rehearsed, and what follows from it. */
 export const rehearse = z
   .object({
     before: z

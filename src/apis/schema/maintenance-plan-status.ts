@@ -5,7 +5,7 @@ import { hookStates } from '../../core/plan/pods/hook.ts';
 import { rehearsalStates } from '../../core/plan/rehearsal/rehearsal.ts';
 import { conditions, objectName, rule, rules, stageName, time } from './common.ts';
 
-/** The status of a MaintenancePlan, and the kinds beside it: the records of its runs, and approvals. */
+/** Status of a MaintenancePlan, and the kinds beside it: the records of its runs, and approvals. */
 
 const inFlight = z.object({
   node: z.string(),

@@ -3,7 +3,7 @@ import { maxAttempts } from '../../core/plan/plan.ts';
 import { hookPlaces } from '../../core/plan/pods/hook.ts';
 import { expression, rule, rules, stageName } from './common.ts';
 
-/** The work of a MaintenancePlan: what is done on each node. */
+/** Work of a MaintenancePlan: what is done on each node. */
 
 const container = z
   .object({ name: z.string().min(1).max(63), image: z.string().min(1).max(1024) })

@@ -7,7 +7,10 @@ import { gate } from './maintenance-plan-gates.ts';
 import { rehearse } from './maintenance-plan-rehearse.ts';
 import { hook, prepare, work } from './maintenance-plan-work.ts';
 
-/** drydock.dev/v1alpha1 MaintenancePlan: the source of its CRD, of the types of its reader and of its reference. */
+/**
+ * drydock.dev/v1alpha1 MaintenancePlan: the source of its CRD, of the types of its reader and of
+ * its reference.
+ */
 
 const seconds = z.int32().min(0);
 

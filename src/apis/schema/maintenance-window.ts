@@ -14,7 +14,7 @@ const moment = z
   .string()
   .min(10)
   .max(40)
-  // Four digits for the year: some programs read more, and their sums fail.
+  // Four digits for the year: some programs accept more, and their sums fail.
   .regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].*)?$/)
   .describe('RFC 3339 with an offset, or a date, or a date and a time in timeZone: 2026-12-24, 2026-12-24T18:00.');
 

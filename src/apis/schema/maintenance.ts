@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { conditions, labelSelector, objectName, rule, rules, time } from './common.ts';
 
-/** drydock.dev/v1alpha1 Maintenance: the source of its CRD, of the types of its reader and of its reference. */
+/**
+ * drydock.dev/v1alpha1 Maintenance: the source of its CRD, of the types of its reader and of its
+ * reference.
+ */
 
 const pick = z
   .object({

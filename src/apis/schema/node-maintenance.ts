@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { podReference, time } from './common.ts';
 
-/** nodemaintenance.medik8s.io/v1beta1 NodeMaintenance: field by field the CRD of the operator that is replaced. */
+/**
+ * nodemaintenance.medik8s.io/v1beta1 NodeMaintenance: field by field the CRD of the replaced
+ * operator.
+ */
 
 export const nodeMaintenanceSpec = z.object({
   nodeName: z.string().describe('Node name to apply maintenance on/off'),
@@ -20,23 +23,26 @@ export const nodeMaintenanceStatus = z.object({
   errorOnLeaseCount: z.int().optional().describe('Consecutive number of errors upon obtaining a lease'),
 });
 
-/** Of nodemaintenance.kubevirt.io/v1beta1. */
+/** Status of nodemaintenance.kubevirt.io/v1beta1. */
 export const nodeMaintenanceStatusOfKubevirt = nodeMaintenanceStatus.omit({ drainProgress: true, lastUpdate: true, pendingPodsRefs: true });
 
-/** Of kubevirt.io. */
+/** Status of kubevirt.io. */
 export const nodeMaintenanceStatusOfAlpha = nodeMaintenanceStatusOfKubevirt.omit({ errorOnLeaseCount: true });
 
-/** Of kubevirt.io/v1alpha1. Objects that were made as v1alpha3 have no nodeName. */
+/** Spec of kubevirt.io/v1alpha1. Objects that were created as v1alpha3 have no nodeName. */
 export const nodeMaintenanceSpecOfAlpha1 = z.object({
   nodeName: z.string().optional().describe("Node name to apply maintenance on/off. Defaults to the object's own name"),
   reason: z.string().optional().describe('Reason for maintenance'),
 });
 
-/** Of kubevirt.io/v1alpha3: the name of the object is the node. What v1alpha1 has beside it is kept when an object is written as v1alpha3. */
+/**
+ * Spec of kubevirt.io/v1alpha3: the name of the object is the node. Further fields of v1alpha1 are
+ * kept when an object is written as v1alpha3.
+ */
 export const nodeMaintenanceSpecOfAlpha3 = z
   .object({ reason: z.string().optional().describe('Reason for maintenance') })
   .meta({ 'x-kubernetes-preserve-unknown-fields': true });
 
-/** As the readers see it: some generations name the node elsewhere. */
+/** Types for the readers: some generations name the node elsewhere. */
 export type NodeMaintenanceSpec = Partial<z.input<typeof nodeMaintenanceSpec>>;
 export type NodeMaintenanceStatus = z.input<typeof nodeMaintenanceStatus>;

@@ -3,7 +3,7 @@ import type { Expression } from '../parse/syntax.ts';
 import { EntryMapping, List, type Mapping, Optional, type Value } from '../values/values.ts';
 import type { EvaluationScope } from './scope.ts';
 
-/** A list, without what is optional and none. */
+/** Returns a list, without empty optional items. */
 export const listOf = ({ items }: Extract<Expression, { readonly kind: 'list' }>, scope: EvaluationScope): List =>
   List.of(
     items.flatMap(({ optional, value: item }): readonly Value[] => {
@@ -14,7 +14,7 @@ export const listOf = ({ items }: Extract<Expression, { readonly kind: 'list' }>
     }),
   );
 
-/** A map, without what is optional and none. */
+/** Returns a map, without empty optional entries. */
 export const mapOf = ({ entries }: Extract<Expression, { readonly kind: 'map' }>, scope: EvaluationScope): Mapping => {
   const mapping = new EntryMapping();
   for (const { optional, key: keyed, value: valued } of entries) {
@@ -26,7 +26,7 @@ export const mapOf = ({ entries }: Extract<Expression, { readonly kind: 'map' }>
   return mapping;
 };
 
-/** Adds an entry, unless the key is no key, or is one already. */
+/** Adds an entry; fails for an invalid or repeated key. */
 export const put = (mapping: EntryMapping, key: Value, value: Value): void => {
   if (mapping.add(key, value)) return;
   fail(mapping.has(key) && typeof key !== 'number' ? 'Failed with repeated key' : 'unsupported key type');

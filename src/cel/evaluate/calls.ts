@@ -29,7 +29,7 @@ export const called = ({ name, on, args }: Call, scope: EvaluationScope): Value 
   );
 };
 
-/** What takes the place of none is computed only where there is none. */
+/** Returns an optional's value, or the alternative, which is evaluated only where it is needed. */
 const instead = (name: 'or' | 'orValue', on: Expression, other: Expression, scope: EvaluationScope): Value => {
   const optional = scope.valueOf(on, scope);
   if (!(optional instanceof Optional)) return overload();
@@ -38,7 +38,10 @@ const instead = (name: 'or' | 'orValue', on: Expression, other: Expression, scop
   return name === 'orValue' || value instanceof Optional ? value : overload();
 };
 
-/** `authorizer.group(…).resource(…).check(…)`. Upstream: apiserver/pkg/cel/library/authz.go. */
+/**
+ * Returns the query of `authorizer.group(…).resource(…).check(…)`. Upstream:
+ * apiserver/pkg/cel/library/authz.go.
+ */
 const questionOf = (expression: Expression, scope: EvaluationScope): AuthorizerQuery => {
   if (expression.kind === 'name' && expression.name === 'authorizer') return {};
   if (expression.kind !== 'call' || expression.on === undefined) return overload();

@@ -15,19 +15,20 @@ import { attempt, type Bindings, type EvaluationScope, raised, truth } from './s
 export type Result = { readonly kind: 'value'; readonly value: Json } | { readonly kind: 'error'; readonly message: string };
 
 /**
- * `steps`: what one evaluation may cost. As many as Kubernetes gives an expression (apiserver/pkg/apis/cel, PerCallLimit). `pool`: what several may cost together; what
- * each has cost is taken from it.
+ * Cost limits. `steps`: for one evaluation; by default as many as Kubernetes gives an expression
+ * (apiserver/pkg/apis/cel, PerCallLimit). `pool`: for several together; the cost of each is
+ * deducted from it.
  */
 export type EvaluationLimits = { readonly steps?: number; readonly pool?: { left: number } };
 const defaults = 1_000_000;
 
-/** Computes an expression with values of CEL. Throws `EvalError` and `CostExceeded`. */
+/** Evaluates an expression to a CEL value. Throws `EvalError` and `CostExceeded`. */
 export const compute = (expression: Expression, bindings: Bindings, meter: CostMeter, locals?: EvaluationScope['locals']): Value =>
   valueOf(expression, { bindings, meter, locals, valueOf });
 
 /**
- * Computes an expression. Never throws: what fails at run time, as a missing key does, is a value, and so is an expression that costs more
- * than the limits allow.
+ * Evaluates an expression. Never throws: an error at run time, such as a missing key, is returned
+ * as a value, and so is a cost beyond the limits.
  */
 export const evaluate = (expression: Expression, bindings: Bindings, { steps = defaults, pool }: EvaluationLimits = {}): Result => {
   const meter = new CostMeter(Math.min(steps, pool?.left ?? steps));
@@ -35,7 +36,7 @@ export const evaluate = (expression: Expression, bindings: Bindings, { steps = d
     return { kind: 'value', value: plainOf(compute(expression, bindings, meter), meter) };
   } catch (error) {
     if (error instanceof EvalError || error instanceof CostExceeded) return { kind: 'error', message: error.message };
-    // Values and variables that refer to one another can be deeper than an expression may be.
+    // Values and variables that refer to one another can nest more deeply than an expression may.
     if (error instanceof RangeError) return { kind: 'error', message: 'evaluation nests too deeply' };
     throw error;
   } finally {
@@ -91,14 +92,14 @@ const named = (name: string, scope: EvaluationScope): Value => {
   return typeNames.has(name) ? new Type(name) : fail(`no such key: ${name}`);
 };
 
-/** google.protobuf.Timestamp and google.protobuf.Duration, the names of types. */
+/** Returns the type google.protobuf.Timestamp or google.protobuf.Duration, if it is one. */
 const denoted = ({ of, name }: Extract<Expression, { readonly kind: 'member' }>): Type | undefined => {
   if (name !== 'Timestamp' && name !== 'Duration') return undefined;
   const isProtobuf = of.kind === 'member' && of.name === 'protobuf' && of.of.kind === 'name' && of.of.name === 'google';
   return isProtobuf ? new Type(`google.protobuf.${name}`) : undefined;
 };
 
-/** What is under a key or at an index; undefined where there is nothing. */
+/** Returns the value under a key or at an index; undefined where there is none. */
 const found = (of: Value, key: Value): Value | undefined => {
   if (of instanceof Mapping) return of.get(key);
   if (!(of instanceof List)) return typeof key === 'string' ? undefined : overload();
@@ -124,7 +125,7 @@ const isThere = (of: Value, name: string): boolean => {
   return value instanceof Mapping && value.has(name);
 };
 
-/** `&&` and `||` forgive the failure of one side when the other decides. */
+/** Evaluates `&&` or `||`, which absorb the error of one side when the other decides. */
 const logical = (operator: '&&' | '||', left: Expression, right: Expression, scope: EvaluationScope): boolean => {
   const decisive = operator === '||';
   const first = attempt(left, scope);
@@ -141,7 +142,10 @@ const binary = ({ operator, left, right }: Extract<Expression, { readonly kind: 
   return combined(operator, valueOf(left, scope), valueOf(right, scope), scope.meter);
 };
 
-/** Whether an optional value is compared with a plain one, which Kubernetes refuses when it compiles. */
+/**
+ * Returns whether two values are equal; fails for an optional and a plain one, which Kubernetes
+ * rejects at compile time.
+ */
 const isEqual = (left: Value, right: Value, meter: CostMeter): boolean =>
   left instanceof Optional === right instanceof Optional ? same(left, right, meter) : overload();
 

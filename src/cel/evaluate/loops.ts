@@ -15,7 +15,7 @@ export const mapped = ({ of, flat, variable, body }: Extract<Expression, { reado
 
 type Each = Extract<Expression, { readonly kind: 'each' }>;
 
-/** A round of a macro: the key or index, the element, and the variables bound to them. */
+/** An iteration of a macro: the key or index, the element, and the variables bound to them. */
 type MacroIteration = { readonly key: Value; readonly value: Value; readonly scope: EvaluationScope };
 
 const rounds = function* ({ over, variables: [first, second] }: Each, scope: EvaluationScope): Generator<MacroIteration> {
@@ -54,7 +54,10 @@ export const each = (expression: Each, scope: EvaluationScope): Value => {
   return macro === 'transformMap' ? mapping : List.of(kept);
 };
 
-/** Like && and ||: one element that decides makes up for others that fail. */
+/**
+ * Evaluates `all` or `exists`: like && and ||, one element that decides absorbs the errors of
+ * others.
+ */
 const decided = (expression: Each, scope: EvaluationScope): boolean => {
   const decisive = expression.macro === 'exists';
   let failed: EvalError | undefined;

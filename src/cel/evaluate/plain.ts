@@ -5,7 +5,7 @@ import { written } from '../values/convert.ts';
 import { fromJson } from '../values/json.ts';
 import { List, Mapping, Optional, Type, Uint, type Value } from '../values/values.ts';
 
-/** An object whose members are expressions, computed when they are looked at, with the same bindings. */
+/** An object whose members are expressions, evaluated on access, with the same bindings. */
 export class Lazy {
   readonly members: ReadonlyMap<string, Expression>;
 
@@ -14,7 +14,10 @@ export class Lazy {
   }
 }
 
-/** JSON with the schema by which it is read; undefined JSON is none. Optional: it is an optional value, as `oldSelf` can be. */
+/**
+ * JSON with its schema; undefined JSON is an absent value. Optional: whether it is an optional
+ * value, as `oldSelf` can be.
+ */
 export class Typed {
   readonly json: Json | undefined;
   readonly schema: JsonObject;
@@ -27,7 +30,7 @@ export class Typed {
   }
 }
 
-/** What a name can stand for. An instant is a `timestamp`. */
+/** Value of a variable. An instant is a `timestamp`. */
 export type Bound = Json | Temporal.Instant | Typed | Lazy;
 
 export const valueOfBound = (bound: Exclude<Bound, Lazy>): Value | undefined => {
@@ -50,8 +53,9 @@ const members = (mapping: Mapping, meter: CostMeter): JsonObject => {
 };
 
 /**
- * A value as JSON, as protobuf has it: timestamps, durations, bytes and numbers that JavaScript has not are text. None is null.
- * A small value can be a huge text, because its parts can be the same one a thousand times: each is charged.
+ * Returns a value as JSON, as protobuf does: timestamps, durations, bytes and numbers beyond
+ * JavaScript's range are text. An empty optional is null. A small value can be a huge text, because
+ * its parts can be the same one a thousand times: each is charged.
  */
 export const plainOf = (value: Value, meter: CostMeter): Json => {
   meter.charge(4);

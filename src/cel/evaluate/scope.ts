@@ -3,21 +3,24 @@ import type { Expression } from '../parse/syntax.ts';
 import type { Value } from '../values/values.ts';
 import type { Bound } from './plain.ts';
 
-/** What is asked of `authorizer`, by the names of the functions that say it: group, resource, subresource, namespace, name, check. */
+/**
+ * A query to `authorizer`, by the names of the functions: group, resource, subresource, namespace,
+ * name, check.
+ */
 export type AuthorizerQuery = Readonly<Record<string, string | undefined>>;
 
-/** Under this key bindings have whoever answers for `authorizer`: no expression can name it. */
+/** Key of the authorizer in bindings: no expression can name it. */
 export const authorizer = Symbol('authorizer');
 
-/** What names stand for. */
+/** Values of variables. */
 export type Bindings = Readonly<Record<string, Bound | undefined>> & { readonly [authorizer]?: (question: AuthorizerQuery) => boolean };
 
-/** The bindings, the variables of the macros around, and the budget. */
+/** Bindings, variables of the enclosing macros, and the budget. */
 export type EvaluationScope = {
   readonly bindings: Bindings;
   readonly meter: CostMeter;
   readonly locals: Local | undefined;
-  /** Computes a part of the expression. */
+  /** Evaluates a part of the expression. */
   readonly valueOf: (expression: Expression, scope: EvaluationScope) => Value;
 };
 
@@ -30,7 +33,7 @@ export const within = (scope: EvaluationScope, name: string, value: Value): Eval
 
 export const truth = (value: Value): boolean => (typeof value === 'boolean' ? value : overload());
 
-/** The value of an expression, or why there is none. */
+/** Returns the value of an expression, or its error. */
 export const attempt = (expression: Expression, scope: EvaluationScope): Value | EvalError => {
   try {
     return scope.valueOf(expression, scope);

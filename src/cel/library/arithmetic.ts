@@ -51,7 +51,7 @@ const joined = (left: Value, right: Value, meter: CostMeter): Value => {
   return List.of([...left, ...right]);
 };
 
-/** Sums and differences of moments and durations; undefined for everything else. */
+/** Returns sums and differences of timestamps and durations; undefined for other values. */
 const timed = (operator: Arithmetic, left: Value, right: Value): Value | undefined => {
   if (operator !== '+' && operator !== '-') return undefined;
   const moment = (value: Value): bigint | undefined => (value instanceof Temporal.Instant ? value.epochNanoseconds : undefined);
@@ -63,7 +63,10 @@ const timed = (operator: Arithmetic, left: Value, right: Value): Value | undefin
   return length !== undefined && until !== undefined ? instantOf(length + until) : undefined;
 };
 
-/** What an operator makes of two values. Both are of one type: nothing is converted. */
+/**
+ * Returns the result of an operator on two values. Both must have the same type: nothing is
+ * converted.
+ */
 export const computed = (operator: Arithmetic, left: Value, right: Value, meter: CostMeter): Value => {
   if (typeof left === 'bigint' && typeof right === 'bigint') {
     const result = whole(operator, left, right);

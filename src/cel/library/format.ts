@@ -7,7 +7,7 @@ import { List, Mapping, Type, Uint, type Value } from '../values/values.ts';
 const special = (value: number): string | undefined =>
   Number.isFinite(value) ? undefined : Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity';
 
-/** %s: every value has a text here; keys of maps are in the order of their texts. */
+/** Formats %s: every value has a text here; keys of maps are in the order of their texts. */
 const spelled = (value: Value, meter: CostMeter): string => {
   meter.charge(4);
   if (value === null) return 'null';
@@ -84,7 +84,7 @@ const clauses: Readonly<Record<string, (value: Value, precision: number, meter: 
   e: (value, precision) => scientific(real(value, 'scientific'), precision),
 };
 
-/** Fills the clauses of a text with the elements of a list. */
+/** Replaces the clauses of a text by the elements of a list. */
 export const format = (text: string, args: Value | undefined, meter: CostMeter): string => {
   if (!(args instanceof List)) return overload();
   let next = 0;

@@ -9,11 +9,13 @@ import { Duration, List, Mapping, none, Optional, Uint, type Value } from '../va
 import { listMethods, sets } from './lists.ts';
 import { quoted, stringMethods, stringSize, textOf } from './strings.ts';
 
-/** A function: with how many arguments it can be called, without what it is called on, and what it computes. */
+/**
+ * A function: the range of its number of arguments, without the receiver, and its implementation.
+ */
 export type Fn = {
   readonly least: number;
   readonly most: number;
-  /** What it is called on is the first argument. */
+  /** Implementation; a receiver is the first argument. */
   readonly call: (args: readonly Value[], meter: CostMeter) => Value;
 };
 
@@ -53,7 +55,7 @@ const versionOf = (value: Value | undefined, normalize: Value | undefined): Vers
   Version.parse(textOf(value), normalize === true) ??
   fail(textOf(value).split('.').length < 3 ? 'No Major.Minor.Patch elements found' : `invalid semantic version: ${textOf(value)}`);
 
-/** Functions that are called on nothing. */
+/** Functions without a receiver. */
 export const globals: ReadonlyMap<string, Fn> = new Map<string, Fn>([
   ...Object.entries(conversions).map(([name, convert]) => [name, fn(1, 1, ([value = null], meter) => convert(value, meter))] as const),
   ...Object.entries(sets).map(([name, call]) => [name, fn(2, 2, call)] as const),
@@ -69,7 +71,7 @@ export const globals: ReadonlyMap<string, Fn> = new Map<string, Fn>([
   ['isSemver', fn(1, 2, ([text, normalize]) => Version.parse(textOf(text), normalize === true) !== undefined)],
 ]);
 
-/** Quantities and versions are compared by the same functions. */
+/** Compares quantities or versions, which share functions. */
 const order = ([one, other]: readonly Value[]): number => {
   if (one instanceof Quantity && other instanceof Quantity) return one.compare(other);
   return one instanceof Version && other instanceof Version ? one.compare(other) : overload();
@@ -107,7 +109,7 @@ const optionals: readonly (readonly [string, Fn])[] = [
   ['value', fn(0, 0, ([value]) => optionalOf(value).value ?? fail('optional.none() dereference'))],
 ];
 
-/** `indexOf` and its kin are functions of strings and of lists. */
+/** Returns `indexOf` and similar functions, which strings and lists have. */
 const sequence = (name: string): readonly [string, Fn] => {
   const [text, list] = [stringMethods[name], listMethods[name]];
   const call: Fn['call'] = ([on = null, ...args], meter) => {
@@ -116,7 +118,7 @@ const sequence = (name: string): readonly [string, Fn] => {
     if (on instanceof List && list !== undefined && takes(list)) return list[2](on, args, meter);
     if (typeof on !== 'string' || text === undefined || !takes(text)) return overload();
     const [part] = args;
-    // As in cel-go: a search may look at every character of the one for each of the other.
+    // As in cel-go: a search may compare every character of the one with each of the other.
     meter.charge((on.length / 10) * (1 + (typeof part === 'string' ? part.length : 0) / 10));
     return text[2](on, args, meter);
   };
@@ -124,7 +126,7 @@ const sequence = (name: string): readonly [string, Fn] => {
   return [name, fn(Math.min(...arities), Math.max(...arities), call)];
 };
 
-/** Functions that are called on a value. */
+/** Functions with a receiver. */
 export const methods: ReadonlyMap<string, Fn> = new Map<string, Fn>([
   ...[...new Set([...Object.keys(stringMethods), ...Object.keys(listMethods)])].map(sequence),
   ...Object.keys(timestampParts).map(name => [name, timePart(name)] as const),
@@ -134,7 +136,7 @@ export const methods: ReadonlyMap<string, Fn> = new Map<string, Fn>([
   ['matches', fn(1, 1, ([text, pattern], meter) => matches(textOf(text), textOf(pattern), meter))],
 ]);
 
-/** The order of two values as `<` and its kin see it; NaN is in none. */
+/** Returns the result of `<`, `<=`, `>` or `>=`; always false for NaN. */
 export const isInOrder = (operator: '<' | '<=' | '>' | '>=', left: Value, right: Value, meter: CostMeter): boolean => {
   const order = compared(left, right, meter);
   if (operator === '<') return order < 0;

@@ -47,7 +47,7 @@ const lastIndexOf = (list: List, wanted: Value, meter: CostMeter): bigint => {
 
 type Method = readonly [least: number, most: number, call: (list: List, args: readonly Value[], meter: CostMeter) => Value];
 
-/** With how many arguments each can be called. */
+/** Functions with the range of their number of arguments. */
 export const listMethods: Readonly<Record<string, Method>> = {
   isSorted: [0, 0, (list, _args, meter) => isSorted(list, meter)],
   sum: [0, 0, (list, _args, meter) => sum(list, meter)],
@@ -60,7 +60,10 @@ export const listMethods: Readonly<Record<string, Method>> = {
   last: [0, 0, list => new Optional(list.at(list.size - 1))],
 };
 
-/** Sets are lists whose order and repetitions do not matter. Upstream: cel-go, ext/sets.go. */
+/**
+ * Returns whether a set contains another: sets are lists whose order and repetitions do not matter.
+ * Upstream: cel-go, ext/sets.go.
+ */
 const within = (inner: List, outer: List, meter: CostMeter): boolean => {
   for (const item of inner) if (indexOf(outer, item, meter) === -1n) return false;
   return true;

@@ -2,9 +2,12 @@ import { type CostMeter, fail, overload } from '../failure.ts';
 import { List, type Value } from '../values/values.ts';
 import { format } from './format.ts';
 
-/** The functions of strings. They count code points. Upstream: cel-go, ext/strings.go. */
+/** Functions of strings. They count code points. Upstream: cel-go, ext/strings.go. */
 
-/** A string that can be asked for its code points: one without surrogates, as nearly all are, is taken as it is. */
+/**
+ * Returns the code points of a string: the string itself without surrogates, which is the usual
+ * case.
+ */
 const characters = (text: string): readonly string[] | string => (/[\ud800-\udfff]/.test(text) ? Array.from(text) : text);
 
 export const stringSize = (text: string): number => characters(text).length;
@@ -50,7 +53,7 @@ const limitOf = (limit: Value | undefined): number => {
   return given < 0 ? Infinity : given;
 };
 
-/** As many parts as the limit at most; the last one is the rest. */
+/** Splits into at most this many parts; the last one is the rest. */
 const split = (text: string, separator: string, limit: number, meter: CostMeter): readonly string[] => {
   if (limit === 0) return [];
   const parts = separator === '' ? Array.from(text) : text.split(separator);
@@ -61,7 +64,7 @@ const split = (text: string, separator: string, limit: number, meter: CostMeter)
 const replace = (text: string, from: Value | undefined, to: Value | undefined, limit: Value | undefined, meter: CostMeter): string => {
   const parts = split(text, textOf(from), Infinity, meter);
   const isBetween = textOf(from) === '';
-  // Go also replaces the nothing before the first and behind the last character.
+  // Go also replaces the empty text before the first and after the last character.
   const all = isBetween ? ['', ...parts, ''] : parts;
   const count = Math.min(limitOf(limit), all.length - 1);
   meter.chargeText(text.length + count * textOf(to).length);
@@ -69,10 +72,10 @@ const replace = (text: string, from: Value | undefined, to: Value | undefined, l
   return count === 0 ? text : [...all.slice(0, count), rest].join(textOf(to));
 };
 
-/** ASCII letters only. */
+/** Changes ASCII letters only. */
 const cased = (text: string, pattern: RegExp, change: (letter: string) => string): string => text.replaceAll(pattern, change);
 
-/** What Unicode calls White_Space. */
+/** Characters of Unicode's White_Space. */
 const spaces = '[\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]';
 const leading = new RegExp(`^${spaces}+`, 'u');
 const space = new RegExp(spaces, 'u');
@@ -103,7 +106,7 @@ const escapes: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
-/** `strings.quote`. */
+/** Implements `strings.quote`. */
 export const quoted = (text: string): string => {
   let result = '"';
   for (const character of text.toWellFormed()) result += escapes[character] ?? character;
@@ -112,7 +115,7 @@ export const quoted = (text: string): string => {
 
 type Method = readonly [least: number, most: number, call: (text: string, args: readonly Value[], meter: CostMeter) => Value];
 
-/** With how many arguments each can be called. */
+/** Functions with the range of their number of arguments. */
 export const stringMethods: Readonly<Record<string, Method>> = {
   startsWith: [1, 1, (text, [part]) => text.startsWith(textOf(part))],
   endsWith: [1, 1, (text, [part]) => text.endsWith(textOf(part))],
@@ -130,5 +133,5 @@ export const stringMethods: Readonly<Record<string, Method>> = {
   format: [1, 1, (text, [args], meter) => format(text, args, meter)],
 };
 
-/** `list.join(…)`. */
+/** Implements `list.join(…)`. */
 export const joinMethod = (list: Value, [separator]: readonly Value[], meter: CostMeter): Value => join(list, separator, meter);

@@ -16,7 +16,7 @@ const numberOf = (text: string, isNegative: boolean, at: number): Value => {
   return value;
 };
 
-/** A number, with the sign before it if there is one: -9223372036854775808 is one literal. */
+/** Returns a number, including its sign: -9223372036854775808 is one literal. */
 export const numeral = ({ text, at }: Token, minus?: Token): Expression => ({
   kind: 'literal',
   value: numberOf(text, minus !== undefined, minus?.at ?? at),
@@ -28,7 +28,7 @@ const reserved: ReadonlySet<string> = new Set(
   'as break const continue else for function if import let loop package namespace return var void while in'.split(' '),
 );
 
-/** A word alone: a name, or true, false or null. */
+/** Returns a word: a name, or true, false or null. */
 export const wordOf = ({ text, at }: Token): Expression => {
   const value = Object.hasOwn(words, text) ? words[text] : undefined;
   if (value !== undefined) return { kind: 'literal', value, at };

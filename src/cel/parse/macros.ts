@@ -1,8 +1,14 @@
 import { type Expression, type Macro, ParseError } from './syntax.ts';
 
-/** The macros, which look like functions and bind variables. Upstream: cel-go, parser/macro.go and ext/comprehensions.go. */
+/**
+ * Macros, which look like functions and bind variables. Upstream: cel-go, parser/macro.go and
+ * ext/comprehensions.go.
+ */
 
-/** With one variable: an element of a list or a key of a map. With two: an index and an element, or a key and a value. */
+/**
+ * Macros with their number of variables. One: an element of a list or a key of a map. Two: an index
+ * and an element, or a key and a value.
+ */
 const loops: Readonly<Record<string, { readonly macro: Macro; readonly arity: readonly (1 | 2)[]; readonly filters: boolean }>> = {
   all: { macro: 'all', arity: [1, 2], filters: false },
   exists: { macro: 'exists', arity: [1, 2], filters: false },
@@ -19,7 +25,7 @@ const variableOf = (expression: Expression, macro: string): string => {
   throw new ParseError(expression.at, `${macro}() variable name must be a simple identifier`);
 };
 
-/** `has(a.b)`. */
+/** Returns the expression of `has(a.b)`. */
 const selected = ([argument, ...more]: readonly Expression[], at: number): Expression => {
   if (argument?.kind !== 'member' || more.length > 0) throw new ParseError(at, 'invalid argument to has() macro');
   return { ...argument, kind: 'has', at };
@@ -51,7 +57,10 @@ const loop = (name: string, over: Expression, args: readonly Expression[], at: n
   };
 };
 
-/** What a call is if it is one of a macro: with another number of arguments it is one of a function, which `check` does not know. */
+/**
+ * Returns the expression of a macro's call: with another number of arguments it is a function's
+ * call, which `check` rejects.
+ */
 export const expanded = (name: string, on: Expression | undefined, args: readonly Expression[], at: number): Expression | undefined => {
   if (on === undefined) return name === 'has' ? selected(args, at) : undefined;
   if (name === 'optMap' || name === 'optFlatMap') return within(name === 'optFlatMap', name, on, args, at);

@@ -3,23 +3,26 @@ import { expanded } from './macros.ts';
 import { type Entry, type Expression, type Item, type Operator, ParseError, pointed } from './syntax.ts';
 import { type Token, tokensOf } from './tokens.ts';
 
-/** Operators from the weakest to the strongest; all are left-associative. `&&` and `||` come before them. */
+/**
+ * Operators from the lowest to the highest precedence; all are left-associative. `&&` and `||` come
+ * before them.
+ */
 const levels: readonly (readonly Operator[])[] = [
   ['==', '!=', '<', '<=', '>', '>=', 'in'],
   ['+', '-'],
   ['*', '/', '%'],
 ];
 
-/** Modules of functions: `optional.of(…)` is a function of that name, no call on a variable. */
+/** Modules of functions: `optional.of(…)` is a function of that name, not a call on a variable. */
 const modules: ReadonlySet<string> = new Set(['optional', 'strings', 'sets']);
 
-/** As in cel-go (parser.MaxRecursionDepth and parser.ExpressionSizeCodePointLimit). */
+/** Limits of cel-go (parser.MaxRecursionDepth and parser.ExpressionSizeCodePointLimit). */
 const deepest = 250;
 const maxLength = 100_000;
 
 class Parser {
   readonly #tokens: readonly Token[];
-  /** How many levels of an expression are below it. */
+  /** Height of each expression. */
   readonly #heights = new WeakMap<Expression, number>();
   #next = 0;
   #depth = 0;
@@ -55,7 +58,7 @@ class Parser {
       throw new ParseError(this.#token.at, `Syntax error: mismatched input '${this.#token.text}' expecting '${text}'`);
   }
 
-  /** Evaluating an expression takes as much of the stack as it is high. */
+  /** Checks the height of an expression, because its evaluation takes as much of the stack. */
   #grown(expression: Expression, ...below: readonly Expression[]): Expression {
     const height = 1 + Math.max(0, ...below.map(one => this.#heights.get(one) ?? 0));
     if (height > deepest) throw new ParseError(expression.at, `expression recursion limit exceeded: ${deepest}`);
@@ -79,7 +82,9 @@ class Parser {
     return all;
   }
 
-  /** A tree that is as low as it can be, as cel-go makes it: a thousand conditions are nothing unusual. */
+  /**
+   * Parses `||` or `&&` to a balanced tree, as cel-go does: a thousand conditions are not unusual.
+   */
   #logical(operator: '||' | '&&'): Expression {
     const part = (): Expression => (operator === '||' ? this.#logical('&&') : this.#binary(0));
     const parts = [part()];
@@ -150,7 +155,7 @@ class Parser {
     while (this.#takes(end) === undefined) {
       if (items.length > 0) {
         this.#needs(',');
-        // A comma may stand behind the last one of a list or a map.
+        // A trailing comma is allowed in a list or a map.
         if (end !== ')' && this.#takes(end) !== undefined) break;
       }
       items.push(read());
@@ -202,7 +207,7 @@ class Parser {
 
 export type Parsed = { readonly kind: 'parsed'; readonly expression: Expression } | { readonly kind: 'wrong'; readonly message: string };
 
-/** Reads an expression. */
+/** Parses an expression. */
 export const parse = (source: string): Parsed => {
   try {
     if (source.length > maxLength)

@@ -1,12 +1,12 @@
 import type { Value } from '../values/values.ts';
 
-/** An expression of the Common Expression Language. `at` is where it stands in the text. */
+/** An expression of the Common Expression Language. `at` is its position in the text. */
 export type Expression =
   | { readonly kind: 'literal'; readonly value: Value; readonly at: number }
   | { readonly kind: 'name'; readonly name: string; readonly at: number }
-  /** Optional: `of.?name`. */
+  /** A member; optional: `of.?name`. */
   | { readonly kind: 'member'; readonly of: Expression; readonly name: string; readonly optional?: boolean; readonly at: number }
-  /** Optional: `of[?index]`. */
+  /** An index; optional: `of[?index]`. */
   | { readonly kind: 'index'; readonly of: Expression; readonly index: Expression; readonly optional?: boolean; readonly at: number }
   | { readonly kind: 'has'; readonly of: Expression; readonly name: string; readonly optional?: boolean; readonly at: number }
   | { readonly kind: 'call'; readonly name: string; readonly on?: Expression; readonly args: readonly Expression[]; readonly at: number }
@@ -15,13 +15,13 @@ export type Expression =
   | { readonly kind: 'choice'; readonly test: Expression; readonly yes: Expression; readonly no: Expression; readonly at: number }
   | { readonly kind: 'list'; readonly items: readonly Item[]; readonly at: number }
   | { readonly kind: 'map'; readonly entries: readonly Entry[]; readonly at: number }
-  /** `list.all(x, …)`, `list.all(i, x, …)` and their kin. */
+  /** A macro: `list.all(x, …)`, `list.all(i, x, …)` and the like. */
   | {
       readonly kind: 'each';
       readonly macro: Macro;
       readonly over: Expression;
       readonly variables: readonly [string] | readonly [string, string];
-      /** The condition of `map(x, condition, …)` and of `transformList` and `transformMap`. */
+      /** Condition of `map(x, condition, …)` and of `transformList` and `transformMap`. */
       readonly filter?: Expression;
       readonly body: Expression;
       readonly at: number;
@@ -36,7 +36,7 @@ export type Expression =
       readonly at: number;
     };
 
-/** Optional: `[?item]` leaves out what is none. */
+/** An item; optional: `[?item]` omits an empty one. */
 export type Item = { readonly kind: 'item'; readonly optional: boolean; readonly value: Expression };
 export type Entry = {
   readonly kind: 'entry';
@@ -49,7 +49,7 @@ export type Entry = {
 export type Operator = '||' | '&&' | '==' | '!=' | '<' | '<=' | '>' | '>=' | 'in' | '+' | '-' | '*' | '/' | '%';
 export type Macro = 'all' | 'exists' | 'exists_one' | 'filter' | 'map' | 'transformList' | 'transformMap';
 
-/** Thrown inside of one call of `parse`, `check` or `compile` only. */
+/** Thrown within one call of `parse`, `check` or `compile` only. */
 export class ParseError extends Error {
   readonly at: number;
 
@@ -59,7 +59,7 @@ export class ParseError extends Error {
   }
 }
 
-/** The message with the place in the text, as cel-go shows it. */
+/** Returns the message with the position in the text, as cel-go formats it. */
 export const pointed = (source: string, { at, message }: ParseError): string => {
   const before = source.slice(0, at).split('\n');
   const line = source.split('\n')[before.length - 1] ?? '';

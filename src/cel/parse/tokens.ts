@@ -1,6 +1,6 @@
 import { ParseError } from './syntax.ts';
 
-/** Texts of strings are unescaped: `value` is what they stand for. */
+/** A token; `value` of a string is its unescaped text. */
 export type Token =
   | { readonly kind: 'name' | 'quoted' | 'number' | 'sign' | 'end'; readonly text: string; readonly at: number }
   | { readonly kind: 'string'; readonly text: string; readonly value: string; readonly at: number }
@@ -23,7 +23,7 @@ const escape =
 
 type Escape = Readonly<Record<string, string | undefined>>;
 
-/** What an escape stands for, as text or as the number of a code point or a byte. */
+/** Returns the value of an escape, as text or as the number of a code point or a byte. */
 const meaning = ({ simple, hex, octal, short, long }: Escape): string | number | undefined => {
   if (simple !== undefined) return plain[simple] ?? simple;
   const code = short ?? long ?? hex;
@@ -66,7 +66,7 @@ const literal = (text: string, groups: Escape, at: number): Token => {
   return { kind: 'string', text, value: isRaw ? body : stringOf(body, at), at };
 };
 
-/** Where the white space and comments end that begin at a place. */
+/** Returns the end of the white space and comments at a position. */
 const afterSpace = (source: string, at: number): number => {
   space.lastIndex = at;
   return at + (space.exec(source)?.[0].length ?? 0);
@@ -83,7 +83,7 @@ const tokenAt = (source: string, at: number): Token => {
   throw new ParseError(at, `Syntax error: token recognition error at: '${source.slice(at, at + 1)}'`);
 };
 
-/** The words of a text. */
+/** Returns the tokens of a text. */
 export const tokensOf = (source: string): readonly Token[] => {
   const tokens: Token[] = [];
   let at = afterSpace(source, 0);

@@ -1,9 +1,9 @@
 import { fail } from '../failure.ts';
 
-/** Whether a character, by its code point, is in a class. */
+/** Returns whether a character, by its code point, is in a class. */
 export type CharacterTest = (code: number) => boolean;
 
-/** The classes of ASCII that have names, as ranges. */
+/** Named ASCII classes, as ranges. */
 const ranges: Readonly<Record<string, readonly (readonly [first: number, last: number])[]>> = {
   d: [[48, 57]],
   s: [
@@ -65,14 +65,17 @@ const ranges: Readonly<Record<string, readonly (readonly [first: number, last: n
 
 const quoted = (code: number): string => `\\u{${code.toString(16)}}`;
 
-/** Without regard to case K and S have a third form each, outside of ASCII. */
+/** Classes with K and S, which have a third form each outside of ASCII when case is ignored. */
 const folded: ReadonlySet<string> = new Set(['w', 'alnum', 'alpha', 'lower', 'upper', 'word']);
 const thirdForms = [
   [0x17f, 0x17f],
   [0x212a, 0x212a],
 ] as const;
 
-/** \d, \D, [:alpha:], [:^alpha:] as members of a class of JavaScript; undefined for names that are none. */
+/**
+ * Returns \d, \D, [:alpha:], [:^alpha:] as members of a JavaScript class; undefined for unknown
+ * names.
+ */
 export const perl = (name: string, ignoresCase: boolean): string | undefined => {
   const [, caret, posix] = /^\[:(\^?)(\w+):\]$/.exec(name) ?? [];
   const isNegated = caret === '^' || /^[DSW]$/.test(name);
@@ -89,7 +92,7 @@ export const perl = (name: string, ignoresCase: boolean): string | undefined => 
   return `${rest}${quoted(next)}-${quoted(0x10ffff)}`;
 };
 
-/** \pL, \p{Greek}, \P{^Lu}: general categories and scripts. */
+/** Returns \pL, \p{Greek}, \P{^Lu}: general categories and scripts. */
 export const unicodeClass = (name: string, isNegated: boolean): string => {
   const [key, sign] = name.startsWith('^') ? [name.slice(1), !isNegated] : [name, isNegated];
   const candidates = key === 'Any' ? ['Any'] : key.length <= 2 ? [`gc=${key}`] : [`sc=${key}`];
@@ -107,7 +110,10 @@ const isKnown = (property: string): boolean => {
   }
 };
 
-/** The members are those of a class of JavaScript, which is asked for one character at a time and so never has to go back. */
+/**
+ * Returns a test for a class. The members are those of a JavaScript class, which is matched with
+ * one character at a time and so never backtracks.
+ */
 export const classOf = (members: string, ignoresCase: boolean): CharacterTest => {
   const [, only] = /^\\u\{([0-9a-f]+)\}$/.exec(members) ?? [];
   const alone =

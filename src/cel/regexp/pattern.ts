@@ -1,14 +1,17 @@
 import { fail } from '../failure.ts';
 import { type CharacterTest, classOf, perl, unicodeClass } from './character-class.ts';
 
-/** A regular expression in the syntax of RE2, which has no back references and does not look ahead. Upstream: Go's regexp/syntax. */
+/**
+ * A regular expression in the syntax of RE2, without back references and lookahead. Upstream: Go's
+ * regexp/syntax.
+ */
 export type Pattern =
   | { readonly kind: 'character'; readonly test: CharacterTest }
   | { readonly kind: 'assertion'; readonly assertion: Assertion }
   | { readonly kind: 'sequence' | 'alternatives'; readonly parts: readonly Pattern[] }
   | { readonly kind: 'repeat'; readonly of: Pattern; readonly least: number; readonly most: number };
 
-/** The begin and the end of the text or of a line, and whether a word begins or ends. */
+/** Begin and end of the text or of a line, and word boundaries. */
 export type Assertion = 'text begin' | 'text end' | 'line begin' | 'line end' | 'word' | 'no word';
 
 type Flags = { readonly i: boolean; readonly m: boolean; readonly s: boolean };
@@ -43,7 +46,7 @@ class PatternParser {
     return found;
   }
 
-  /** Flags that are set in a group hold until it ends. */
+  /** Parses alternatives; flags set in a group hold until its end. */
   #alternatives(): Pattern {
     const flags = this.#flags;
     this.#depth += 1;
@@ -78,7 +81,7 @@ class PatternParser {
     return { kind: 'repeat', of, least, most };
   }
 
-  /** \Q…\E: a repetition behind it is one of the last character alone, which is returned. */
+  /** Parses \Q…\E: a following repetition applies only to the last character, which is returned. */
   #verbatim(parts: Pattern[]): Pattern | undefined {
     const text = this.#takes(/\\Q([^]*?)(?:\\E|$)/y)?.[1];
     const all = Array.from(text ?? '', one => this.#character(quoted(one.codePointAt(0) ?? 0)));
@@ -87,7 +90,7 @@ class PatternParser {
     return last;
   }
 
-  /** Undefined for flags, which match nothing themselves. */
+  /** Parses an atom; returns undefined for flags, which match nothing themselves. */
   #atom(): Pattern | undefined {
     if (this.#takes(/\(/y) !== undefined) return this.#group();
     if (this.#takes(/\[/y) !== undefined) return this.#character(this.#set());
@@ -118,7 +121,7 @@ class PatternParser {
     return this.#takes(/\)/y) === undefined ? wrong('missing closing ): `' + this.#text + '`') : { kind: 'sequence', parts: [inner] };
   }
 
-  /** `?P<name>`: names mean nothing here, but no two are the same. */
+  /** Parses `?P<name>`: names have no effect, but must be unique. */
   #name(): void {
     const name = this.#takes(/\?P?<(\w+)>/y)?.[1];
     if (name === undefined && this.#takes(/\?/y) !== undefined) wrong('invalid or unsupported Perl syntax: `(?`');
@@ -126,7 +129,7 @@ class PatternParser {
     if (name !== undefined) this.#names.add(name);
   }
 
-  /** \d and the like, as members of a class. */
+  /** Parses \d and the like, as members of a class. */
   #shorthand(): string | undefined {
     const letter = this.#takes(/\\([dDsSwW])/y)?.[1];
     if (letter !== undefined) return perl(letter, this.#flags.i);
@@ -134,7 +137,7 @@ class PatternParser {
     return negated === undefined ? undefined : unicodeClass(short ?? long ?? '', negated === 'P');
   }
 
-  /** One character, escaped or not, by its code point. */
+  /** Parses one character, escaped or not, to its code point. */
   #single(): number {
     const hex = this.#takes(/\\x(?:([0-9a-fA-F]{2})|\{([0-9a-fA-F]{1,6})\})/y);
     if (hex !== undefined) return valid(Number.parseInt(hex[1] ?? hex[2] ?? '', 16));
@@ -152,7 +155,7 @@ class PatternParser {
   #set(): string {
     const isNegated = this.#takes(/\^/y) !== undefined;
     let members = '';
-    // The first bracket stands for itself.
+    // A bracket in the first position is literal.
     for (let isFirst = true; isFirst || this.#takes(/\]/y) === undefined; isFirst = false) {
       if (this.#at >= this.#text.length) return wrong('missing closing ]: `' + this.#text + '`');
       members += this.#posix() ?? this.#shorthand() ?? this.#range();
@@ -178,5 +181,5 @@ class PatternParser {
 const valid = (code: number): number => (code > 0x10ffff ? wrong('invalid escape sequence') : code);
 const quoted = (code: number): string => `\\u{${code.toString(16)}}`;
 
-/** Reads a regular expression. */
+/** Parses a regular expression. */
 export const patternOf = (text: string): Pattern => new PatternParser(text).whole();

@@ -3,8 +3,8 @@ import type { CharacterTest } from './character-class.ts';
 import { type Assertion, type Pattern, patternOf } from './pattern.ts';
 
 /**
- * Matches regular expressions in time that is proportional to the text and to the pattern, as RE2 does: all ways to match are followed at
- * once (Thompson's construction), so that none has to be tried after another has failed.
+ * Matches regular expressions in time proportional to the text and to the pattern, as RE2 does: all
+ * possible matches are followed at once (Thompson's construction), without backtracking.
  */
 
 type Instruction =
@@ -13,7 +13,7 @@ type Instruction =
   | { readonly kind: 'split'; readonly next: number; other: number }
   | { readonly kind: 'match' };
 
-/** A pattern is no larger than this, with all its repetitions written out. */
+/** Limits of a pattern: instructions with all repetitions expanded, and characters. */
 const largest = 5000;
 const maxLength = 10_000;
 
@@ -26,7 +26,7 @@ class Compiler {
     return this.program.length - 1;
   }
 
-  /** Adds the instructions of a pattern that is followed by those at `next`, and returns where they begin. */
+  /** Adds the instructions of a pattern that continue at `next`, and returns their start. */
   place(pattern: Pattern, next: number): number {
     this.#visits += 1;
     if (this.#visits > largest) return fail('error parsing regexp: expression too large');
@@ -81,11 +81,11 @@ const holds = (assertion: Assertion, before: number | undefined, after: number |
   }
 };
 
-/** The places in a program that have been reached between two characters. */
+/** Reached places in a program between two characters. */
 class ThreadList {
   readonly #program: readonly Instruction[];
   readonly #reached: Uint8Array;
-  /** Those that wait for a character. */
+  /** Instructions that wait for a character. */
   readonly waiting: Extract<Instruction, { readonly kind: 'character' }>[] = [];
   isMatch = false;
   visits = 0;
@@ -110,10 +110,10 @@ class ThreadList {
   }
 }
 
-/** Whether a text has a part that matches. */
+/** Returns whether a part of the text matches. */
 export const matches = (text: string, source: string, meter: CostMeter): boolean => {
   if (source.length > maxLength) return fail('error parsing regexp: expression too large');
-  // Each character can be a class of its own, which takes a while to make.
+  // Each character can be a class of its own, which takes time to build.
   meter.charge(5 * source.length);
   const compiler = new Compiler();
   const start = compiler.place(patternOf(source), 0);

@@ -3,17 +3,19 @@ import { Quantity } from './quantity.ts';
 import { Version } from './semver.ts';
 import { Duration, List, Mapping, Optional, Type, Uint, type Value } from './values.ts';
 
-/** A number of any of the three types; undefined for everything else. */
+/** Returns a number of any of the three types; undefined for other values. */
 const numeric = (value: Value): bigint | number | undefined =>
   typeof value === 'bigint' || typeof value === 'number' ? value : value instanceof Uint ? value.value : undefined;
 
 const order = <T extends bigint | number | string>(one: T, other: T): number => (one < other ? -1 : one > other ? 1 : 0);
 
-/** A whole number becomes a double to be compared with one, as in cel-go. */
+/**
+ * Compares numbers; a whole number is converted to a double for comparison with one, as in cel-go.
+ */
 const numberOrder = (one: bigint | number, other: bigint | number): number =>
   typeof one === 'bigint' && typeof other === 'bigint' ? order(one, other) : order(Number(one), Number(other));
 
-/** By code points, where JavaScript compares halves of them: those above U+FFFF come last. */
+/** Compares by code points, where JavaScript compares surrogates: those above U+FFFF come last. */
 const textOrder = (one: string, other: string): number => {
   let at = 0;
   while (at < one.length && at < other.length && one.charCodeAt(at) === other.charCodeAt(at)) at += 1;
@@ -25,7 +27,7 @@ const bytesOrder = (one: Uint8Array, other: Uint8Array): number => {
   return at === -1 ? order(one.length, other.length) : order(one[at] ?? 0, other[at] ?? -1);
 };
 
-/** The order of two values: negative where the first comes first, NaN where neither does. */
+/** Compares two values: negative where the first comes first, NaN where neither does. */
 export const compared = (one: Value, other: Value, meter: CostMeter): number => {
   const [left, right] = [numeric(one), numeric(other)];
   if (left !== undefined && right !== undefined) return Number.isNaN(left) || Number.isNaN(right) ? Number.NaN : numberOrder(left, right);
@@ -62,7 +64,10 @@ const sameMappings = (one: Mapping, other: Mapping, meter: CostMeter): boolean =
 const sameOptionals = (one: Optional, other: Optional, meter: CostMeter): boolean =>
   one.value === undefined || other.value === undefined ? one.value === other.value : same(one.value, other.value, meter);
 
-/** Whether two values are equal. Values of different types are not; numbers are compared as numbers, whatever their types. */
+/**
+ * Returns whether two values are equal. Values of different types are not; numbers are compared by
+ * value, whatever their types.
+ */
 export const same = (one: Value, other: Value, meter: CostMeter): boolean => {
   meter.charge(1);
   const [left, right] = [numeric(one), numeric(other)];

@@ -18,7 +18,7 @@ const text = (bytes: Uint8Array): string => {
   }
 };
 
-/** A number without its fraction, if a double can be one at all. */
+/** Returns a number without its fraction; fails for infinities and NaN. */
 const whole = (value: number): bigint => (Number.isFinite(value) ? BigInt(Math.trunc(value)) : fail('integer overflow'));
 
 const digits = (value: string, to: string): bigint =>
@@ -31,7 +31,7 @@ const toInt = (value: Value): bigint => {
       : value instanceof Uint
         ? value.value
         : typeof value === 'number'
-          ? // 2^63 - 1 is no double: cel-go refuses the two next to the ends.
+          ? // 2^63 - 1 is not a double: cel-go refuses the two doubles next to the ends.
             Math.abs(value) < 2 ** 63
             ? whole(value)
             : fail('integer overflow')
@@ -74,18 +74,18 @@ const toDouble = (value: Value): number => {
   return sign === '-' ? -found : found;
 };
 
-/** As Go writes a double with %g: exponents have two digits at least. */
+/** Formats a double as Go's %g: exponents have at least two digits. */
 const doubleText = (value: number): string => {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
   if (Object.is(value, -0)) return '-0';
   const [, exponent = '0'] = /e([+-]\d+)$/.exec(value.toExponential()) ?? [];
   const power = Number(exponent);
-  // Go begins with exponents at 1e+21 and below 1e-04.
+  // Go uses exponents from 1e+21 on and below 1e-04.
   if (power >= 21 || power < -4) return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
   return String(value);
 };
 
-/** The text of a value that has one; undefined for lists, maps and the like. */
+/** Returns the text of a value that has one; undefined for lists, maps and the like. */
 export const written = (value: Value): string | undefined => {
   if (typeof value === 'string') return value;
   if (typeof value === 'boolean' || typeof value === 'bigint') return String(value);
@@ -141,7 +141,7 @@ const typeName = (value: Value): string => {
   return value satisfies never;
 };
 
-/** The functions that convert. */
+/** Conversion functions. */
 export const conversions: Readonly<Record<string, (value: Value, meter: CostMeter) => Value>> = {
   dyn: value => value,
   type: value => new Type(typeName(value)),

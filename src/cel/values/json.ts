@@ -2,7 +2,10 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts';
 import { readDuration, readTimestamp } from './times.ts';
 import { List, Mapping, type Value } from './values.ts';
 
-/** An object is read when it is looked at: a node has thousands of fields, an expression needs three. */
+/**
+ * A map over a JSON object, converted on access: a node has thousands of fields, an expression
+ * needs three.
+ */
 class JsonMapping extends Mapping {
   readonly #object: JsonObject;
   readonly #schema: JsonObject | undefined;
@@ -36,7 +39,7 @@ const memberSchema = (schema: JsonObject, key: string): JsonObject | undefined =
   return isObject(own) ? own : undefined;
 };
 
-/** What Kubernetes reads a text as whose schema names a format. */
+/** Conversions of texts by the format in their schema, as in Kubernetes. */
 const formats: Readonly<Record<string, (text: string) => Value>> = {
   'date-time': readTimestamp,
   date: text => readTimestamp(`${text}T00:00:00Z`),
@@ -48,14 +51,16 @@ const formatted = (text: string, format: string): Value => {
   try {
     return (Object.hasOwn(formats, format) && formats[format]?.(text)) || text;
   } catch {
-    // What has another form than its schema says is not stored; this is no place to refuse it.
+    // Values of another form than their schema are not stored; this is not the place to refuse
+    // them.
     return text;
   }
 };
 
 /**
- * JSON as the API has it: a whole number is an `int`, as it is to Kubernetes. Where there is a schema, it says what is a `double` all the
- * same, and which texts are timestamps, durations and bytes. Upstream: apiserver/pkg/cel/common/values.go.
+ * Converts JSON of the API: a whole number is an `int`, as in Kubernetes. A schema defines which
+ * numbers are `double` all the same, and which texts are timestamps, durations and bytes. Upstream:
+ * apiserver/pkg/cel/common/values.go.
  */
 export const fromJson = (json: Json, schema?: JsonObject): Value => {
   if (typeof json === 'number') return Number.isSafeInteger(json) && schema?.['type'] !== 'number' ? BigInt(json) : json;

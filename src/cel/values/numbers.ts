@@ -1,4 +1,4 @@
-/** The ranges of the types `int` and `uint`. */
+/** Ranges of the types `int` and `uint`. */
 const smallestInt = -(2n ** 63n);
 const largestInt = 2n ** 63n - 1n;
 const largestUint = 2n ** 64n - 1n;

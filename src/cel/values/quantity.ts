@@ -1,6 +1,9 @@
 import { fail } from '../failure.ts';
 
-/** Kubernetes' quantities, exactly: 1Gi, 100m, 1e3. Upstream: apimachinery/pkg/api/resource, apiserver/pkg/cel/library/quantity.go. */
+/**
+ * Kubernetes' quantities, exactly: 1Gi, 100m, 1e3. Upstream: apimachinery/pkg/api/resource,
+ * apiserver/pkg/cel/library/quantity.go.
+ */
 
 const factors: Readonly<Record<string, readonly [numerator: bigint, denominator: bigint]>> = {
   '': [1n, 1n],
@@ -25,7 +28,7 @@ const form = /^([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,3})|([numkMGTPE]|[KMGTP
 const billion = 10n ** 9n;
 
 export class Quantity {
-  /** In billionths, to which Kubernetes rounds up, away from zero. */
+  /** Value in billionths, to which Kubernetes rounds up, away from zero. */
   readonly nano: bigint;
 
   constructor(nano: bigint) {
@@ -33,7 +36,7 @@ export class Quantity {
   }
 
   static parse(text: string): Quantity | undefined {
-    // Kubernetes has room for 18 digits; more are no number that a machine has.
+    // Kubernetes has room for 18 digits; no real quantity has more.
     const [, sign, digits = '', exponent, suffix = ''] = (text.length <= 64 && form.exec(text)) || [];
     const factor = factors[suffix];
     if (digits === '' || factor === undefined) return undefined;

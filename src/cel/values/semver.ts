@@ -7,7 +7,7 @@ const order = (one: bigint | string, other: bigint | string): number => (one < o
 
 const isNumber = (part: string): boolean => /^\d+$/.test(part);
 
-/** Numbers come before words; what ends first comes first. */
+/** Compares identifiers: numbers come before words; the shorter list comes first. */
 const partOrder = (one: string | undefined, other: string | undefined): number => {
   if (one === undefined || other === undefined) return one === other ? 0 : one === undefined ? -1 : 1;
   if (isNumber(one) !== isNumber(other)) return isNumber(one) ? -1 : 1;
@@ -23,9 +23,9 @@ export class Version {
     this.#pre = pre;
   }
 
-  /** Normalizing takes `v1.2` for 1.2.0. */
+  /** Parses a version; normalizing accepts `v1.2` for 1.2.0. */
   static parse(text: string, normalize: boolean): Version | undefined {
-    // A version that is longer is none; the digits of a number are no reason to compute for long.
+    // A longer text is not a version; the limit bounds the computation with its numbers.
     if (text.length > 256) return undefined;
     const found = form.exec(normalize ? normalized(text) : text);
     if (found === null) return undefined;
@@ -39,7 +39,7 @@ export class Version {
       const found = order(number, other.numbers[at] ?? 0n);
       if (found !== 0) return found;
     }
-    // A version before its release has something behind it, and comes first.
+    // A pre-release has identifiers after the number, and comes before the release.
     if (this.#pre.length === 0 || other.#pre.length === 0) return Number(this.#pre.length === 0) - Number(other.#pre.length === 0);
     for (let at = 0; at < Math.max(this.#pre.length, other.#pre.length); at += 1) {
       const found = partOrder(this.#pre[at], other.#pre[at]);

@@ -2,29 +2,35 @@ import { fail } from '../failure.ts';
 import { isInt } from './numbers.ts';
 import { Duration } from './values.ts';
 
-/** Timestamps and durations, both to the nanosecond. Upstream: cel-go, common/types/timestamp.go and duration.go. */
+/**
+ * Timestamps and durations, both to the nanosecond. Upstream: cel-go, common/types/timestamp.go and
+ * duration.go.
+ */
 
 const first = Temporal.Instant.from('0001-01-01T00:00:00Z').epochNanoseconds;
 const last = Temporal.Instant.from('9999-12-31T23:59:59.999999999Z').epochNanoseconds;
 
-/** A timestamp of the years 1 to 9999. */
+/** Returns a timestamp of the years 1 to 9999. */
 export const instantOf = (nanoseconds: bigint): Temporal.Instant =>
   nanoseconds < first || nanoseconds > last ? fail('timestamp overflow') : Temporal.Instant.fromEpochNanoseconds(nanoseconds);
 
-/** A duration of at most 292 years, as Go has it. */
+/** Returns a duration of at most 292 years, the limit of Go. */
 export const durationOf = (nanoseconds: bigint): Duration => (isInt(nanoseconds) ? new Duration(nanoseconds) : fail('duration overflow'));
 
-/** RFC 3339 as Go's time.Parse reads it, which cel-go asks: an hour of one digit and a comma are fine, a leap second is not. */
+/**
+ * RFC 3339 as accepted by Go's time.Parse, which cel-go uses: an hour of one digit and a comma are
+ * valid, a leap second is not.
+ */
 const timestampForm = /^(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/;
 
-/** Nanoseconds by which an offset is ahead; Go takes 24 hours and 60 minutes. */
+/** Returns the nanoseconds of an offset; Go accepts 24 hours and 60 minutes. */
 const offsetOf = (sign: string | undefined, hours: number, minutes: number): bigint | undefined => {
   if (hours > 24 || minutes > 60) return undefined;
   const size = BigInt(60 * hours + minutes) * 60n * 10n ** 9n;
   return sign === '-' ? -size : size;
 };
 
-/** Digits beyond the ninth are cut off. */
+/** Returns nanoseconds; digits beyond the ninth are cut off. */
 const nanosecondsOf = (fraction: string): number => Number(fraction.slice(0, 9).padEnd(9, '0'));
 
 const nanosecondsIn = (text: string): bigint | undefined => {
@@ -38,7 +44,7 @@ const nanosecondsIn = (text: string): bigint | undefined => {
     const local = Temporal.PlainDateTime.from({ year, month, day, hour, minute, second }, { overflow: 'reject' });
     return local.toZonedDateTime('UTC').epochNanoseconds + BigInt(nanosecondsOf(fraction)) - offset;
   } catch (error) {
-    // There is no such day or time.
+    // The day or time does not exist.
     if (error instanceof RangeError) return undefined;
     throw error;
   }
@@ -61,7 +67,7 @@ const units: Readonly<Record<string, bigint>> = {
   h: 3600n * 10n ** 9n,
 };
 
-/** Go's notation: 1h30m, -1.5s, 0. */
+/** Parses Go's notation: 1h30m, -1.5s, 0. */
 export const readDuration = (text: string): Duration => {
   const wrong = (): never => fail(`type conversion error from 'string' to 'google.protobuf.Duration'`);
   const [, sign, body = ''] =
@@ -76,7 +82,7 @@ export const readDuration = (text: string): Duration => {
 
 const billion = 10n ** 9n;
 
-/** A duration in seconds, as protobuf writes it in JSON: 3600s, 0.5s. */
+/** Formats a duration in seconds, as protobuf writes it in JSON: 3600s, 0.5s. */
 export const durationText = ({ nanoseconds }: Duration): string => {
   const size = nanoseconds < 0n ? -nanoseconds : nanoseconds;
   const fraction = String(size % billion)
@@ -87,7 +93,10 @@ export const durationText = ({ nanoseconds }: Duration): string => {
 
 type Part = (time: Temporal.ZonedDateTime) => number;
 
-/** The parts of a timestamp in a time zone, UTC where none is given. Months, days of the year and getDayOfMonth count from 0. */
+/**
+ * Parts of a timestamp in a time zone, by default UTC. Months, days of the year and getDayOfMonth
+ * count from 0.
+ */
 export const timestampParts: Readonly<Record<string, Part>> = {
   getFullYear: ({ year }) => year,
   getMonth: ({ month }) => month - 1,
@@ -101,9 +110,9 @@ export const timestampParts: Readonly<Record<string, Part>> = {
   getMilliseconds: ({ millisecond }) => millisecond,
 };
 
-/** A time zone by its name, or as an offset with or without its sign. */
+/** Converts to a time zone by its name, or an offset with or without its sign. */
 export const inZone = (instant: Temporal.Instant, zone: string): Temporal.ZonedDateTime => {
-  // Temporal would read the zone of a whole timestamp too.
+  // Temporal would accept a whole timestamp with a zone too.
   const [, sign = '+', offset, name = ''] = /^(?:([+-]?)(\d{2}:\d{2})|([A-Za-z][\w+/-]{0,63}))$/.exec(zone) ?? [];
   try {
     return instant.toZonedDateTimeISO(offset === undefined ? name : `${sign || '+'}${offset}`);

@@ -1,7 +1,9 @@
 import type { Quantity } from './quantity.ts';
 import type { Version } from './semver.ts';
 
-/** Values of CEL at run time: bigint is `int`, number is `double`, Temporal.Instant is `timestamp`. */
+/**
+ * Values of CEL at run time: bigint is `int`, number is `double`, Temporal.Instant is `timestamp`.
+ */
 export type Value =
   | null
   | boolean
@@ -43,7 +45,7 @@ export class Type {
   }
 }
 
-/** What `a.?b` results in: a value, or none. */
+/** Result of `a.?b`: a value, or none. */
 export class Optional {
   readonly value: Value | undefined;
 
@@ -54,7 +56,7 @@ export class Optional {
 
 export const none = new Optional(undefined);
 
-/** A list of values, or of what can be read as such. */
+/** A list of values, or of items that are converted to values. */
 export class List {
   readonly #items: readonly unknown[];
   readonly #read: (item: never) => Value;
@@ -68,7 +70,7 @@ export class List {
     return new List(items, (item: Value) => item);
   }
 
-  /** Items are read when they are looked at. */
+  /** Returns a list whose items are converted on access. */
   static reading<T>(items: readonly T[], read: (item: T) => Value): List {
     return new List(items, read);
   }
@@ -88,10 +90,13 @@ export class List {
 
 export type Key = string | boolean | bigint | Uint;
 
-/** A map, whatever its entries come from. */
+/** A map, whatever the source of its entries. */
 export abstract class Mapping {
   abstract readonly size: number;
-  /** The value under a key, undefined where there is none; numbers of any type that are equal are one key. */
+  /**
+   * Returns the value under a key, undefined where there is none; equal numbers of any type are the
+   * same key.
+   */
   abstract get(key: Value): Value | undefined;
   abstract keys(): Iterable<Key>;
 
@@ -100,7 +105,7 @@ export abstract class Mapping {
   }
 }
 
-/** Numbers that are equal have one name; undefined for what can be no key. */
+/** Returns the name of a key, the same for equal numbers; undefined for invalid keys. */
 const keyName = (key: Value): string | undefined => {
   if (typeof key === 'string') return `s${key}`;
   if (typeof key === 'boolean' || typeof key === 'bigint') return `${key}`;
@@ -124,7 +129,7 @@ export class EntryMapping extends Mapping {
     return this.#entries.values().map(([key]) => key);
   }
 
-  /** False where the value can be no key, or is one already. */
+  /** Adds an entry; returns false for an invalid or repeated key. */
   add(key: Value, value: Value): boolean {
     const name = keyName(key);
     if (name === undefined || typeof key === 'number' || this.#entries.has(name)) return false;
@@ -133,7 +138,7 @@ export class EntryMapping extends Mapping {
   }
 }
 
-/** Members that are computed when they are looked at. One that fails does so where it is used. */
+/** A map whose members are evaluated on access. An error occurs where the member is used. */
 export class LazyMapping extends Mapping {
   readonly #members: ReadonlyMap<string, () => Value>;
 

@@ -8,7 +8,10 @@ import { openPage, pagePort, untilStopped } from './page.ts';
 
 export type DashboardFlags = ConnectionFlags & { readonly port?: string };
 
-/** `drydock dashboard`: the dashboard for the chosen cluster, as the user of the kubeconfig, until SIGINT or SIGTERM. */
+/**
+ * `drydock dashboard`: serves the dashboard for the chosen cluster, as the user of the kubeconfig,
+ * until SIGINT or SIGTERM.
+ */
 export const dashboard = (flags: DashboardFlags, env: Env): Promise<void> => {
   const port = pagePort(flags.port);
   return withCluster(flags, env, async connection => {

@@ -12,10 +12,13 @@ import { type Dashboard, startDashboard } from '../../web/dashboard/http/dashboa
 import { UsageError } from '../shared/fail.ts';
 import { onStop } from '../shared/on-stop.ts';
 
-/** Where the dashboard is looked for first. */
+/** Default port of the dashboard. */
 const defaultPort = 8720;
 
-/** What `--port` says; undefined when it is left out. Throws a UsageError that names the flag. */
+/**
+ * Returns the value of `--port`; undefined when it is left out. Throws a UsageError that names the
+ * flag.
+ */
 export const pagePort = (text: string | undefined): number | undefined => {
   if (text === undefined) return undefined;
   const port = Number(text);
@@ -26,12 +29,12 @@ export const pagePort = (text: string | undefined): number | undefined => {
 };
 
 type PageOptions = {
-  /** Everything is asked for and done as the user of these. */
+  /** Client for all reads and writes, with its user's rights. */
   readonly ports: Api & Watcher;
   readonly adapters: readonly KindAdapter[];
   readonly cluster: string;
   readonly port: number | undefined;
-  /** Those of a simulated cloud. */
+  /** Hosts of a simulated cloud. */
   readonly hosts?: DemoCloud | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -40,8 +43,9 @@ type PageOptions = {
 const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 
 /**
- * Opens the dashboard on this machine, for whoever has its link. Without a port it is the usual one, or any free one where that is taken; a port
- * that was asked for and cannot be had is a UsageError.
+ * Serves the dashboard on this machine, for everyone who has its link. Without a port it takes the
+ * default, or any free one where that is in use; a requested port that is not available is a
+ * UsageError.
  */
 export const openPage = async ({ ports, adapters, cluster, port, hosts, clock, log }: PageOptions): Promise<Dashboard> => {
   const token = randomBytes(24).toString('base64url');

@@ -25,7 +25,10 @@ const kubeconfig = ({ server, authority, token }: Way, namespace: string): strin
 
 type Open = { readonly serving: Serving; readonly way: Way };
 
-/** Over TLS: kubectl sends no token in the clear, and says so only when asked for a great deal of log. */
+/**
+ * Serves the API over TLS: kubectl sends no token over plain HTTP, and reports that only at a high
+ * log level.
+ */
 const openApi = async (cluster: EmbeddedCluster): Promise<Open> => {
   const now = systemClock.now();
   const authority = await makeAuthority(now);
@@ -35,7 +38,7 @@ const openApi = async (cluster: EmbeddedCluster): Promise<Open> => {
   return { serving, way: { server: serving.url, authority: authority.cert, token } };
 };
 
-/** In ten lines: where everything is, and what to try. */
+/** Returns the welcome text: addresses, and things to try. */
 const welcome = (count: number, page: string, file: string): readonly string[] => [
   `A demo cluster of ${count} nodes runs in this process, with Drydock, which drains one of them in a moment. No other cluster is touched.`,
   `Open the dashboard, retire the host of a worker, or resume the plan:  ${page}`,
@@ -59,7 +62,7 @@ const welcomeEmpty = (file: string): readonly string[] => [
 
 export type DemoFlags = { readonly port?: string; readonly empty?: boolean };
 
-/** Everything that has been opened is closed, the last first, whatever happens. */
+/** Runs the demo until it is stopped; closes everything in reverse order, whatever happens. */
 const runUntilStopped = async (running: Demo, flags: DemoFlags, port: number | undefined): Promise<void> => {
   await using open = new AsyncDisposableStack();
   open.defer(() => running.stop());
@@ -68,7 +71,7 @@ const runUntilStopped = async (running: Demo, flags: DemoFlags, port: number | u
   const folder = mkdtempSync(join(tmpdir(), 'drydock-demo-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   open.defer(remove);
-  // A demo whose output nobody reads any more ends before it is closed.
+  // A demo whose output is closed exits before the cleanup runs.
   process.once('exit', remove);
   const file = join(folder, 'kubeconfig');
   writeFileSync(file, kubeconfig(way, flags.empty === true ? 'default' : 'shop'), { mode: 0o600 });
@@ -84,8 +87,8 @@ const pageOf = async ({ ports, adapters, hosts }: Demo, port: number | undefined
 };
 
 /**
- * `drydock demo`: a cluster in this process with the operator and the dashboard at work in it, until SIGINT or SIGTERM. Needs no cluster and
- * touches none. With `--empty` it is the cluster alone.
+ * `drydock demo`: a cluster in this process with the operator and the dashboard, until SIGINT or
+ * SIGTERM. Needs no cluster and touches none. With `--empty`, the cluster alone.
  */
 export const demo = async (flags: DemoFlags): Promise<void> => {
   const port = pagePort(flags.port);

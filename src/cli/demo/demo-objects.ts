@@ -1,7 +1,10 @@
 import type { JsonObject } from '../../core/json.ts';
 import { kubernetesVersion } from '../../embedded/kubernetes-version.ts';
 
-/** A believable cluster: three zones, a control plane, and a shop with the workloads that make draining interesting. */
+/**
+ * A realistic cluster: three zones, a control plane, and a shop with workloads that make draining
+ * interesting.
+ */
 
 export const zones = ['north', 'middle', 'south'];
 
@@ -44,10 +47,10 @@ const node = (
 
 const controlPlane = 'node-role.kubernetes.io/control-plane';
 
-/** On every worker, also on those that come later. */
+/** Labels of every worker, also of those created later. */
 export const workerLabels: JsonObject = { 'node-role.kubernetes.io/worker': '', 'kubernetes.io/os': 'linux' };
 
-/** The control plane is nobody's machine. */
+/** Nodes of the control plane, which belong to no machine. */
 const nodes: readonly JsonObject[] = zones.map((zone, index) =>
   node(`control-${index + 1}`, zone, {
     labels: { [controlPlane]: '' },
@@ -55,7 +58,7 @@ const nodes: readonly JsonObject[] = zones.map((zone, index) =>
   }),
 );
 
-/** The node of a machine. */
+/** Returns the node of a machine. */
 export const worker = (
   name: string,
   zone: string,
@@ -97,7 +100,7 @@ const budget = (name: string, spec: JsonObject): JsonObject => ({
 
 const everywhere = { tolerations: [{ operator: 'Exists' }] };
 
-/** All but the machines and their nodes, by resource, in the order in which they are made. */
+/** Objects except the machines and their nodes, by resource, in order of creation. */
 export const demoObjects: readonly (readonly [resource: string, object: JsonObject])[] = [
   ['namespaces', { kind: 'Namespace', metadata: { name: 'shop' } }],
   ...nodes.map(one => ['nodes', one] as const),
@@ -109,13 +112,13 @@ export const demoObjects: readonly (readonly [resource: string, object: JsonObje
   ['deployments.apps', workload('Deployment', 'worker', { replicas: 8 })],
   ['statefulsets.apps', workload('StatefulSet', 'db', { replicas: 3, spec: { serviceName: 'db' } })],
   ['poddisruptionbudgets.policy', budget('db', { maxUnavailable: 1 })],
-  // Two replicas, in one zone, and two must always be there: no pod of it may ever go.
+  // Two replicas, in one zone, and a budget that requires both: no pod of it can be evicted.
   [
     'deployments.apps',
     workload('Deployment', 'payment', { replicas: 2, pod: { nodeSelector: { 'topology.kubernetes.io/zone': 'middle' } } }),
   ],
   ['poddisruptionbudgets.policy', budget('payment', { minAvailable: 2 })],
-  // What it keeps in its emptyDir goes with the pod.
+  // The data in its emptyDir is lost with the pod.
   [
     'deployments.apps',
     workload('Deployment', 'cache', {

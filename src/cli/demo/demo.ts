@@ -30,8 +30,9 @@ import { startServers } from './servers.ts';
 import { createDemoVms } from './vms.ts';
 
 /**
- * How long things take here: long enough to be seen. Pods; VMs that move; a machine from its order to its node, and from its end to its new beginning; a kernel, from the
- * start of its pod to the restart of the machine, and until that is back.
+ * Returns the durations of the demo, long enough to be seen: pods; migrations of VMs; a machine
+ * from its order to its node, and from its end to its new start; a kernel, from the start of its
+ * pod to the restart of the machine, and until that is back.
  */
 const timesAt = (speed: number) => ({
   pods: { startMs: 2000 / speed, stopMs: 3000 / speed, spread: 0.4 },
@@ -39,30 +40,30 @@ const timesAt = (speed: number) => ({
   launchMs: 20_000 / speed,
   rebootMs: 20_000 / speed,
   kernels: { installMs: 3000 / speed, rebootMs: 8000 / speed },
-  /** Seconds that the plan waits for a budget that never allows anything. */
+  /** Seconds that the plan waits for a budget that never allows an eviction. */
   patienceSeconds: Math.ceil(40 / speed),
 });
 
-/** Events that are still on their way at the end get this long. */
+/** Milliseconds for events that are still in flight at the end. */
 const flushMs = 500;
 
-/** A cluster in this process with everything that lives in one, and Drydock's operator at work in it. */
+/** A simulated cluster in this process with its actors and Drydock's operator. */
 export type Demo = {
   readonly cluster: EmbeddedCluster;
-  /** As the operator reaches it. */
+  /** Client that the operator uses. */
   readonly ports: Api & Watcher;
   readonly adapters: readonly KindAdapter[];
-  /** The hosts of its machines; an empty one has none. */
+  /** Hosts of its machines; an empty demo has none. */
   readonly hosts?: DemoCloud;
   stop(): Promise<void>;
 };
 
 export type DemoOptions = {
-  /** Neither workloads nor Drydock: a cluster for somebody's own tests. */
+  /** Whether the demo has neither workloads nor Drydock: a cluster for a user's own tests. */
   readonly empty?: boolean;
-  /** Puts a node into maintenance by itself, once every pod is up. */
+  /** Whether the demo puts a node into maintenance once every pod runs. */
   readonly begins?: boolean;
-  /** So many times faster than what people can follow; 1 when left out. */
+  /** Factor over a speed that people can follow; 1 when left out. */
   readonly speed?: number;
   readonly log: Log;
 };
@@ -82,7 +83,7 @@ const settle = (cluster: EmbeddedCluster, cloud: SimulatedCloud, patienceSeconds
   furnishPlans(add, patienceSeconds);
 };
 
-/** Starts one. Nothing of it is outside this process. */
+/** Starts a demo, all of it within this process. */
 export const startDemo = ({ empty = false, begins = false, speed = 1, log }: DemoOptions): Demo => {
   const { pods: pace, migrations, launchMs, rebootMs, kernels, patienceSeconds } = timesAt(speed);
   const kubeVirt = new SimulatedKubeVirt(migrations);
@@ -122,7 +123,10 @@ export const startDemo = ({ empty = false, begins = false, speed = 1, log }: Dem
 
 type Workplace = Required<Pick<DemoOptions, 'log' | 'speed'>> & Pick<Demo, 'ports' | 'adapters'> & { readonly cloud: SimulatedCloud };
 
-/** The operator as in any cluster, on ports of this process; whatever cloud it is told to ask, it asks the simulated one. The answer ends it. */
+/**
+ * Starts the operator as in any cluster, on the client of this process; all cloud calls go to the
+ * simulated one. Returns a function that stops it.
+ */
 const startOperator = ({ ports, adapters, cloud, speed, log }: Workplace): (() => Promise<void>) => {
   const recorder = new EventRecorder({ api: ports, clock: systemClock, log, random: Math.random, instance: 'demo' });
   const operator = controllerManager({
@@ -154,7 +158,7 @@ const startOperator = ({ ports, adapters, cloud, speed, log }: Workplace): (() =
   };
 };
 
-/** Runs the task once, when every pod of the town is up. The answer calls it off. */
+/** Runs the task once, when every pod of the demo is ready. Returns a function that cancels it. */
 const whenSettled = ({ registry: { store } }: EmbeddedCluster, task: () => void): (() => void) => {
   const unsubscribe = store.subscribe(() => {
     const pods = store.list('pods');
@@ -165,7 +169,7 @@ const whenSettled = ({ registry: { store } }: EmbeddedCluster, task: () => void)
   return unsubscribe;
 };
 
-/** Of the node that has the most to say: one with a pod that may never go. */
+/** Returns a maintenance of the most interesting node: one with a pod that can never be evicted. */
 const firstMaintenance = ({ registry: { store } }: EmbeddedCluster): JsonObject => {
   const stuck = store.list('pods', 'shop').find(({ metadata }) => metadata.labels?.['app'] === 'payment');
   const nodeName = stuck === undefined ? 'worker-1' : nodeOf(stuck);

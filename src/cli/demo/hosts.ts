@@ -8,28 +8,36 @@ import type { Store } from '../../embedded/store/store.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { DemoCloud } from '../../web/dashboard/actions/demo-cloud.ts';
 
-/** The hosts of the simulated cloud: what can be done to them from the dashboard, and the agents on the nodes that hear of it. */
+/**
+ * Hosts of the simulated cloud: actions on them for the dashboard, and the agents on their nodes.
+ */
 
 const notices = 'nodenotices.drydock.dev';
 
-/** Two weeks, which are still two weeks when somebody looks at them a moment later. */
+/**
+ * Notice of a retirement in seconds: two weeks, and an hour so that it still shows as two weeks a
+ * moment later.
+ */
 const retirementSeconds = 14 * 24 * 3600 + 3600;
 
-/** The host restarts then, whether its node is empty or not. */
+/** Seconds until the host restarts, whether its node is empty or not. */
 const rebootSeconds = 60;
 
 type Parts = { readonly cloud: SimulatedCloud; readonly store: Store; readonly writes: Writes; readonly clock: Clock };
 
-/** The instance that a node runs on. */
+/** Returns the instance that a node runs on. */
 export const instanceOn = (node: Stored | undefined): string | undefined => instanceOf(text(node, 'spec', 'providerID'));
 
-/** As the agent of a node would: what its machine is told, written into its NodeNotice, which goes with the node. */
+/**
+ * Writes the announcements for a machine into its NodeNotice, as the agent of the node would; the
+ * notice is deleted with the node.
+ */
 const tell = ({ cloud, store, writes, clock }: Parts, node: Stored, instance: string): void => {
   const { name, uid } = node.metadata;
   const { events } = cloud.scan('simulated', [instance]);
   const before = store.get(notices, '', name);
   if (events.length === 0 && before === undefined) return;
-  // The machines have providerIDs of AWS; the announcements say themselves that they are made up.
+  // The machines have providerIDs of AWS; the announcements are marked as simulated.
   const { spec } = nodeNotice(name, { provider: 'aws', instance, events }, clock.now());
   const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name, uid }];
   const written =
@@ -39,14 +47,14 @@ const tell = ({ cloud, store, writes, clock }: Parts, node: Stored, instance: st
   if (written.kind === 'refused') throw new Error(`the agent of ${name} cannot say what it has heard: ${written.message}`);
 };
 
-/** Starts an agent on every node of the cloud; the answer ends them. */
+/** Starts an agent on every node of the cloud; returns a function that stops them. */
 export const startAgents = (parts: Parts): (() => void) =>
   parts.cloud.subscribe(instance => {
     const node = parts.store.list('nodes').find(one => instanceOn(one) === instance);
     if (node !== undefined) tell(parts, node, instance);
   });
 
-/** What the dashboard may have done to them. */
+/** Returns the actions on hosts for the dashboard. */
 export const hostsOf = ({ cloud, store }: Parts): DemoCloud => ({
   announce: (node, what) => {
     const instance = instanceOn(store.get('nodes', '', node));

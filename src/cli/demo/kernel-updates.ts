@@ -9,18 +9,22 @@ import { workNamespace } from '../manager/controller-manager.ts';
 import { instanceOn } from './hosts.ts';
 
 /**
- * Plays what the containers of a plan would do to their nodes, which nothing here runs: one of the image `…/kernel-update:VERSION` installs that kernel and restarts
- * the machine, whose node comes back with another boot ID and that kernel. Everything else about the pod the kubelets play.
+ * Simulates the containers of a plan, which do not really run: one with the image
+ * `…/kernel-update:VERSION` installs that kernel and restarts the machine, whose node returns with
+ * another boot ID and that kernel. The simulated kubelets do the rest.
  */
 
 type Parts = { readonly cloud: SimulatedCloud; readonly store: Store; readonly writes: Writes; readonly clock: Clock };
 
-/** In milliseconds: from the start of the container to the restart of the machine, and until that is back. */
+/**
+ * Milliseconds from the start of the container to the restart of the machine, and until that is
+ * back.
+ */
 type KernelPace = { readonly installMs: number; readonly rebootMs: number };
 
 const image = /(?:^|\/)kernel-update:([\w.-]{1,63})$/;
 
-/** The kernel that the pod installs; undefined for a pod that does something else. */
+/** Returns the kernel that the pod installs; undefined for other pods. */
 const kernelOf = (pod: Stored): string | undefined =>
   objects(at(pod, 'spec', 'containers'))
     .map(container => image.exec(text(container, 'image'))?.[1])
@@ -29,10 +33,10 @@ const kernelOf = (pod: Stored): string | undefined =>
 class Kernels {
   readonly #parts: Parts;
   readonly #pace: KernelPace;
-  /** By the uid of the pod: a container runs once. */
+  /** UIDs of started pods: a container runs once. */
   readonly #begun = new Set<string>();
   readonly #timers = new Set<() => void>();
-  /** What each machine boots when it starts the next time, by its instance. */
+  /** Kernel for the next boot of each machine, by its instance. */
   readonly #installed = new Map<string, string>();
 
   constructor(parts: Parts, pace: KernelPace) {
@@ -40,7 +44,7 @@ class Kernels {
     this.#pace = pace;
   }
 
-  /** Follows pods and machines; the answer ends that. */
+  /** Watches pods and machines; returns a function that stops it. */
   start(): () => void {
     const { store, cloud } = this.#parts;
     const ends = [
@@ -69,7 +73,7 @@ class Kernels {
   #install({ metadata: { namespace = '', name, uid } }: Stored, version: string): void {
     const { store, cloud } = this.#parts;
     const pod = store.get('pods', namespace, name);
-    // Somebody has ended the pod in the middle of its work.
+    // The pod was deleted during its work.
     if (pod?.metadata.uid !== uid || pod.metadata.deletionTimestamp !== undefined) return;
     const instance = instanceOn(store.get('nodes', '', nodeOf(pod)));
     if (instance === undefined) return;
@@ -77,7 +81,7 @@ class Kernels {
     cloud.restart(instance, this.#pace.rebootMs);
   }
 
-  /** It runs again: its kubelet says which start this is, and of what, in one breath. */
+  /** Writes boot ID and kernel of a restarted machine in a single update, as its kubelet does. */
   #machineChanged(id: string): void {
     const { store, cloud, writes } = this.#parts;
     const [instance, kernelVersion] = [cloud.instance(id), this.#installed.get(id)];
@@ -90,5 +94,5 @@ class Kernels {
   }
 }
 
-/** Starts the actor; the answer ends it. */
+/** Starts the simulation; returns a function that stops it. */
 export const simulateKernelUpdates = (parts: Parts, pace: KernelPace): (() => void) => new Kernels(parts, pace).start();

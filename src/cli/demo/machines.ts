@@ -6,12 +6,15 @@ import type { Resource } from '../../embedded/store/store.ts';
 import { worker, workerLabels, zones } from './demo-objects.ts';
 import { oldKernel } from './plans.ts';
 
-/** The machines of the town: rented from a simulated cloud, in a set for each zone, as a cluster of OpenShift has them. */
+/**
+ * Machines of the demo: instances of a simulated cloud, in a MachineSet for each zone, as on
+ * OpenShift.
+ */
 
 const { group, version } = machineGroups.openshift;
 const namespace = 'openshift-machine-api';
 
-/** Where the MachineMaintenances are made. */
+/** Namespace of the MachineMaintenances. */
 export const ownNamespace = 'drydock-system';
 
 type Make = (resource: Resource, object: JsonObject) => Stored;
@@ -32,7 +35,7 @@ const owner = ({ metadata: { name, uid } }: Stored): JsonObject => ({
   blockOwnerDeletion: true,
 });
 
-/** A machine that has been there for long: its node is made with it. */
+/** Creates a machine that counts as long-running, together with its node. */
 const adopt = (make: Make, cloud: SimulatedCloud, set: Stored, name: string, zone: string): void => {
   const providerID = `aws:///${zone}/${cloud.launch(zone).id}`;
   make(`machines.${group}`, {
@@ -51,13 +54,16 @@ const day = 24 * 3600 * 1000;
 const inDays = (now: Temporal.Instant, days: number): string =>
   Temporal.Instant.fromEpochMilliseconds(now.epochMilliseconds + days * day).toString({ smallestUnit: 'second' });
 
-/** Nothing begins in these days; today everything may. */
+/** Returns a window with a freeze in the future; starts are allowed today. */
 const freeze = (now: Temporal.Instant): JsonObject => ({
   metadata: { name: 'sale' },
   spec: { freezes: [{ from: inDays(now, 30), to: inDays(now, 33), reason: 'the big sale' }] },
 });
 
-/** Asked once a day, like a cloud; whoever wants to see something approved annotates a node with `demo.drydock.dev/redeploy`. */
+/**
+ * Event source with an interval of a day, like a cloud's; annotate a node with
+ * `demo.drydock.dev/redeploy` to see an approval.
+ */
 const source: JsonObject = {
   metadata: { name: 'cloud' },
   spec: {
@@ -73,7 +79,7 @@ const source: JsonObject = {
   },
 };
 
-/** Makes the kinds, the sets with their machines and nodes, and what is configured about them. */
+/** Creates the kinds, the sets with their machines and nodes, and their configuration. */
 export const furnishMachines = (make: Make, cloud: SimulatedCloud, now: Temporal.Instant): void => {
   for (const definition of machineDefinitions('openshift')) make('customresourcedefinitions.apiextensions.k8s.io', definition);
   for (const name of [namespace, ownNamespace]) make('namespaces', { metadata: { name } });

@@ -3,11 +3,14 @@ import type { Stored } from '../../embedded/object.ts';
 import type { Resource } from '../../embedded/store/store.ts';
 import { workNamespace } from '../manager/controller-manager.ts';
 
-/** The plan of the town: another kernel for its workers. It is there from the beginning, and paused: somebody starts it from the dashboard. */
+/**
+ * Plan of the demo: another kernel for its workers. Exists from the start, paused until a user
+ * resumes it on the dashboard.
+ */
 
 type Make = (resource: Resource, object: JsonObject) => Stored;
 
-/** What the workers run at first, and what the plan gives them. */
+/** Kernels of the workers before and after the plan. */
 export const oldKernel = '6.12.8';
 const newKernel = '6.12.9';
 
@@ -24,7 +27,10 @@ const work: JsonObject = {
   },
 };
 
-/** One node first, and then one zone after the other; last the zone with a budget that never allows an eviction, which is waited for so many seconds. */
+/**
+ * Returns the plan: one node first, then one zone after the other; last the zone with a budget that
+ * never allows an eviction, which the plan awaits for `patienceSeconds`.
+ */
 const plan = (patienceSeconds: number): JsonObject => ({
   metadata: { name: 'kernel' },
   spec: {
@@ -49,7 +55,7 @@ const plan = (patienceSeconds: number): JsonObject => ({
   },
 });
 
-/** Makes the namespace of the work, and the plan. */
+/** Creates the namespace of the work, and the plan. */
 export const furnishPlans = (make: Make, patienceSeconds: number): void => {
   make('namespaces', { metadata: { name: workNamespace, labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } } });
   make('maintenanceplans.drydock.dev', plan(patienceSeconds));

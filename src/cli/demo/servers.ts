@@ -5,17 +5,20 @@ import { openNova } from '../../nova/nova.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { OpenStackTerms } from '../manager/openstack.ts';
 
-/** Two workers of the town are hypervisors of an OpenStack as well, whose servers are no pods of the cluster. */
+/**
+ * Two workers of the demo are hypervisors of an OpenStack as well, whose servers are not pods of
+ * the cluster.
+ */
 
 const hosts = ['worker-1', 'worker-2', 'worker-3'] as const;
 
-/** Milliseconds that a server takes to move, by its memory: long enough to be seen. */
+/** Milliseconds that a server takes to migrate, by its memory: long enough to be seen. */
 const migrationMs =
   (speed: number) =>
   ({ memoryMiB }: { readonly memoryMiB: number }): number =>
     (3000 + memoryMiB) / speed;
 
-/** An OpenStack in this process, with servers, which move `speed` times as fast as usually. */
+/** Starts an OpenStack in this process with servers that migrate `speed` times as fast as usual. */
 export const startServers = (clock: Clock, speed: number): OpenStackTerms => {
   const cloud = new OpenStack({ clock, hosts, migrationMs: migrationMs(speed) });
   for (const [index, host] of hosts.entries()) {

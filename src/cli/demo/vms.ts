@@ -3,7 +3,10 @@ import { kubeVirtDefinitions, kubeVirtObjects } from '../../embedded/kubevirt/de
 import type { Stored } from '../../embedded/object.ts';
 import type { Resource } from '../../embedded/store/store.ts';
 
-/** VMs of KubeVirt in the town: five that move, and one that cannot: it is shut down, and started again on another node. */
+/**
+ * VMs of KubeVirt in the demo: five that migrate, and one that cannot: it is shut down and started
+ * again on another node.
+ */
 
 type Make = (resource: Resource, object: JsonObject) => Stored;
 
@@ -42,7 +45,7 @@ const resourceOf = ({ kind }: JsonObject): Resource => {
   return kind === 'KubeVirt' ? 'kubevirts.kubevirt.io' : 'validatingwebhookconfigurations.admissionregistration.k8s.io';
 };
 
-/** Makes KubeVirt and its VMs. */
+/** Creates KubeVirt and its VMs. */
 export const createDemoVms = (make: Make): void => {
   for (const definition of kubeVirtDefinitions) make('customresourcedefinitions.apiextensions.k8s.io', definition);
   for (const object of kubeVirtObjects()) make(resourceOf(object), object);

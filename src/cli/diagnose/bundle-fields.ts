@@ -1,6 +1,9 @@
 import { type Kept, only } from '../../rehearse/snapshot/kept.ts';
 
-/** What a support bundle keeps of the kinds that a snapshot does not have: as there, what stands here and nothing else. */
+/**
+ * Fields that a support bundle keeps of kinds that a snapshot lacks: as there, only the fields
+ * listed here.
+ */
 
 const conditions = only('lastTransitionTime observedGeneration reason severity status type');
 const events = only('code deadline id instance kind notAfter notBefore provider resource source state');

@@ -1,23 +1,26 @@
 import type { Manifest } from '../install/install-files.ts';
 import { type InstallationFacts, type InstalledWorkload, isOperator } from './facts.ts';
 
-/** Something that is missing or wrong. An Error keeps maintenances from working, or makes them unsafe; a Warning will, some day. */
+/**
+ * A missing or wrong setting. An Error keeps maintenances from working or makes them unsafe; a
+ * Warning will do so some day.
+ */
 export type Finding = { readonly severity: 'Error' | 'Warning'; readonly message: string; readonly remedy: string };
 
-/** One thing that is looked at. `well` says that nothing is wrong with it. */
+/** One check. `well` returns the text for a check without findings. */
 export type Check = {
   readonly name: string;
   readonly well: (facts: InstallationFacts) => string;
   readonly findings: (facts: InstallationFacts) => readonly Finding[];
 };
 
-/** Kind, namespace and name, for messages. */
+/** Returns kind, namespace and name, for messages. */
 export const nameOf = ({ kind, metadata }: Manifest): string =>
   `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
 
-/** What this version installs of these kinds. */
+/** Returns the manifests of these kinds that this version installs. */
 export const wantedOf = ({ wanted }: InstallationFacts, ...kinds: readonly string[]): readonly Manifest[] =>
   wanted.filter(({ kind }) => kinds.includes(kind));
 
-/** The Deployments of operators. */
+/** Returns the Deployments of operators. */
 export const operators = ({ workloads }: InstallationFacts): readonly InstalledWorkload[] => workloads.filter(isOperator);

@@ -18,17 +18,20 @@ const checked = (facts: InstallationFacts, { name, well, findings }: Check): Che
 
 const words: Readonly<Record<Finding['severity'], string>> = { Error: 'FAIL', Warning: 'WARN' };
 
-/** As columns: the word, the name, what is the matter; below it what to do. */
+/** Formats a check as columns: result, name, message; the remedy on the line below. */
 const linesOf = ({ name, well, findings }: Checked): readonly string[] => {
   const start = (word: string): string => `${word.padEnd(4)}  ${name.padEnd(18)}  `;
   if (well !== undefined) return [start('ok') + well];
   return findings.flatMap(({ severity, message, remedy }) => [start(words[severity]) + message, `${' '.repeat(26)}help: ${remedy}`]);
 };
 
-/** What all the checks say of a cluster. */
+/** Returns the results of all checks. */
 export const checkAll = (facts: InstallationFacts): readonly Checked[] => checks.map(check => checked(facts, check));
 
-/** `drydock check`: reads the cluster and says what is missing or wrong, and what to do. Throws when an Error is found; changes nothing. */
+/**
+ * `drydock check`: reads the cluster and prints what is missing or wrong, with remedies. Throws
+ * when an Error is found; changes nothing.
+ */
 export const check = async (flags: CheckFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> => {
   await withCluster(flags, env, async connection => {
     const facts = await gatherFacts(connection, systemClock, version());

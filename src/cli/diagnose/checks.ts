@@ -24,7 +24,7 @@ const kinds: Check = {
     }),
 };
 
-/** The version in an image's name; undefined for a digest, or another tag. */
+/** Returns the version in an image's name; undefined for a digest or another tag. */
 const versionIn = (image: string): string | undefined => /:v?(\d+\.\d+\.\d+[^@]*)/.exec(image)?.[1];
 
 const silentAfter = 60;
@@ -92,7 +92,7 @@ const operator: Check = {
   },
 };
 
-/** Operators that act on the same objects, by a part of the name of their image. */
+/** Operators that act on the same objects, by a part of their image's name. */
 const others = ['node-maintenance-operator', 'machine-maintenance-operator'];
 
 const isRunning = ({ kind, spec }: InstalledWorkload): boolean => kind === 'DaemonSet' || (spec.replicas ?? 1) > 0;
@@ -146,7 +146,7 @@ const bindingFindings = (facts: InstallationFacts, wanted: Manifest): readonly F
   return isBound ? [] : [{ severity: 'Error', message: `${nameOf(wanted)} is missing, or binds somebody else`, remedy: reinstall(facts) }];
 };
 
-/** Left out on purpose by those who never want a pod deleted past a budget. */
+/** Role that users leave out on purpose when no pod may be deleted past a budget. */
 const optional = 'drydock-pod-deletion';
 
 const rights: Check = {
@@ -177,7 +177,10 @@ const policies: Check = {
     }),
 };
 
-/** Seconds: a leader that could not renew its lease for the first acts no more, and after the second another one leads. */
+/**
+ * Clock skew in seconds: a leader that could not renew its lease for the first stops acting, and
+ * after the second another one leads.
+ */
 const skew = { warns: leaseTimes.renewDeadlineMs / 1000, fails: leaseTimes.durationMs / 1000 };
 
 const clocks: Check = {
@@ -208,7 +211,10 @@ const isAbout = (schema: FlowSchema, namespace: string): boolean =>
       ),
   ) === true;
 
-/** The level of the API server's own queues in which the operator's calls are: that of the matching schema with the lowest precedence. */
+/**
+ * Returns the priority level (API Priority and Fairness) of the operator's calls: that of the
+ * matching schema with the lowest precedence.
+ */
 const levelOf = ({ flowSchemas, namespace }: InstallationFacts): string | undefined =>
   flowSchemas
     .filter(schema => isAbout(schema, namespace))
@@ -228,5 +234,5 @@ const priority: Check = {
   },
 };
 
-/** All of them, in the order in which they are told. */
+/** All checks, in order of output. */
 export const checks: readonly Check[] = [kinds, operator, alone, webhook, rights, policies, clocks, priority];

@@ -1,6 +1,9 @@
 import { isObject } from '../../core/json.ts';
 
-/** What is wanted is there; what the API server has added to it, by defaults, is no difference. Lists have to be of the same length and order. */
+/**
+ * Returns whether the wanted fields are present; defaults that the API server added are no
+ * difference. Lists must have the same length and order.
+ */
 export const covers = (have: unknown, want: unknown): boolean => {
   if (Array.isArray(want)) return Array.isArray(have) && have.length === want.length && want.every((item, at) => covers(have[at], item));
   if (isObject(want))
@@ -27,7 +30,7 @@ const allows = (rule: Rule, { verb, group, resource, name }: Right): boolean =>
 
 type Right = { readonly verb: string; readonly group: string; readonly resource: string; readonly name?: string };
 
-/** Each single right that a rule gives. */
+/** Returns each single right that a rule grants. */
 export const rightsOf = ({ apiGroups = [], resources = [], resourceNames, verbs }: Rule): readonly Right[] =>
   verbs.flatMap(verb =>
     apiGroups.flatMap(group =>
@@ -37,7 +40,10 @@ export const rightsOf = ({ apiGroups = [], resources = [], resourceNames, verbs 
     ),
   );
 
-/** The rights of `want` that `have` does not give, as `patch nodes` or `patch machines.cluster.x-k8s.io`. */
+/**
+ * Returns the rights of `want` that `have` does not grant, as `patch nodes` or `patch
+ * machines.cluster.x-k8s.io`.
+ */
 export const missingRights = (have: readonly Rule[], want: readonly Rule[]): readonly string[] =>
   want
     .flatMap(rightsOf)

@@ -30,5 +30,5 @@ const versionOf = (env: Env): Command =>
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (flags: VersionFlags) => (await import('./version-command.ts')).versionCommand(flags, env));
 
-/** The commands for whoever runs an installation. */
+/** Returns the commands for administrators of an installation. */
 export const diagnoseCommands = (env: Env): readonly Command[] => [checkCommand(env), supportBundleCommand(env), versionOf(env)];

@@ -16,7 +16,7 @@ import { leaderLease } from '../shared/kinds.ts';
 import { releaseOf } from '../shared/server-release.ts';
 import { tryWebhook, type WebhookTrial } from './webhook-trial.ts';
 
-/** A Deployment or a DaemonSet, as far as it matters here. */
+/** A Deployment or a DaemonSet, with the fields that matter here. */
 export type InstalledWorkload = {
   readonly kind: string;
   readonly metadata: { readonly namespace: string; readonly name: string; readonly labels?: Readonly<Record<string, string>> };
@@ -52,32 +52,38 @@ export type FlowSchema = {
 };
 
 type Lease = { readonly spec?: { readonly holderIdentity?: string; readonly renewTime?: string } };
-/** Go writes an empty list as null. */
+/** An EndpointSlice; Go writes an empty list as null. */
 type Slice = { readonly endpoints?: null | readonly { readonly conditions?: { readonly ready?: boolean } }[] };
 
-/** What the checks go by. What could not be read is missing, and named in `unread`. */
+/** Facts for the checks. Those that could not be read are missing, and named in `unread`. */
 export type InstallationFacts = {
   readonly version: string;
   readonly release: KubernetesRelease;
-  /** Seconds by which the clock of the API server is ahead of this machine's; whole seconds, so a second more or less says nothing. */
+  /**
+   * Seconds by which the clock of the API server is ahead of this machine's; whole seconds, so a
+   * difference of one is within the error.
+   */
   readonly serverAhead?: number;
-  /** The operator's namespace; where it would be installed when there is none. */
+  /** Namespace of the operator; where there is none, the default one. */
   readonly namespace: string;
-  /** The OLM that has installed the operator. */
+  /** Generation of the OLM that has installed the operator. */
   readonly olm?: OlmVersion;
-  /** All that this version installs, for this release, but what OLM makes under names of its own. */
+  /**
+   * Manifests that this version installs on this release, except those that OLM creates under its
+   * own names.
+   */
   readonly wanted: readonly Manifest[];
-  /** The object in the cluster for each that is wanted; missing where there is none. */
+  /** Object in the cluster for each wanted manifest; missing where there is none. */
   readonly found: ReadonlyMap<Manifest, Manifest>;
   readonly workloads: readonly InstalledWorkload[];
   readonly flowSchemas: readonly FlowSchema[];
   /** Seconds since the leader last renewed its lease, by the clock of the API server. */
   readonly leaderSilentFor?: number;
-  /** Its name, in the namespace. */
+  /** Name of the Service in the namespace. */
   readonly webhookService: string;
-  /** Replicas behind the Service of the webhook that are ready. */
+  /** Number of ready replicas behind the webhook's Service. */
   readonly webhookReplicas?: number;
-  /** Missing where there is no webhook to be tried. */
+  /** Result of the trial; missing when there is no webhook to try. */
   readonly webhookTrial?: WebhookTrial;
   readonly unread: readonly string[];
 };
@@ -85,14 +91,14 @@ export type InstallationFacts = {
 export const isOperator = ({ kind, metadata }: InstalledWorkload): boolean =>
   kind === 'Deployment' && metadata.labels?.['app.kubernetes.io/name'] === 'drydock';
 
-/** By the marks that it leaves on the Deployment. */
+/** Returns the generation of OLM, by its labels on the Deployment. */
 const olmOf = (operator: InstalledWorkload | undefined): OlmVersion | undefined => {
   const { labels = {} } = operator?.metadata ?? {};
   if ('olm.owner' in labels) return 'olm';
   return labels['olm.operatorframework.io/owner-kind'] === 'ClusterExtension' ? 'olm-1' : undefined;
 };
 
-/** Reads, and remembers what could not be read. */
+/** A reader that collects what could not be read. */
 class Reader {
   readonly unread: string[] = [];
   readonly #api: Api;
@@ -162,7 +168,10 @@ type WebhookConfiguration = Manifest & {
   readonly webhooks?: readonly object[];
 };
 
-/** OLM 0 makes a configuration of each webhook, under a name of its own: all of them in place of ours. */
+/**
+ * Lists the webhooks that OLM 0 has created, each in a configuration with its own name, instead of
+ * Drydock's.
+ */
 const webhooksOfOlm = async (reader: Reader, operator: InstalledWorkload | undefined): Promise<readonly object[]> => {
   const all = await reader.list<WebhookConfiguration>('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations');
   const owner = operator?.metadata.labels?.['olm.owner'];
@@ -193,7 +202,10 @@ const installedOf = async (
 const hasWebhook = ({ wanted, found }: Installed): boolean =>
   wanted.some(one => one.kind === 'ValidatingWebhookConfiguration' && found.has(one));
 
-/** Reads all of it, and tries the webhook by a dry run; nothing is written. Throws when the API server does not answer. */
+/**
+ * Reads all facts, and tries the webhook by a dry run; writes nothing. Throws when the API server
+ * does not respond.
+ */
 export const gatherFacts = async (api: Api, clock: Clock, version: string): Promise<InstallationFacts> => {
   const reader = new Reader(api);
   const release = await releaseOf(api);

@@ -1,6 +1,10 @@
 import type { InstallationFacts } from './facts.ts';
 
-/** For what is missing or of another version. What OLM has installed is not to be applied by another means: it would be changed back, or stay when OLM removes the rest. */
+/**
+ * Returns the remedy for objects that are missing or of another version. Objects of OLM must not be
+ * applied by other means: OLM would change them back, or leave them behind when it removes the
+ * rest.
+ */
 export const reinstall = ({ olm, version }: InstallationFacts): string =>
   olm === undefined
     ? 'drydock install --apply brings it to this version'

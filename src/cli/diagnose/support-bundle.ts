@@ -26,7 +26,7 @@ import { gatherFacts, type InstallationFacts, isOperator } from './facts.ts';
 
 export type SupportBundleFlags = ConnectionFlags;
 
-/** Beside what a snapshot has. Never Secrets or ConfigMaps. */
+/** Kinds beyond those of a snapshot. Never Secrets or ConfigMaps. */
 const more: readonly CopiedKind[] = [
   { apiVersion: 'machinemaintenance.managed.openshift.io/v1alpha1', kind: 'MachineMaintenance', plural: 'machinemaintenances' },
   { apiVersion: 'drydock.dev/v1alpha1', kind: 'MachineEventSource', plural: 'machineeventsources' },
@@ -37,10 +37,10 @@ const more: readonly CopiedKind[] = [
   { apiVersion: 'lifecycle.k8s.io/v1alpha1', kind: 'Eviction', plural: 'evictions' },
 ];
 
-/** Of each log, the end. */
+/** Limits of each log, counted from its end. */
 const log = { lines: 20_000, bytes: 10_000_000 };
 
-/** Into a folder, one file after the other. */
+/** A bundle that is written into a folder, one file after the other. */
 class Bundle {
   readonly leftOut: string[] = [];
   readonly #folder: string;
@@ -49,7 +49,7 @@ class Bundle {
     this.#folder = folder;
   }
 
-  /** Writes a file. Throws for a name that leads out of the folder, whoever has made it up. */
+  /** Writes a file. Throws for a name that leads out of the folder, whatever its source. */
   write(name: string, content: unknown): void {
     if (!/^[A-Za-z0-9][-A-Za-z0-9_]*([./][A-Za-z0-9][-A-Za-z0-9_]*)*$/.test(name))
       throw new Error(`${truncate(name)} is no name of a file`);
@@ -58,7 +58,7 @@ class Bundle {
     writeFileSync(file, typeof content === 'string' ? content : `${JSON.stringify(content, undefined, 2)}\n`);
   }
 
-  /** What cannot be had is named, and the rest goes on. */
+  /** Runs one part; a failure is recorded, and the rest goes on. */
   async part(name: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -77,12 +77,16 @@ const objects = async (api: Api, bundle: Bundle, kind: CopiedKind): Promise<void
 
 type Pod = { readonly metadata: { readonly name: string }; readonly spec: { readonly containers: readonly { readonly name: string }[] } };
 
-/** As Kubernetes names pods and containers. Such a name is a part of a path and a word of a shell: a server that says otherwise has no say in where a file is written, or what is run. */
+/**
+ * Kubernetes' format of names of pods and containers. Such a name becomes part of a path and a word
+ * of a shell command, so a server that returns other names cannot choose where a file is written or
+ * what is run.
+ */
 const nameOfObject = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 const isName = (name: unknown): name is string => typeof name === 'string' && nameOfObject.test(name) && !name.includes('..');
 
-/** Those with names; the others are left out, and said. */
+/** Returns the pods with valid names; the others are left out and recorded. */
 const named = (bundle: Bundle, what: string, all: readonly Pod[]): readonly Pod[] => {
   const odd = all.filter(({ metadata, spec }) => ![metadata.name, ...spec.containers.map(({ name }) => name)].every(isName));
   for (const { metadata } of odd)
@@ -105,13 +109,19 @@ const logsOf = async (api: Api, bundle: Bundle, namespace: string): Promise<void
       }
 };
 
-/** Machines and their sets, of each machine API that is served; not what they are made from, which may have passwords and files in it. */
+/**
+ * Collects Machines and their sets, of each machine API that is served; not their templates, which
+ * may contain passwords and files.
+ */
 const machinesOf = async (api: Api, bundle: Bundle): Promise<void> => {
   const kinds = await machineKindsHere(api, new AbortController().signal);
   for (const kind of kinds) await bundle.part(`${kind.plural} of ${kind.apiVersion}`, () => objects(api, bundle, kind));
 };
 
-/** What somebody does who may get metrics that are served over HTTPS: they need a token, and the API server's proxy to pods passes none on. */
+/**
+ * Returns the commands for fetching metrics that are served over HTTPS: they need a token, and the
+ * API server's proxy to pods does not forward one.
+ */
 const metricsByHand = (
   namespace: string,
   port: string,
@@ -130,7 +140,7 @@ ${pods.map(pod => `get ${shellWord(pod)}`).join('\n')}
 kubectl delete clusterrolebinding drydock-metrics-once
 `;
 
-/** The operator's metrics by way of the API server, where they need no token. */
+/** Collects the operator's metrics through the API server, where they need no token. */
 const metricsOf = async (api: Api, bundle: Bundle, { workloads, namespace }: InstallationFacts): Promise<void> => {
   const args = workloads.find(one => isOperator(one) && one.metadata.namespace === namespace)?.spec.template.spec.containers[0]?.args ?? [];
   const port = /:(\d+)$/.exec(args.find(arg => arg.startsWith('--metrics-bind-address=')) ?? ':8080')?.[1] ?? '8080';
@@ -152,7 +162,10 @@ const metricsOf = async (api: Api, bundle: Bundle, { workloads, namespace }: Ins
   }
 };
 
-/** Reads what goes into the archive, and writes it into the folder; returns what could not be had. */
+/**
+ * Reads the contents of the archive and writes them into the folder; returns what could not be
+ * read.
+ */
 export const collect = async (api: Api, folder: string): Promise<readonly string[]> => {
   const bundle = new Bundle(folder);
   const facts = await gatherFacts(api, systemClock, version());
@@ -188,8 +201,9 @@ const fileOf = (name: string | undefined): string => {
 };
 
 /**
- * `drydock support-bundle [FILE]`: writes what somebody else needs to understand a problem into one archive that only its owner may read. It changes nothing in the cluster, and has no
- * Secret, no ConfigMap, and no value of an environment variable in it. What may not be read is named.
+ * `drydock support-bundle [FILE]`: writes what is needed to understand a problem into one archive
+ * that only its owner may read. Changes nothing in the cluster, and includes no Secret, no
+ * ConfigMap, and no value of an environment variable. Names what it may not read.
  */
 export const supportBundle = async (
   name: string | undefined,

@@ -13,7 +13,10 @@ type Workload = {
   readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { readonly image?: string }[] } } };
 };
 
-/** The images of the operators in the cluster, each with its Deployment. Undefined when they may not be read. */
+/**
+ * Returns the images of the operators in the cluster, each with its Deployment; undefined when they
+ * cannot be listed.
+ */
 const operatorsOf = async (api: Api): Promise<readonly { readonly deployment: string; readonly image: string }[] | undefined> => {
   const found = await listAll(api, '/apis/apps/v1/deployments', { labelSelector: 'app.kubernetes.io/name=drydock' }).catch(() => undefined);
   return found?.map(raw => {
@@ -22,7 +25,10 @@ const operatorsOf = async (api: Api): Promise<readonly { readonly deployment: st
   });
 };
 
-/** `drydock version`: of the command, of the operators in the cluster, and of the API server. With `--client` no cluster is asked. */
+/**
+ * `drydock version`: prints the versions of the command, of the operators in the cluster, and of
+ * the API server. With `--client`, no cluster is contacted.
+ */
 export const versionCommand = async (flags: VersionFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> => {
   const client = { version: version(), node: process.version };
   const isJson = flags.output === 'json';

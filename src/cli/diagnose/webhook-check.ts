@@ -42,7 +42,7 @@ const trialFindings = ({ webhookTrial }: InstallationFacts, logs: string): reado
   ];
 };
 
-/** The webhook: asked by a dry run; what it is made of explains why it does not answer. */
+/** Check of the webhook by a dry run; the state of its parts explains why it does not respond. */
 export const webhook: Check = {
   name: 'webhook',
   well: () => 'asked by a dry run, it refused what it has to refuse',

@@ -1,18 +1,21 @@
 import { statusMessage } from '../../core/status.ts';
 import type { Api } from '../../operator/ports.ts';
 
-/** What the API server makes of an object that the webhook has to refuse; nothing is stored. */
+/** Result of a dry run with an object that the webhook has to refuse; nothing is stored. */
 export type WebhookTrial =
-  /** It was asked, and refused. */
+  /** The webhook was called, and refused the object. */
   | { readonly kind: 'refused' }
-  /** Nobody was asked, or whoever was let it pass. */
+  /** The webhook was not called, or it allowed the object. */
   | { readonly kind: 'passed' }
-  /** It did not answer: no object is accepted. */
+  /** The webhook did not respond: no object is accepted. */
   | { readonly kind: 'failed'; readonly why: string }
-  /** It was not its turn: something else stands before it. */
+  /** The webhook was not reached: another check refused the object first. */
   | { readonly kind: 'untried'; readonly why: string };
 
-/** No node is called so: names of nodes have no underscore, and the API server does not look. */
+/**
+ * Object for a node that cannot exist: names of nodes have no underscore, and the API server does
+ * not check this.
+ */
 const object = {
   apiVersion: 'nodemaintenance.medik8s.io/v1beta1',
   kind: 'NodeMaintenance',
@@ -20,7 +23,10 @@ const object = {
   spec: { nodeName: 'no_such_node', reason: 'drydock check' },
 };
 
-/** Of each generation of OLM, too: it gives the webhook the name that it has in the bundle. */
+/**
+ * Pattern of Drydock's denials, in each generation of OLM too: OLM keeps the webhook's name from
+ * the bundle.
+ */
 const ofOurs = /webhook "vnodemaintenance\.kb\.io"/;
 
 /** Creates, as a dry run, a NodeMaintenance of a node that cannot exist. */

@@ -10,10 +10,13 @@ import { findNodes, nodeChoice, nodePath } from '../shared/nodes.ts';
 import { type Output, plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 
-/** kubectl's --dry-run: what would be done is said (client), or checked by the server without being stored. */
+/**
+ * Modes of kubectl's --dry-run: print the changes only (client), or have the server check them
+ * without storing (server).
+ */
 export type DryRun = 'none' | 'client' | 'server';
 
-/** Throws a UsageError for any other value than kubectl's. */
+/** Returns the mode. Throws a UsageError for a value that kubectl does not know. */
 export const dryRunOf = (text: string): DryRun => {
   if (text === 'none' || text === 'client' || text === 'server') return text;
   throw new UsageError(`invalid value "${text}" for --dry-run: expected none, server, or client`);
@@ -21,12 +24,13 @@ export const dryRunOf = (text: string): DryRun => {
 
 const suffixes: Readonly<Record<DryRun, string>> = { none: '', client: ' (dry run)', server: ' (server dry run)' };
 
-/** kubectl's result line, for example `node/n1 cordoned (dry run)`. */
+/** Returns kubectl's result line, for example `node/n1 cordoned (dry run)`. */
 export const resultLine = (what: string, operation: string, dryRun: DryRun): string => `${what} ${operation}${suffixes[dryRun]}`;
 
 /**
- * Makes the node schedulable or not, unless it is, and prints kubectl's line. false: it could not be done, and that has been said. A patch
- * of this one field needs no guard: nothing else of the node goes with it.
+ * Cordons or uncordons the node, unless it already is, and prints kubectl's line. Returns false
+ * after printing an error. A patch of this one field needs no precondition: it changes nothing else
+ * of the node.
  */
 export const setCordon = async (api: Api, node: Node, wanted: boolean, dryRun: DryRun, output: Output): Promise<boolean> => {
   const word = wanted ? 'cordon' : 'uncordon';
@@ -51,7 +55,10 @@ export const setCordon = async (api: Api, node: Node, wanted: boolean, dryRun: D
   return true;
 };
 
-/** The maintenance would cordon it again at once: it is the maintenance that has to end. */
+/**
+ * Refuses to uncordon a node that a maintenance holds: the operator would cordon it again at once,
+ * so the maintenance has to end first.
+ */
 const refuseHeld = (node: Node, output: Output): boolean => {
   const kinds = holdersIn(node.holdRecord);
   if (kinds.length === 0) return false;
@@ -67,7 +74,10 @@ export type CordonFlags = ConnectionFlags & {
   readonly chunkSize: string;
 };
 
-/** `drydock cordon` and `drydock uncordon`: kubectl's flags, lines and exit codes. Throws what `findNodes` throws. */
+/**
+ * `drydock cordon` and `drydock uncordon`: kubectl's flags, lines and exit codes. Throws the errors
+ * of `findNodes`.
+ */
 export const cordon = (wanted: boolean, names: readonly string[], flags: CordonFlags, env: Env): Promise<void> => {
   const choice = nodeChoice(wanted ? 'cordon' : 'uncordon', names, flags.selector);
   const dryRun = dryRunOf(flags.dryRun);

@@ -7,7 +7,7 @@ import { integer, seconds } from '../shared/go-values.ts';
 import { type NodeChoice, nodeChoice } from '../shared/nodes.ts';
 import { type DryRun, dryRunOf } from './cordon.ts';
 
-/** As the command line gives them: kubectl drain's, name by name. */
+/** Flags of the command line, with the names of kubectl drain. */
 export type DrainFlags = ConnectionFlags & {
   readonly force?: boolean;
   readonly ignoreDaemonsets?: boolean;
@@ -21,18 +21,18 @@ export type DrainFlags = ConnectionFlags & {
   readonly skipWaitForDeleteTimeout: string;
   readonly chunkSize: string;
   readonly dryRun: string;
-  /** Not kubectl's: it waits, and evicts. */
+  /** Handling of VMs that cannot migrate; not a flag of kubectl, which waits, and evicts. */
   readonly vmNotMigratable: string;
   readonly vmNotMigrated: string;
 };
 
-/** What the drain command is to do, checked. */
+/** Checked options of the drain command. */
 export type DrainOptions = {
   readonly choice: NodeChoice;
   readonly policy: DrainPolicy;
-  /** For each node, from the moment at which its drain begins; undefined: without limit. */
+  /** Timeout for each node from the start of its drain; undefined means no limit. */
   readonly timeoutSeconds: number | undefined;
-  /** As it was given, for kubectl's texts. */
+  /** Timeout as given, for kubectl's messages. */
   readonly timeoutText: string;
   readonly dryRun: DryRun;
   readonly pageSize: number;
@@ -57,7 +57,7 @@ const vmPolicyOf = ({ vmNotMigratable, vmNotMigrated }: DrainFlags): VmPolicy =>
   notMigrated: wordOf('--vm-not-migrated', vmNotMigrated, ['Evict', 'Wait', 'Refuse']),
 });
 
-/** Checks the flags. Throws a UsageError that names the flag and what it takes. */
+/** Checks the flags. Throws a UsageError that names the flag and its valid values. */
 export const drainOptionsFrom = (names: readonly string[], flags: DrainFlags): DrainOptions => {
   const timeout = seconds('--timeout', flags.timeout);
   return {

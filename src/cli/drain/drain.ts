@@ -13,16 +13,16 @@ import { DrainEngine } from './engine.ts';
 import { ProgressBars } from './progress-bars.ts';
 import { ProgressPrinter } from './progress-printer.ts';
 
-/** Exit code of a process that was interrupted, as shells have it. */
+/** Exit code of an interrupted process, by the convention of shells. */
 const interrupted = 130;
 
-/** Of a terminal that does not say how wide it is. */
+/** Width of a terminal that does not report one. */
 const defaultColumns = 80;
 
-/** How often the picture on a terminal is drawn anew, in milliseconds. */
+/** Milliseconds between two redraws of the progress on a terminal. */
 const frameMs = 200;
 
-/** What goes wrong behind the scenes, in one line each. */
+/** Returns a log for background errors, with a line for each. */
 const logTo = (output: () => Output): Log => {
   const say = (message: string, { error, ...fields }: Readonly<Record<string, unknown>> = {}): void => {
     const facts = Object.entries(fields).map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
@@ -32,14 +32,14 @@ const logTo = (output: () => Output): Log => {
   return { debug: () => {}, info: () => {}, warn: say, error: say };
 };
 
-/** Aborted by Ctrl-C; a second one ends the process at once. */
+/** Returns a controller that Ctrl-C aborts; a second Ctrl-C ends the process at once. */
 const stopSignal = (): AbortController => {
   const stop = new AbortController();
   onStop(() => stop.abort());
   return stop;
 };
 
-/** All nodes are closed for new pods before the first one is emptied. Answers those that are. */
+/** Cordons all nodes before the first one is drained. Returns those that are cordoned. */
 const cordonAll = async (
   connection: Connection,
   nodes: readonly Node[],
@@ -69,7 +69,7 @@ const sayInterrupted = (engine: DrainEngine): void => {
   plainOutput.note(`continue with: drydock drain ${names} (and the same flags); release with: drydock uncordon ${names}`);
 };
 
-/** Draws bars below the lines while the drains go on, where somebody looks. */
+/** Draws progress bars below the lines during the drains, if the output is a terminal. */
 const withBars = async (engine: DrainEngine, lend: (output: Output) => void, run: () => Promise<void>): Promise<void> => {
   if (!terminal.isWatched()) return run();
   const screen = { columns: terminal.columns() || defaultColumns, write: terminal.write };
@@ -120,8 +120,9 @@ const drainAll = async (connection: Connection, nodes: readonly Node[], drainOpt
 };
 
 /**
- * `drydock drain NODE…`: kubectl drain's flags, lines and exit codes (0 drained, 1 not), several nodes at once, by the operator's engine. Throws a
- * UsageError for wrong flags and what `findNodes` throws; nothing has been done then.
+ * `drydock drain NODE…`: kubectl drain's flags, lines and exit codes (0 drained, 1 not), several
+ * nodes at once, by the operator's engine. Throws a UsageError for wrong flags, and the errors of
+ * `findNodes`, before anything has been done.
  */
 export const drain = async (names: readonly string[], flags: DrainFlags, env: Env): Promise<void> => {
   const drainOptions = drainOptionsFrom(names, flags);

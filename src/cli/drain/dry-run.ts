@@ -17,7 +17,7 @@ import type { DrainOptions } from './drain-options.ts';
 import { outlookOf } from './vms.ts';
 import { aggregate, evictionError, refusals, warning } from './words.ts';
 
-/** What keeps pods from going as things stand; the order of the real drain may change it. */
+/** Prints what blocks pods at present; the order of the real drain may change it. */
 const forecast = (nodeName: string, drainOptions: DrainOptions, { now, ...drainInputs }: DrainInputsNow, output: Output): void => {
   const [report] = decideDrainOnly(snapshotOf(drainRequest(nodeName, drainOptions.policy, now), drainInputs), now).reports;
   const texts = new Map<string, string[]>();
@@ -29,10 +29,10 @@ const forecast = (nodeName: string, drainOptions: DrainOptions, { now, ...drainI
   for (const [text, keys] of texts) output.note(`node/${nodeName} would wait: ${joinLimited(keys, 5)}: ${text}`);
 };
 
-/** KubeVirt refuses the evictions of pods whose VMs it then moves. */
+/** Returns whether KubeVirt refused the eviction because it migrates the pod's VM. */
 const movesVm = (kind: EvictionOutcome['kind']): boolean => kind === 'evacuating' || kind === 'migrationTarget';
 
-/** Asks the server about each pod without anything being done. Answers what would fail for good. */
+/** Sends a dry run for each pod. Returns the errors that would be final. */
 const askServer = async (api: Api, pods: readonly Pod[], drainOptions: DrainOptions, output: Output): Promise<readonly string[]> => {
   const errors: string[] = [];
   const method = drainOptions.policy.disableEviction ? 'delete' : 'evict';
@@ -42,7 +42,7 @@ const askServer = async (api: Api, pods: readonly Pod[], drainOptions: DrainOpti
     const call = podCall({ pod, wave: 0, method, escalated: false, ...(grace >= 0 && { gracePeriodSeconds: grace }) });
     const outcome = classify(await api.call({ ...call, query: { dryRun: 'All' } }));
     if (outcome.kind === 'accepted' || outcome.kind === 'gone') continue;
-    // A budget that allows nothing at the moment is waited for in a real drain.
+    // A real drain waits for a budget that allows no eviction at present.
     if (movesVm(outcome.kind)) continue;
     if (outcome.kind === 'budget' || outcome.kind === 'budgetBehind' || outcome.kind === 'throttled') {
       output.note(`node/${pod.nodeName} would wait: ${pod.key}: ${outcome.message}`);
@@ -68,7 +68,10 @@ const rehearseNode = async (api: Connection, node: Node, drainOptions: DrainOpti
   return [];
 };
 
-/** `drydock drain --dry-run`: kubectl's lines, and what would keep pods waiting. Exit code 1 when a node would not be drained. */
+/**
+ * `drydock drain --dry-run`: prints kubectl's lines, and what would make pods wait. Exit code 1
+ * when a node would not be drained.
+ */
 export const rehearseDrain = async (api: Connection, nodes: readonly Node[], drainOptions: DrainOptions, output: Output): Promise<void> => {
   for (const node of nodes) await setCordon(api, node, true, drainOptions.dryRun, output);
   const failed = new Map<string, readonly string[]>();
@@ -83,7 +86,7 @@ export const rehearseDrain = async (api: Connection, nodes: readonly Node[], dra
   summary(failed, output);
 };
 
-/** kubectl's last words about nodes that are not drained, and its exit code. */
+/** Prints kubectl's final lines about nodes that are not drained, and sets its exit code. */
 export const summary = (errors: ReadonlyMap<string, readonly string[]>, output: Output): void => {
   if (errors.size === 0) return;
   output.note('There are pending nodes to be drained:');

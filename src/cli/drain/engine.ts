@@ -11,7 +11,7 @@ import { nodePath } from '../shared/nodes.ts';
 import type { DrainOptions } from './drain-options.ts';
 import { type DrainUpdate, NodeDrain } from './node-drain.ts';
 
-/** How often the nodes are read, in milliseconds: whether a kubelet is silent changes within 40 s. */
+/** Milliseconds between reads of the nodes: a kubelet's readiness changes within 40 s. */
 const readNodesEveryMs = 5000;
 
 type Options = {
@@ -23,8 +23,9 @@ type Options = {
 };
 
 /**
- * Drains nodes with the operator's engine: the same judgement, budgets and pace, in a process that ends with them. It reads budgets and
- * DaemonSets while the nodes are still being cordoned; nothing happens to a node before it is asked for.
+ * Drains nodes with the operator's engine: the same decisions, budgets and pace, in a process that
+ * ends with them. Reads budgets and DaemonSets while the nodes are still being cordoned; does
+ * nothing to a node before `ask` names it.
  */
 export class DrainEngine {
   readonly #drains = new Map<string, NodeDrain>();
@@ -60,7 +61,7 @@ export class DrainEngine {
     return [...this.#drains.values()];
   }
 
-  /** Resolves when every node that was asked for is drained or given up, or when the signal is aborted. */
+  /** Resolves when every requested node is drained or given up, or when the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const end = AbortSignal.any([signal, this.#done.signal]);
     try {
@@ -70,7 +71,7 @@ export class DrainEngine {
     }
   }
 
-  /** These nodes, and no others. Each is cordoned by now. */
+  /** Requests the drain of these nodes, and no others. Each is already cordoned. */
   ask(nodes: readonly Node[]): void {
     const { drainOptions, clock } = this.#options;
     for (const node of nodes) {
@@ -83,7 +84,10 @@ export class DrainEngine {
     this.#endWhenDone();
   }
 
-  /** Reads the nodes of the drains that go on, again and again: one whose kubelet falls silent is told as the cause of what follows. */
+  /**
+   * Reads the nodes of running drains periodically: a silent kubelet is reported as the cause of
+   * the delays that follow.
+   */
   async #followNodes(signal: AbortSignal): Promise<void> {
     const { clock, connection, log } = this.#options;
     while (!signal.aborted) {
@@ -105,7 +109,8 @@ export class DrainEngine {
     this.#options.tell(nodeName, update);
     if (update.kind !== 'ended') return;
     const drain = this.#drains.get(nodeName);
-    // What is still queued for it is called back at its next turn, which this brings about.
+    // Removing the request triggers another reconcile, which cancels what is still queued for the
+    // node.
     if (drain !== undefined) this.#operator.removeRequest(drain.request);
     this.#endWhenDone();
   }

@@ -18,7 +18,7 @@ const cordonCommand = (wanted: boolean, env: Env): Command =>
     .description(wanted ? 'mark nodes as unschedulable, as kubectl cordon does' : 'mark nodes as schedulable, as kubectl uncordon does')
     .action(async (names: readonly string[], flags: CordonFlags) => (await import('./cordon.ts')).cordon(wanted, names, flags, env));
 
-/** Flags of drain that stand alone. */
+/** Boolean flags of drain. */
 const switches = [
   ['--force', 'go on even if there are pods that declare no controller'],
   ['--ignore-daemonsets', 'ignore pods that are managed by a DaemonSet'],
@@ -58,15 +58,18 @@ const drainCommand = (env: Env): Command => {
     .action(async (names: readonly string[], flags: DrainFlags) => (await import('./drain.ts')).drain(names, flags, env));
 };
 
-/** `drain`, `cordon` and `uncordon`: what kubectl has under the same names. */
+/** Returns `drain`, `cordon` and `uncordon`: kubectl's commands of the same names. */
 export const nodeCommands = (env: Env): readonly Command[] => [drainCommand(env), cordonCommand(true, env), cordonCommand(false, env)];
 
-/** Arguments as these commands take them, from arguments as Go programs take them. What stands behind `--` is nobody's flag. */
+/**
+ * Converts arguments in the style of Go programs to the style of these commands. Arguments after
+ * `--` are not flags.
+ */
 export const nodeArguments = (args: readonly string[]): readonly string[] => {
   const plain = plainBooleans(args, [...switches.map(([flag]) => flag), '--delete-local-data', '--insecure-skip-tls-verify']);
   const end = plain.includes('--') ? plain.indexOf('--') : plain.length;
   const flags = plain.slice(0, end).map(arg => {
-    // Alone, kubectl's flag means the client's dry run; the next word is a node.
+    // A bare --dry-run means the client's dry run in kubectl; the next word is a node.
     if (arg === '--dry-run') return '--dry-run=client';
     return arg.startsWith('-l=') ? `--selector=${arg.slice('-l='.length)}` : arg;
   });

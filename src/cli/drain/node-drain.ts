@@ -14,44 +14,53 @@ import { goDuration } from '../shared/go-values.ts';
 import { outlookOf } from './vms.ts';
 import { evictionError, refusals, vmWarnings, waitError, warning } from './words.ts';
 
-/** What is worth telling of a drain while it goes on. */
+/** An update about a running drain, for output. */
 export type DrainUpdate =
   | { readonly kind: 'warning'; readonly text: string }
   | { readonly kind: 'evicting' | 'left' | 'skipped'; readonly pod: Pod }
-  /** Something new keeps pods from going. */
+  /** New blockers keep pods from leaving. */
   | { readonly kind: 'waits'; readonly text: string }
   | { readonly kind: 'ended'; readonly errors: readonly string[]; readonly pending: readonly Pod[] };
 
-/** How far it is, for a picture of it. */
+/** Progress of a drain, for drawing. */
 export type Progress = {
   readonly nodeName: string;
   readonly gone: number;
   readonly all: number;
   readonly terminating: number;
-  /** What the pods wait for, in few words; empty when they are on their way. */
+  /** Short reason why pods wait; empty when they are terminating. */
   readonly waits: string;
 };
 
-/** A server or a webhook that fails gets this many seconds to come round. kubectl gives them none. */
+/** Seconds of patience with a server or a webhook that fails. kubectl has none. */
 const patienceSeconds = 30;
 
 const neverMore: readonly Blocker['cause'][] = ['MultipleBudgets', 'Forbidden'];
 const maybeLater: readonly Blocker['cause'][] = ['AdmissionDenied', 'EvictionFailed'];
 const quiet: readonly Blocker['cause'][] = ['Terminating', 'EarlierWave', 'Throttled', 'MigrationQueued'];
 
-/** The engine names the budgets of a pod that it would not ask for; what has been asked says what the server said. */
+/**
+ * Returns whether the engine did not request the eviction: then the blocker names the pod's
+ * budgets; otherwise it has the server's message.
+ */
 const isUnasked = ({ cause, budgets }: Blocker): boolean => cause === 'MultipleBudgets' && budgets !== undefined;
 
 const isFinal = (blocker: Blocker, now: Temporal.Instant): boolean =>
   (neverMore.includes(blocker.cause) && !isUnasked(blocker)) ||
   (maybeLater.includes(blocker.cause) && secondsBetween(blocker.since, now) >= patienceSeconds);
 
-/** Pods on their way are no news, and what the server refuses for good is told at the end. */
+/**
+ * Returns whether to print a blocker: not for pods that are terminating, and not for final
+ * refusals, which are printed at the end.
+ */
 const isNews = (blocker: Blocker): boolean => !quiet.includes(blocker.cause) && (blocker.cause !== 'MultipleBudgets' || isUnasked(blocker));
 
 const podKey = ({ pod }: Blocker): string => (pod === undefined ? '' : `${pod.namespace}/${pod.name}`);
 
-/** Blockers with the same cause and the same culprit are one piece of news, however many pods they keep. */
+/**
+ * Groups blockers with the same cause and the same culprit into one update, however many pods they
+ * block.
+ */
 const newsOf = (blockers: readonly Blocker[]): ReadonlyMap<string, readonly Blocker[]> => {
   const groups = new Map<string, Blocker[]>();
   for (const blocker of blockers.filter(isNews)) {
@@ -70,19 +79,20 @@ const newsText = (blockers: readonly Blocker[]): string => {
 
 type Options = {
   readonly request: MaintenanceRequest;
-  /** As it was last read. */
+  /** Node as last read. */
   readonly node?: Node;
   readonly timeoutSeconds: number | undefined;
   readonly tell: (nodeName: string, update: DrainUpdate) => void;
 };
 
 /**
- * The drain of one node as kubectl defines it: of the pods that are there once the node is cordoned, and of no later ones. The engine is the
- * operator's; this is what it is asked to do, and what is told of it.
+ * The drain of one node as kubectl defines it: of the pods that exist once the node is cordoned,
+ * and of no later ones. The engine is the operator's; this class decides its request and reports
+ * its progress.
  */
 export class NodeDrain {
   readonly #options: Options;
-  /** uids of the pods that it is about; undefined as long as they are not known for certain. */
+  /** UIDs of the pods to drain; undefined until they are known for certain. */
   #business: ReadonlySet<string> | undefined;
   #present: ReadonlyMap<string, Pod> = new Map();
   #all = 0;
@@ -90,7 +100,7 @@ export class NodeDrain {
   #ended = false;
   readonly #told = new Set<string>();
   #blockers: readonly Blocker[] = [];
-  /** The node, as it was last read: whoever drains may not be able to watch nodes. */
+  /** Node as last read: the user may lack the right to watch nodes. */
   node: Node | undefined;
 
   constructor(options: Options) {
@@ -117,7 +127,9 @@ export class NodeDrain {
     };
   }
 
-  /** What to do now; nothing before it is certain which pods are there, and nothing after the end. */
+  /**
+   * Returns the decision for now; empty until the pods are known for certain, and after the end.
+   */
   decide(observed: NodeSnapshot, now: Temporal.Instant): Decision {
     const snapshot = this.node === undefined ? observed : { ...observed, node: this.node };
     if (this.#ended) return decideDrainOnly({ ...snapshot, requests: [] }, now).decision;
@@ -145,7 +157,7 @@ export class NodeDrain {
     return pods.toSorted(byKey).map(pod => ({ pod, behavior: drainBehaviorOf(pod, this.request.policy, filterContext) }));
   }
 
-  /** One refused pod stops everything before the first eviction. */
+  /** Starts the drain; a single refused pod stops it before the first eviction. */
   #begin(
     judged: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[],
     snapshot: NodeSnapshot,
@@ -189,7 +201,10 @@ export class NodeDrain {
     return { ...decision, calls, ...(requeueAt && { requeueAt }) };
   }
 
-  /** The server refuses pods in several budgets always, so the engine does not ask it. kubectl does, and its users read what the server says. */
+  /**
+   * Returns calls that must fail: the server always refuses pods in several budgets, so the engine
+   * does not request their eviction. kubectl does, and its users read the server's error.
+   */
   #callsInVain(): readonly PodCall[] {
     const { gracePeriodSeconds } = this.request.policy;
     const keys = new Set(this.#blockers.filter(isUnasked).map(podKey));
@@ -228,7 +243,7 @@ export class NodeDrain {
     return [...this.#present.values()].map(pod => (isTerminating(pod) ? waitError(pod) : evictionError(pod, limit)));
   }
 
-  /** All that is left cannot go, whatever is waited for. */
+  /** Returns the errors when every remaining pod has a final error, so that waiting is useless. */
   #givenUp(now: Temporal.Instant): readonly string[] | undefined {
     const final = new Map(this.#blockers.filter(blocker => isFinal(blocker, now)).map(blocker => [podKey(blocker), blocker.message]));
     const left = [...this.#present.values()];

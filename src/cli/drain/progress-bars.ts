@@ -3,7 +3,7 @@ import { cutTo, displayWidth, padTo } from '../../support/columns.ts';
 import type { Output } from '../shared/output.ts';
 import type { Progress } from './node-drain.ts';
 
-/** Nodes shown at a time: the ones least far. */
+/** Limit of shown nodes: those with the most pods left. */
 const maxLines = 12;
 const barWidth = 24;
 
@@ -17,7 +17,7 @@ const lineOf = ({ nodeName, gone, all, terminating, waits }: Progress, nameWidth
   return `${padTo(printable(nodeName), nameWidth)}  ${bar(gone, all)}  ${String(gone).padStart(String(all).length)}/${all}  ${notes.join(', ')}`.trimEnd();
 };
 
-/** The picture of all drains under way: a line each, none wider than the terminal. */
+/** Returns the progress of all running drains: a line each, no wider than the terminal. */
 export const barsLines = (all: readonly Progress[], columns: number): readonly string[] => {
   const open = all.filter(({ gone, all }) => all === 0 || gone < all);
   const shown = open.toSorted((one, other) => other.all - other.gone - (one.all - one.gone)).slice(0, maxLines);
@@ -27,7 +27,7 @@ export const barsLines = (all: readonly Progress[], columns: number): readonly s
   return [...lines, ...more].map(line => cutTo(printable(line), Math.max(1, columns - 1)));
 };
 
-/** A terminal: text goes up and stays, the picture is drawn anew below it. */
+/** A terminal: text is printed above and stays, the progress is redrawn below it. */
 type Screen = { readonly columns: number; readonly write: (text: string) => void };
 
 const erase = '\u001b[2K';
@@ -44,7 +44,7 @@ export class ProgressBars {
     this.#progress = progress;
   }
 
-  /** Lines for people while the picture is shown. */
+  /** Returns an output that prints lines above the progress. */
   output(plain: Output): Output {
     const above =
       (write: (text: string) => void) =>
@@ -63,7 +63,7 @@ export class ProgressBars {
     this.#drawn = lines.length;
   }
 
-  /** Takes the picture off the screen. */
+  /** Erases the progress from the screen. */
   lift(): void {
     if (this.#drawn > 0) this.#screen.write(`\r${`${up}${erase}`.repeat(this.#drawn)}`);
     this.#drawn = 0;

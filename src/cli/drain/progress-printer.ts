@@ -3,7 +3,7 @@ import { resultLine } from './cordon.ts';
 import type { DrainUpdate } from './node-drain.ts';
 import { aggregate } from './words.ts';
 
-/** Tells the story of a drain in kubectl's lines, and remembers how it ended. */
+/** Prints the updates of a drain in kubectl's lines, and remembers its outcome. */
 export class ProgressPrinter {
   readonly #output: () => Output;
   readonly #verb: 'evicted' | 'deleted';
@@ -14,7 +14,7 @@ export class ProgressPrinter {
     this.#verb = verb;
   }
 
-  /** Nodes that could not be drained, with why. */
+  /** Errors of nodes that could not be drained. */
   get errors(): ReadonlyMap<string, readonly string[]> {
     return this.#errors;
   }
@@ -25,7 +25,7 @@ export class ProgressPrinter {
       case 'warning':
         return note(update.text);
       case 'evicting':
-        // kubectl says nothing at the start of a plain deletion.
+        // kubectl prints nothing at the start of a plain deletion.
         return this.#verb === 'evicted' ? line(`evicting pod ${update.pod.key}`) : undefined;
       case 'left':
         return line(`pod/${update.pod.name} ${this.#verb}`);
@@ -40,7 +40,7 @@ export class ProgressPrinter {
     }
   }
 
-  /** A node that did not even get as far as to be drained. */
+  /** Prints and remembers the errors of a node whose drain could not start. */
   failed(nodeName: string, ...errors: readonly string[]): void {
     this.#errors.set(nodeName, errors);
     this.#output().note(`error: unable to drain node "${nodeName}" due to error: ${aggregate(errors)}, continuing command...`);

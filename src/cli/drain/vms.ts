@@ -3,7 +3,7 @@ import type { Pod } from '../../core/pod/pod.ts';
 import type { DrainPolicy } from '../../core/request/policy.ts';
 import { type EvictionPreview, evictionPreview } from '../../core/vm/eviction-preview.ts';
 
-/** What will become of the VMs whose pods are the drain's business. */
+/** Returns a preview of the VMs whose pods the drain evicts. */
 export const outlookOf = (
   judged: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[],
   { vmPods }: FilterContext,

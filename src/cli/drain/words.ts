@@ -3,7 +3,7 @@ import { isDaemonSetPod, isFinished, type Pod } from '../../core/pod/pod.ts';
 import { joinLimited } from '../../core/text.ts';
 import type { EvictionPreview } from '../../core/vm/eviction-preview.ts';
 
-/** kubectl drain's own words (k8s.io/kubectl pkg/drain/filters.go): scripts read them. */
+/** kubectl drain's own messages (k8s.io/kubectl pkg/drain/filters.go): scripts read them. */
 
 type Judged = { readonly pod: Pod; readonly behavior: DrainBehavior };
 
@@ -21,7 +21,10 @@ const grouped = (all: readonly { readonly pod: Pod; readonly text: string }[]): 
   return [...groups].map(([text, keys]) => `${text}: ${keys.join(', ')}`);
 };
 
-/** Why this node is not drained at all: one text for each kind of refusal. Empty when nothing is refused. */
+/**
+ * Returns why this node cannot be drained: one text for each kind of refusal. Empty when no pod is
+ * refused.
+ */
 export const refusals = (judged: readonly Judged[]): readonly string[] =>
   grouped(judged.flatMap(({ pod, behavior }) => (behavior.behavior === 'refuse' ? [{ pod, text: refusalOf(pod, behavior) }] : []))).map(
     text => `cannot delete ${text}`,
@@ -36,7 +39,7 @@ const warningOf = ({ pod, behavior }: Judged): string | undefined => {
   return pod.localData ? 'deleting Pods with local storage' : undefined;
 };
 
-/** What the flags have agreed to, and somebody should know; undefined when there is nothing. */
+/** Returns a warning about consequences of the flags; undefined when there are none. */
 export const warning = (judged: readonly Judged[]): string | undefined => {
   const found = judged.flatMap(one => {
     const text = warningOf(one);
@@ -45,21 +48,21 @@ export const warning = (judged: readonly Judged[]): string | undefined => {
   return found.length === 0 ? undefined : `Warning: ${grouped(found).join('; ')}`;
 };
 
-/** Several errors as one text: apimachinery's Aggregate. */
+/** Returns several errors as one text: apimachinery's Aggregate. */
 export const aggregate = (errors: readonly string[]): string => {
   const [first = '', ...others] = [...new Set(errors)];
   return others.length === 0 ? first : `[${[first, ...others].join(', ')}]`;
 };
 
-/** The pod could not be asked to go, for good. */
+/** Returns the error for a pod whose eviction failed for good. */
 export const evictionError = ({ name, namespace }: Pick<Pod, 'name' | 'namespace'>, message: string): string =>
   `error when evicting pods/"${name}" -n "${namespace}": ${message}`;
 
-/** The time is up and the pod is on its way out. */
+/** Returns the error for a pod that is still terminating when the time is up. */
 export const waitError = ({ name, namespace }: Pick<Pod, 'name' | 'namespace'>): string =>
   `error when waiting for pod "${name}" in namespace "${namespace}" to terminate: context deadline exceeded`;
 
-/** What becomes of VMs that are not moved: the flags allow it, and somebody should know. */
+/** Returns warnings about VMs that are not migrated because the flags allow it. */
 export const vmWarnings = (outlook: readonly EvictionPreview[]): readonly string[] => {
   const groups = new Map<string, string[]>();
   for (const { name, text, warns } of outlook) if (warns) groups.set(text, [...(groups.get(text) ?? []), name]);

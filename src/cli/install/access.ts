@@ -7,9 +7,11 @@ import type { Manifest } from './install-files.ts';
 import { Locator } from './install-locate.ts';
 import { inventoryKinds } from './inventory.ts';
 
-/** Whether the user may do what an installation takes: asked beforehand, so that nothing is begun that cannot be ended. */
+/**
+ * Checks the user's rights before an installation, so that none starts that cannot be completed.
+ */
 
-/** As the API server is asked; `*` stands for all. */
+/** Attributes of an access review; `*` stands for all. */
 export type AccessQuestion = {
   readonly verb: string;
   readonly group: string;
@@ -18,20 +20,20 @@ export type AccessQuestion = {
   readonly name?: string;
 };
 
-/** Reviews at the same time. */
+/** Limit of concurrent reviews. */
 const atOnce = 16;
 
-/** Names of objects in a line. */
+/** Limit of object names in a line. */
 const maxNames = 3;
 
-/** Does the work for each, some at a time, and keeps the order. */
+/** Maps with limited concurrency, and keeps the order. */
 const mapSome = async <From, To>(all: readonly From[], work: (one: From) => Promise<To>): Promise<readonly To[]> => {
   const results: To[] = [];
   for (let at = 0; at < all.length; at += atOnce) results.push(...(await Promise.all(all.slice(at, at + atOnce).map(work))));
   return results;
 };
 
-/** Asks each question once: a text says why there is no answer. */
+/** Runs each access review once; a text as result is the reason why none is available. */
 class Asking {
   readonly #api: Api;
   readonly #known = new Map<string, Promise<boolean | string>>();
@@ -55,7 +57,7 @@ class Asking {
 
 const isRole = ({ kind }: Manifest): boolean => kind === 'ClusterRole' || kind === 'Role';
 
-/** What whoever grants a role without the right to grant any has to be allowed. */
+/** Returns the rights that a user needs to grant a role without `escalate`. */
 const heldBy = (role: Manifest): readonly AccessQuestion[] => {
   const { namespace } = role.metadata;
   return ((role['rules'] as readonly Rule[] | undefined) ?? [])
@@ -63,7 +65,7 @@ const heldBy = (role: Manifest): readonly AccessQuestion[] => {
     .map(right => ({ ...right, ...(namespace !== undefined && { namespace }) }));
 };
 
-/** What it takes to make an object that is not there: one of these is enough, each of them all of its questions. */
+/** Returns the rights for creating a missing object: one of these sets is sufficient. */
 const toMake = (manifest: Manifest, question: AccessQuestion, all: readonly Manifest[]): readonly (readonly AccessQuestion[])[] => {
   const rbac = 'rbac.authorization.k8s.io';
   if (isRole(manifest)) return [[{ ...question, verb: 'escalate' }], heldBy(manifest)];
@@ -84,19 +86,19 @@ const toMake = (manifest: Manifest, question: AccessQuestion, all: readonly Mani
 
 type KindAccess = Pick<Manifest, 'apiVersion' | 'kind'> & { readonly verbs: readonly string[] };
 
-/** It takes this to find what there is of an installation. */
+/** Returns the rights that the inventory of an installation needs. */
 export const accessToInventory = (): readonly KindAccess[] => inventoryKinds().map(one => ({ ...one, verbs: ['list'] }));
 
-/** What is going to be done. */
+/** Changes that are planned. */
 export type Undertaking = {
   readonly applied?: readonly Manifest[];
   readonly deleted?: readonly Manifest[];
-  /** What is done with all objects of a kind, where the cluster has it. */
+  /** Access to all objects of a kind, where the cluster has it. */
   readonly kinds?: readonly KindAccess[];
   readonly besides?: readonly AccessQuestion[];
 };
 
-/** Finds out which rights are missing for it. */
+/** Determines which rights are missing for the planned changes. */
 class AccessCheck {
   readonly #api: Api;
   readonly #locator: Locator;
@@ -110,7 +112,7 @@ class AccessCheck {
     this.#asking = new Asking(api);
   }
 
-  /** A line for each kind, in each namespace, of which something is denied. */
+  /** Returns a line for each kind and namespace with denied rights. */
   async denied({ applied = [], deleted = [], kinds = [], besides = [] }: Undertaking): Promise<readonly string[]> {
     if (await this.#may({ verb: '*', group: '*', resource: '*' })) return [];
     await mapSome(kinds, one => this.#mayOfKind(one));
@@ -162,7 +164,10 @@ class AccessCheck {
     return { verb, group: located.group, resource: located.resource, ...(located.isNamespaced && { namespace }), name };
   }
 
-  /** What is not there yet has to be created, and a role that is made or bound must not give more than its maker has. */
+  /**
+   * A missing object has to be created, and a role that is created or bound must not grant more
+   * than its creator has.
+   */
   async #mayApply(manifest: Manifest, all: readonly Manifest[]): Promise<void> {
     const located = await this.#locator.find(manifest);
     const question = await this.#questionOf(manifest, 'patch');
@@ -179,7 +184,10 @@ class AccessCheck {
   }
 }
 
-/** Throws an error that names all rights that are missing for what is going to be done. Where the API server does not say, that is told, and no obstacle. */
+/**
+ * Throws an error that names all missing rights for the planned changes. An unknown result is
+ * printed, and is no obstacle.
+ */
 export const requireAccess = async (api: Api, undertaking: Undertaking, who: string): Promise<void> => {
   const check = new AccessCheck(api);
   const denied = await check.denied(undertaking);

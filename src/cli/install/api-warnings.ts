@@ -1,6 +1,7 @@
 /**
- * Warnings of the API server in the header `Warning` of an answer, as kubectl prints them: `299 - "TEXT"`, several with commas between (RFC 7234 section 5.5; client-go: net.ParseWarningHeaders).
- * What is not of this shape is left out.
+ * Returns the API server's warnings from the header `Warning` of a response, as kubectl prints
+ * them: `299 - "TEXT"`, comma-separated (RFC 7234 section 5.5; client-go: net.ParseWarningHeaders).
+ * Ignores text of another shape.
  */
 export const apiWarnings = (header: string | undefined): readonly string[] =>
   [...(header ?? '').matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) => text.replaceAll(/\\(.)/g, '$1'));

@@ -2,20 +2,26 @@ import { listShipped, readShipped } from '../../support/shipped.ts';
 import { UsageError } from '../shared/fail.ts';
 import { printRaw } from '../shared/output.ts';
 
-/** Installed unless others are asked for: Drydock's own kinds, and those of the operators that are replaced most. */
+/**
+ * API groups of the CRDs that are installed by default: Drydock's own, and those of the operators
+ * that it replaces most.
+ */
 export const defaultGroups: readonly string[] = ['drydock.dev', 'nodemaintenance.medik8s.io', 'machinemaintenance.managed.openshift.io'];
 
-/** Older kinds, which are installed when asked for. */
+/** API groups of older kinds, installed only on request. */
 export const legacyGroups: readonly string[] = ['nodemaintenance.kubevirt.io', 'kubevirt.io'];
 
 type CrdFile = { readonly name: string; readonly folder: string };
 
-/** The CRD files are named `plural.group.yaml`. */
+/** Returns the group from a CRD file's name, `plural.group.yaml`. */
 const groupOf = ({ name }: CrdFile): string => name.slice(name.indexOf('.') + 1, -'.yaml'.length);
 
 const filesIn = (folder: string): readonly CrdFile[] => listShipped(`deploy/${folder}`).map(name => ({ name, folder }));
 
-/** Those that are installed usually, and those of each older generation, in a folder that is named by its group. */
+/**
+ * Returns the default CRD files, and those of each older generation, in a folder named after its
+ * group.
+ */
 const crdFiles = (): readonly CrdFile[] => {
   const older = listShipped('deploy/legacy').flatMap(group =>
     filesIn(`legacy/${group}`).filter(({ name }) => name.endsWith(`.${group}.yaml`)),
@@ -24,7 +30,10 @@ const crdFiles = (): readonly CrdFile[] => {
   return [...usual, ...older].toSorted((one, other) => (one.name < other.name ? -1 : 1));
 };
 
-/** The CRDs of these API groups as YAML documents. Throws a UsageError that names the groups there are. */
+/**
+ * Returns the CRDs of these API groups as YAML documents. Throws a UsageError that names the known
+ * groups.
+ */
 export const crdTexts = (groups: readonly string[]): readonly string[] => {
   const files = crdFiles();
   const known = [...new Set(files.map(groupOf))];
@@ -33,7 +42,7 @@ export const crdTexts = (groups: readonly string[]): readonly string[] => {
   return files.filter(file => groups.includes(groupOf(file))).map(({ name, folder }) => readShipped(`deploy/${folder}/${name}`).toString());
 };
 
-/** Prints the CRDs of these API groups, or of the usual ones, as one YAML stream. */
+/** Prints the CRDs of these API groups, or of the default ones, as one YAML stream. */
 export const crds = (groups: readonly string[]): void => {
   printRaw(crdTexts(groups.length === 0 ? defaultGroups : groups).join('---\n'));
 };

@@ -11,22 +11,25 @@ import { goDuration } from '../shared/go-values.ts';
 import { plainOutput } from '../shared/output.ts';
 import { requestsOf, titleOf } from '../shared/requests.ts';
 
-/** A MachineMaintenance that only an operator can let go. */
+/** A MachineMaintenance whose finalizer only an operator removes. */
 type StoredMachine = {
   readonly metadata: { readonly namespace: string; readonly name: string; readonly uid: string; readonly finalizers?: readonly string[] };
 };
 
-/** What an operator has to give back before it may go. */
+/** Nodes and machines that an operator must release before it is removed. */
 export type Held = {
   readonly machines: readonly StoredMachine[];
   readonly requests: readonly MaintenanceRequest[];
-  /** One line for each node that is held, and each maintenance that only an operator can let go. */
+  /** One line for each held node, and for each maintenance that only an operator can finalize. */
   readonly lines: readonly string[];
 };
 
 type StoredNode = { readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> } };
 
-/** All maintenances, and what is held: by the record on the node, or by our finalizer. */
+/**
+ * Returns all maintenances, and the held nodes and machines: by the record on the node, or by
+ * Drydock's finalizer.
+ */
 export const heldOf = async (api: Api, adapters: readonly KindAdapter[]): Promise<Held> => {
   const requests = await requestsOf(api, adapters);
   const nodes = (await listAll(api, '/api/v1/nodes')) as readonly StoredNode[];
@@ -56,9 +59,12 @@ const deleteMachine = async (api: Api, { namespace, name, uid }: StoredMachine['
   plainOutput.line(`machinemaintenance.${machineMaintenanceApi.split('/')[0] ?? ''}/${name} deleted`);
 };
 
-/** Deletes all maintenances and waits until the operator has released every node. Throws when it has not after the timeout. */
+/**
+ * Deletes all maintenances and waits until the operator has released every node. Throws when the
+ * timeout passes before.
+ */
 export const releaseAll = async ({ api, adapters, clock, timeoutSeconds }: Waiting, { requests, machines }: Held): Promise<void> => {
-  // First what asks for maintenances.
+  // MachineMaintenances first, because they create maintenances.
   for (const { metadata } of machines) await deleteMachine(api, metadata);
   for (const request of requests) {
     const answer = await api.call(removal(request));

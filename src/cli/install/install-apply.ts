@@ -7,10 +7,10 @@ import type { Manifest } from './install-files.ts';
 import { type Located, Locator } from './install-locate.ts';
 import { installationLabel } from './ownership.ts';
 
-/** What became of one object. */
+/** Result for one object. */
 export type Applied =
   | { readonly result: 'applied' | 'unchanged'; readonly warnings?: readonly string[] }
-  /** Kept as it is, which is no failure. */
+  /** The object is kept as it is, which is no failure. */
   | { readonly result: 'left alone'; readonly why: string }
   | { readonly result: 'failed'; readonly why: string };
 
@@ -21,7 +21,7 @@ type Status = {
   readonly details?: { readonly causes?: readonly { readonly reason?: string; readonly message?: string; readonly field?: string }[] };
 };
 
-/** An object as it is stored, as far as it matters here. */
+/** A stored object, with the fields that matter here. */
 type Stored = {
   readonly metadata: { readonly labels?: Readonly<Record<string, string>> };
   readonly spec?: { readonly scope?: string };
@@ -30,7 +30,7 @@ type Stored = {
 
 const fieldManager = 'drydock';
 
-/** How long a new kind may take until it is served, in seconds. */
+/** Seconds until a new kind must be served. */
 const patience = 30;
 
 const conflictText = ({ details }: Status): string => {
@@ -56,7 +56,10 @@ const refusalOf = (answer: ApiResponse): string => {
   return missing === undefined ? message : `${message}; kubectl create namespace ${missing}, or install the part that brings it`;
 };
 
-/** A CRD cannot be moved to another scope: objects of the other one would have nowhere to be. */
+/**
+ * Returns why a CRD cannot be applied: its scope is immutable, because existing objects would lose
+ * their place.
+ */
 const scopeHere = (manifest: Manifest, before: Stored | undefined): string | undefined => {
   const here = before?.spec?.scope;
   if (manifest.kind !== 'CustomResourceDefinition' || here === undefined) return undefined;
@@ -66,7 +69,9 @@ const scopeHere = (manifest: Manifest, before: Stored | undefined): string | und
 
 const enforced = 'pod-security.kubernetes.io/enforce';
 
-/** A namespace that somebody else has made stays as it is: what pods it admits is its owner's business. */
+/**
+ * Returns why a namespace of another owner is left alone: its owner decides which pods it admits.
+ */
 const namespaceHere = (manifest: Manifest, before: Stored | undefined): Applied | undefined => {
   const here = before?.metadata;
   if (manifest.kind !== 'Namespace' || here === undefined) return undefined;
@@ -81,7 +86,10 @@ const namespaceHere = (manifest: Manifest, before: Stored | undefined): Applied 
   return { result: 'left alone', why: `it was there before, and keeps its labels${help}` };
 };
 
-/** The same but for what the API server notes of every write: it does so even of one that has nothing to say. */
+/**
+ * Returns whether two versions of an object are the same except for the fields that the API server
+ * sets on every write, even on one without changes.
+ */
 const isSame = (before: unknown, after: unknown): boolean => {
   if (!isObject(before) || !isObject(after)) return false;
   const [one, other] = [before, after].map(({ metadata, ...rest }): JsonObject => {
@@ -101,7 +109,9 @@ export class Applier {
     this.#locator = new Locator(options.api);
   }
 
-  /** Name of the object as kubectl prints it, and what became of it. Rejects only when the API server cannot be reached. */
+  /**
+   * Applies an object and returns the result. Rejects only when the API server cannot be reached.
+   */
   async apply(manifest: Manifest): Promise<Applied> {
     const located = await this.#locator.find(manifest);
     if (located.kind === 'unknown') {
@@ -121,14 +131,14 @@ export class Applier {
       contentType: 'application/apply-patch+yaml',
       body: manifest,
     });
-    // What its namespace would bring is not there in a dry run.
+    // In a dry run, the object's namespace may not exist yet.
     if (this.#options.dryRun && missingNamespace(answer) !== undefined) return { result: 'applied' };
     if (answer.status !== 200 && answer.status !== 201) return { result: 'failed', why: refusalOf(answer) };
     const warnings = apiWarnings(answer.headers['warning']);
     return { result: isSame(before, answer.body) ? 'unchanged' : 'applied', ...(warnings.length > 0 && { warnings }) };
   }
 
-  /** Waits until a new kind is served; without that none of its objects can be made. */
+  /** Waits until a new kind is served; before that, none of its objects can be created. */
   async established(crd: Manifest): Promise<Applied> {
     const { clock, dryRun } = this.#options;
     if (dryRun) return { result: 'applied' };

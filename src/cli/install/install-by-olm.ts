@@ -1,9 +1,12 @@
 import type { Manifest } from './install-files.ts';
 import { defaultNamespace } from './install-parts.ts';
 
-/** What OLM makes itself, under names of its own, of the ClusterServiceVersion that `npm run release` writes. */
+/**
+ * Objects that OLM creates itself, under its own names, from the ClusterServiceVersion that `npm
+ * run release` writes.
+ */
 
-/** The generations of OLM: OLM 1 refuses webhooks, and takes only what may be installed for all namespaces. */
+/** Generations of OLM: OLM 1 refuses webhooks, and installs only for all namespaces. */
 export type OlmVersion = 'olm' | 'olm-1';
 
 /** A binding of a role to the operator. */
@@ -12,7 +15,7 @@ export type Binding = Manifest & {
   readonly subjects: readonly { readonly name: string }[];
 };
 
-/** Whether such a binding of this role is among the manifests. */
+/** Returns whether the manifests include such a binding of this role. */
 export const isBoundBy = (all: readonly Manifest[], role: Manifest, isMeant: (binding: Binding) => boolean): boolean =>
   all.some(one => {
     if (!('roleRef' in one)) return false;
@@ -23,7 +26,7 @@ export const isBoundBy = (all: readonly Manifest[], role: Manifest, isMeant: (bi
 const isWebhook = ({ kind, metadata }: Manifest): boolean =>
   kind === 'ValidatingWebhookConfiguration' || (kind === 'Service' && metadata.name === 'drydock-webhook');
 
-/** Whether OLM makes this one of the manifests of the CSV. */
+/** Returns whether OLM creates this manifest from the CSV. */
 export const isMadeByOlm = (all: readonly Manifest[], one: Manifest, generation: OlmVersion, namespace = defaultNamespace): boolean => {
   const { kind, metadata } = one;
   if (['Deployment', 'ServiceAccount', 'ClusterRoleBinding'].includes(kind)) return true;

@@ -3,11 +3,11 @@ import type { InstallFlags } from './install.ts';
 import { defaultNamespace, defaultParts, extraParts } from './install-parts.ts';
 import type { UninstallFlags } from './uninstall.ts';
 
-/** A flag that takes several of the words. */
+/** Returns an option that takes several of these words. */
 const several = (flags: string, text: string, words: readonly string[]): Option =>
   new Option(flags, text).choices(words).default([], 'none');
 
-/** `drydock install`, without the flags that say which cluster. */
+/** Returns `drydock install`, without the flags that choose the cluster. */
 export const installCommand = (env: Readonly<Record<string, string | undefined>>): Command =>
   new Command('install')
     .description('print or apply everything the operator needs: CRDs, RBAC, Deployment, webhook, policies')
@@ -38,7 +38,7 @@ export const installCommand = (env: Readonly<Record<string, string | undefined>>
     )
     .action(async (flags: InstallFlags) => (await import('./install.ts')).install(flags, env));
 
-/** `drydock uninstall`, without the flags that say which cluster. */
+/** Returns `drydock uninstall`, without the flags that choose the cluster. */
 export const uninstallCommand = (env: Readonly<Record<string, string | undefined>>): Command =>
   new Command('uninstall')
     .description('show everything that an installation has made in the cluster, or remove it; says what stays, and why')

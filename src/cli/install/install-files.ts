@@ -4,7 +4,7 @@ import { readShipped } from '../../support/shipped.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
-/** An object as deploy/ has it. */
+/** An object of deploy/. */
 export type Manifest = {
   readonly apiVersion: string;
   readonly kind: string;
@@ -12,31 +12,31 @@ export type Manifest = {
   readonly [field: string]: unknown;
 };
 
-/** Kind, namespace and name. */
+/** Returns kind, namespace and name. */
 export const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
 
-/** One operation of a JSON patch (RFC 6902); the manifests need no other. */
+/** An add operation of a JSON patch (RFC 6902); the manifests need no other. */
 export type Addition = { readonly op: 'add'; readonly path: string; readonly value: unknown };
 
-/** What is added to one object. */
+/** Additions to one object. */
 export type Patch = { readonly target: { readonly kind: string; readonly name: string }; readonly additions: readonly Addition[] };
 
 type Kustomization = {
   readonly resources?: readonly string[];
-  /** Folders that add something to all of these resources. */
+  /** Folders that add fields to all of these resources. */
   readonly components?: readonly string[];
   readonly labels?: readonly { readonly pairs: Labels }[];
   readonly patches?: readonly { readonly path: string; readonly target: Patch['target'] }[];
 };
 
-/** The objects of a YAML stream. */
+/** Returns the objects of a YAML stream. */
 export const manifestsIn = (text: string): readonly Manifest[] => parseAllDocuments(text).map(document => document.toJS() as Manifest);
 
 const textOf = (folder: string, file: string): string => readShipped(posix.normalize(`deploy/${folder}/${file}`)).toString();
 
 const kustomizationOf = (folder: string): Kustomization => parse(textOf(folder, 'kustomization.yaml')) as Kustomization;
 
-/** The labels that the kustomization.yaml of a folder gives to its objects. */
+/** Returns the labels that the kustomization.yaml of a folder adds to its objects. */
 const labelsOf = (folder: string): Labels => {
   const { components = [], labels = [] } = kustomizationOf(folder);
   return Object.assign({}, ...components.map(one => labelsOf(`${folder}/${one}`)), ...labels.map(({ pairs }) => pairs)) as Labels;
@@ -47,7 +47,7 @@ const labelled = (manifest: Manifest, labels: Labels): Manifest =>
     ? manifest
     : { ...manifest, metadata: { ...manifest.metadata, labels: { ...manifest.metadata.labels, ...labels } } };
 
-/** The objects of a folder of deploy/, those that its kustomization.yaml names, with the labels that it gives them. */
+/** Returns the objects that a folder's kustomization.yaml names, with the labels that it adds. */
 export const manifestsOf = (folder: string): readonly Manifest[] => {
   const labels = labelsOf(folder);
   return (kustomizationOf(folder).resources ?? [])
@@ -55,6 +55,6 @@ export const manifestsOf = (folder: string): readonly Manifest[] => {
     .map(manifest => labelled(manifest, labels));
 };
 
-/** The patches that the kustomization.yaml of a folder names. */
+/** Returns the patches that the kustomization.yaml of a folder names. */
 export const patchesOf = (folder: string): readonly Patch[] =>
   (kustomizationOf(folder).patches ?? []).map(({ path, target }) => ({ target, additions: parse(textOf(folder, path)) as Addition[] }));

@@ -14,7 +14,10 @@ const without: Readonly<Record<Feature['name'], (manifest: Manifest) => Manifest
   'field selectors of custom resources': withoutSelectors,
 };
 
-/** The objects without what a release of Kubernetes would drop without a word, and a line about each thing that is left out. */
+/**
+ * Returns the objects without fields that this Kubernetes release would drop silently, and a line
+ * for each omission.
+ */
 export const adaptToServerVersion = (
   all: readonly Manifest[],
   release: { readonly minor: number },

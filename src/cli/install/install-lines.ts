@@ -1,12 +1,12 @@
 import type { Manifest } from './install-files.ts';
 
-/** As kubectl names objects. */
+/** Returns an object's name as kubectl prints it. */
 const nameOf = ({ apiVersion, kind, metadata }: Manifest): string => {
   const [group = ''] = apiVersion.includes('/') ? apiVersion.split('/') : [];
   return `${kind.toLowerCase()}${group === '' ? '' : `.${group}`}/${metadata.name}`;
 };
 
-/** What is said of one object: its name, what became of it, and why. */
+/** Returns the line for one object: its name, the result, and the reason. */
 export const lineOf = (
   manifest: Manifest,
   word: string,

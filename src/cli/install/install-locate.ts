@@ -1,16 +1,16 @@
 import type { Api } from '../../operator/ports.ts';
 import type { Manifest } from './install-files.ts';
 
-/** Where an object is in the API. */
+/** Location of an object in the API. */
 export type Located = {
   readonly kind: 'known';
   readonly path: string;
-  /** As roles name it. */
+  /** API group as roles name it. */
   readonly group: string;
   readonly resource: string;
   readonly isNamespaced: boolean;
 };
-/** The cluster does not have the kind. */
+/** A kind that the cluster does not serve. */
 export type Unknown = { readonly kind: 'unknown'; readonly why: string };
 
 type Resource = { readonly name: string; readonly kind: string; readonly namespaced: boolean };
@@ -19,7 +19,7 @@ const rootOf = (apiVersion: string): string => (apiVersion.includes('/') ? `/api
 
 const groupOf = (apiVersion: string): string => (apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '');
 
-/** Asks the API server which kinds it has, once for each version of a group. */
+/** Discovers the kinds of the API server, once for each version of a group. */
 export class Locator {
   readonly #api: Api;
   readonly #known = new Map<string, readonly Resource[]>();
@@ -28,7 +28,7 @@ export class Locator {
     this.#api = api;
   }
 
-  /** The path of an object, whether it exists or not. */
+  /** Returns the path of an object, whether it exists or not. */
   async find({ apiVersion, kind, metadata }: Manifest): Promise<Located | Unknown> {
     const resource = await this.#resource(apiVersion, kind);
     if (resource === undefined) return { kind: 'unknown', why: `this cluster has no ${kind} of ${apiVersion}` };
@@ -42,7 +42,10 @@ export class Locator {
     };
   }
 
-  /** The path of all objects of a kind, in all namespaces; undefined where the cluster does not have it. */
+  /**
+   * Returns the path of a kind's collection in all namespaces; undefined where the cluster does not
+   * serve the kind.
+   */
   async collectionOf({ apiVersion, kind }: Pick<Manifest, 'apiVersion' | 'kind'>): Promise<string | undefined> {
     const resource = await this.#resource(apiVersion, kind);
     return resource && `${rootOf(apiVersion)}/${resource.name}`;
@@ -68,14 +71,14 @@ type ServedKind = { readonly group: string; readonly resource: string };
 
 type Groups = { readonly versions?: readonly { readonly groupVersion: string }[] };
 
-/** Those of these resources that the cluster serves. Throws when that cannot be found out. */
+/** Returns those of these resources that the cluster serves. Throws when discovery fails. */
 export const servedOf = async (api: Api, all: readonly ServedKind[]): Promise<readonly ServedKind[]> => {
   const served: ServedKind[] = [];
   for (const one of all) if (await isServed(api, one)) served.push(one);
   return served;
 };
 
-/** In any version. */
+/** Returns whether any version is served. */
 const isServed = async (api: Api, { group, resource }: ServedKind): Promise<boolean> => {
   const { status, body } = await api.call({ method: 'GET', path: `/apis/${group}` });
   if (status === 404) return false;

@@ -4,17 +4,20 @@ import { crdTexts, defaultGroups } from './crds.ts';
 import { type Addition, keyOf, type Manifest, manifestsIn, manifestsOf, type Patch, patchesOf } from './install-files.ts';
 import { defaultNamespace, type Part } from './install-parts.ts';
 
-/** What is to be installed, and how. */
+/** Parts to install, and their options. */
 export type InstallOptions = {
   readonly parts: ReadonlySet<Part>;
-  /** API groups of further kinds. */
+  /** API groups of additional kinds. */
   readonly groups: readonly string[];
   readonly namespace: string;
   readonly image?: string;
   readonly replicas?: number;
 };
 
-/** What others need comes first; what sends the API server to the operator comes last. */
+/**
+ * Order of installation: dependencies first; objects that direct the API server to the operator
+ * last.
+ */
 const order = ['Namespace', 'CustomResourceDefinition', 'ServiceAccount', 'ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'];
 const last = ['Deployment', 'DaemonSet', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding', 'ValidatingWebhookConfiguration'];
 const rank = ({ kind }: Manifest): number => {
@@ -22,7 +25,7 @@ const rank = ({ kind }: Manifest): number => {
   return early === -1 ? order.length + 1 + last.indexOf(kind) : early;
 };
 
-/** A copy with every string changed. */
+/** Returns a copy with every string changed. */
 const mapStrings = (value: unknown, change: (text: string) => string): unknown => {
   if (typeof value === 'string') return change(value);
   if (Array.isArray(value)) return value.map(item => mapStrings(item, change));
@@ -30,13 +33,16 @@ const mapStrings = (value: unknown, change: (text: string) => string): unknown =
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapStrings(item, change)]));
 };
 
-/** Subjects, services, host names in certificates and annotations name the namespace as well. */
+/**
+ * Moves a manifest to another namespace, including subjects, services, host names in certificates,
+ * and annotations.
+ */
 const moved = (manifest: Manifest, namespace: string): Manifest => {
   if (namespace === defaultNamespace || manifest.kind === 'CustomResourceDefinition') return manifest;
   return mapStrings(manifest, text => text.replaceAll(new RegExp(`\\b${defaultNamespace}\\b`, 'g'), namespace)) as Manifest;
 };
 
-/** A copy with one value more: a field, or the last element of a list (`-`). */
+/** Returns a copy with an added value: a field, or the last element of a list (`-`). */
 const withAddition = (value: unknown, keys: readonly string[], added: unknown): unknown => {
   const [key = '', ...rest] = keys;
   if (Array.isArray(value)) {
@@ -59,7 +65,9 @@ const patched = (manifest: Manifest, patches: readonly Patch[]): Manifest =>
 type Container = { readonly image: string; readonly args: readonly string[] };
 type PodSpecs = { readonly template: { readonly spec: { readonly containers: readonly Container[] } } };
 
-/** A webhook that nobody is sent to is not served. */
+/**
+ * Returns the arguments without the webhook, which is not served when no configuration leads to it.
+ */
 const withoutWebhook = (args: readonly string[]): readonly string[] => [
   ...args.filter(arg => !arg.startsWith('--webhook-')),
   '--webhook-port=0',
@@ -88,14 +96,20 @@ const tailored = (manifest: Manifest, { image, replicas, parts }: InstallOptions
 const filesOf = (part: Part, groups: readonly string[]): readonly Manifest[] =>
   part === 'crds' ? crdTexts([...defaultGroups, ...groups]).flatMap(manifestsIn) : manifestsOf(part);
 
-/** Each object once: the operator may be put into a namespace that is there for its leases, and that comes with it then. */
+/**
+ * Removes duplicates: the operator may be installed into the namespace of its leases, which another
+ * part brings as well.
+ */
 const once = (all: readonly Manifest[]): readonly Manifest[] => {
   const first = new Map<string, Manifest>();
   for (const manifest of all) if (!first.has(keyOf(manifest))) first.set(keyOf(manifest), manifest);
   return [...first.values()];
 };
 
-/** All objects of an installation, in the order in which they are to be applied. Throws a UsageError for a group that is not known. */
+/**
+ * Returns all objects of an installation, in the order of application. Throws a UsageError for an
+ * unknown group.
+ */
 export const manifests = (installOptions: InstallOptions): readonly Manifest[] => {
   const { parts, groups, namespace } = installOptions;
   if (parts.has('cert-manager') && !(parts.has('webhook') && parts.has('operator')))

@@ -1,7 +1,7 @@
-/** Installed unless left out. */
+/** Parts that are installed unless excluded. */
 export const defaultParts = ['crds', 'rbac', 'shared-namespaces', 'operator', 'webhook', 'admission-policies'] as const;
 
-/** Installed when asked for. */
+/** Parts that are installed on request. */
 export const extraParts = [
   'machine-api',
   'virtual-machines',
@@ -13,14 +13,17 @@ export const extraParts = [
   'api-priority',
 ] as const;
 
-/** A folder of deploy/. */
+/** A part of the installation: a folder of deploy/. */
 export type Part = (typeof defaultParts)[number] | (typeof extraParts)[number];
 
 const all: readonly Part[] = [...defaultParts, ...extraParts];
 
 export const isPart = (text: string | undefined): text is Part => (all as readonly (string | undefined)[]).includes(text);
 
-/** Added by `--apply` where the cluster serves one of these kinds, as API group and version: rights to what is not there are nobody's need. */
+/**
+ * Parts that `--apply` adds where the cluster serves one of these kinds, as API group and resource:
+ * rights to absent kinds are of no use.
+ */
 export const partsByKinds: readonly {
   readonly part: Part;
   readonly serves: readonly { readonly group: string; readonly resource: string }[];
@@ -35,5 +38,5 @@ export const partsByKinds: readonly {
   { part: 'virtual-machines', serves: [{ group: 'kubevirt.io', resource: 'virtualmachineinstances' }] },
 ];
 
-/** The namespace in the files. */
+/** Namespace in the manifest files. */
 export const defaultNamespace = 'drydock-system';

@@ -5,9 +5,12 @@ import { type StoredObject, sharedNamespaces } from './inventory.ts';
 import { partLabel } from './ownership.ts';
 import { Remover } from './remover.ts';
 
-/** Removing of an installation what its parts do not bring any more. */
+/** Removes objects of an installation that its parts no longer include. */
 
-/** Objects of the installation that are not among those that are applied. What no part brings was applied by somebody's own choice, and stays. */
+/**
+ * Returns the objects of the installation that are not among the applied ones. Objects of no part
+ * were applied by the user's choice, and stay.
+ */
 export const leftOver = (here: readonly StoredObject[], applied: readonly Manifest[]): readonly StoredObject[] => {
   const keys = new Set(applied.map(keyOf));
   const shared = sharedNamespaces();
@@ -19,10 +22,10 @@ export const leftOver = (here: readonly StoredObject[], applied: readonly Manife
   );
 };
 
-/** Without what serves it, every create is refused. */
+/** Returns whether an object blocks every create when its server is missing. */
 const isFailClosed = ({ kind }: Manifest): boolean => kind === 'ValidatingWebhookConfiguration';
 
-/** Removes what is left over, in the reverse order of installation, and says so. */
+/** Removes left-over objects in the reverse order of installation, and prints a line for each. */
 export class Pruning {
   readonly #remover: Remover;
   readonly #over: readonly StoredObject[];
@@ -32,12 +35,15 @@ export class Pruning {
     this.#over = over.toReversed();
   }
 
-  /** To be called before anything is applied: what is applied may stop to serve the webhook. */
+  /**
+   * Removes fail-closed objects. Call before anything is applied: the applied objects may stop
+   * serving the webhook.
+   */
   failClosed(): Promise<void> {
     return this.#removeAll(this.#over.filter(isFailClosed));
   }
 
-  /** To be called when all is applied. */
+  /** Removes the other objects. Call after everything is applied. */
   rest(): Promise<void> {
     return this.#removeAll(this.#over.filter(object => !isFailClosed(object)));
   }

@@ -24,10 +24,10 @@ import { partLabel } from './ownership.ts';
 import { accessToWait, waitForRollout } from './rollout-wait.ts';
 import { accessToTake, takeFromHelm } from './take-ownership.ts';
 
-/** Folded texts are read differently by different programs, and not every one knows aliases. */
+/** YAML style: programs read folded texts differently, and not every one supports aliases. */
 const yamlStyle = { lineWidth: 140, blockQuote: 'literal', aliasDuplicateObjects: false } as const;
 
-/** As the command line gives them. */
+/** Flags of the command line. */
 export type InstallFlags = ConnectionFlags & {
   readonly apply?: boolean;
   readonly dryRun: 'none' | 'server';
@@ -66,7 +66,7 @@ const installOptionsOf = (flags: InstallFlags): InstallOptions => {
   };
 };
 
-/** The release to print for: without the flag one that lacks nothing. */
+/** Returns the Kubernetes release to print for; without the flag, one with all features. */
 const kubeVersionOf = ({ apply, kubeVersion }: InstallFlags): { readonly minor: number } => {
   if (kubeVersion === undefined) return { minor: Number.POSITIVE_INFINITY };
   if (apply === true) throw new UsageError('--kube-version is for printing; --apply asks the API server for its version');
@@ -87,7 +87,7 @@ type OnApplied = (manifest: Manifest, applied: Applied) => void;
 const applyEach = async (applier: Applier, all: readonly Manifest[], tell: OnApplied): Promise<void> => {
   const crds: Manifest[] = [];
   for (const manifest of all) {
-    // What comes after the kinds may need them.
+    // Objects that follow CRDs may need their kinds.
     if (manifest.kind !== 'CustomResourceDefinition') await serving(applier, crds.splice(0), tell);
     const applied = await applier.apply(manifest);
     tell(manifest, applied);
@@ -96,7 +96,7 @@ const applyEach = async (applier: Applier, all: readonly Manifest[], tell: OnApp
   await serving(applier, crds, tell);
 };
 
-/** Applies all, whatever becomes of each. Throws when some failed. */
+/** Applies all objects, whatever the result for each. Throws when some failed. */
 const applyAll = async (applier: Applier, all: readonly Manifest[], dryRun: boolean): Promise<void> => {
   const failed: string[] = [];
   await applyEach(applier, all, (manifest, applied) => {
@@ -108,7 +108,9 @@ const applyAll = async (applier: Applier, all: readonly Manifest[], dryRun: bool
   if (failed.length > 0) throw new Error(`${failed.length} of ${all.length} objects could not be applied; see above${help}`);
 };
 
-/** An installation is taken over as a whole or not at all: throws where the API server would refuse a part of it. */
+/**
+ * Refuses a partial takeover: throws when the API server would refuse a part of the installation.
+ */
 const refuseHalf = async (applier: Applier, all: readonly Manifest[]): Promise<void> => {
   const failed: string[] = [];
   await applyEach(applier, all, (manifest, applied) => {
@@ -125,7 +127,10 @@ const serving = async (applier: Applier, crds: readonly Manifest[], tell: OnAppl
   }
 };
 
-/** The options with the parts for kinds that this cluster serves; said, because they are rights. */
+/**
+ * Returns the options with the parts for kinds that this cluster serves; prints them, because they
+ * grant rights.
+ */
 const fitting = async (connection: Connection, installOptions: InstallOptions, without: readonly Part[]): Promise<InstallOptions> => {
   const parts = new Set(installOptions.parts);
   for (const { part, serves } of partsByKinds) {
@@ -141,7 +146,7 @@ const fitting = async (connection: Connection, installOptions: InstallOptions, w
 const installer = 'whoever installs';
 const ofAdmins = `; ${installer} needs the rights of cluster-admin`;
 
-/** What could not be read with the rights that there are is not there for nobody. */
+/** Rethrows a failed read with help: objects that cannot be read may exist all the same. */
 const known = async <T>(reading: Promise<T>): Promise<T> => {
   try {
     return await reading;
@@ -150,10 +155,15 @@ const known = async <T>(reading: Promise<T>): Promise<T> => {
   }
 };
 
-/** To this user, and not by an admission plugin, which speaks the same way. */
+/**
+ * Returns whether the user lacks the right; admission plugins use similar words for their denials.
+ */
 const isForbidden = (text: string): boolean => / is forbidden: user "/i.test(text);
 
-/** The options with the parts that the installation has already: an upgrade brings all of it to one version. */
+/**
+ * Returns the options with the parts that the installation already has: an upgrade brings all parts
+ * to one version.
+ */
 const keptUp = (installOptions: InstallOptions, here: readonly StoredObject[], without: readonly Part[]): InstallOptions => {
   const parts = new Set(installOptions.parts);
   for (const part of extraParts) {
@@ -166,7 +176,10 @@ const keptUp = (installOptions: InstallOptions, here: readonly StoredObject[], w
   return { ...installOptions, parts };
 };
 
-/** Two operators would act on the same nodes, and the roles and the webhook of the cluster would change hands. */
+/**
+ * Refuses a second operator: both would act on the same nodes, and the cluster's roles and webhook
+ * would change owner.
+ */
 const refuseSecond = (operators: readonly StoredObject[], namespace: string): void => {
   const [other, ...more] = namespacesOf(operators).filter(one => one !== namespace);
   if (other === undefined) return;
@@ -175,7 +188,10 @@ const refuseSecond = (operators: readonly StoredObject[], namespace: string): vo
   );
 };
 
-/** The release of Helm to take the installation over from, if there is one. Throws where it is not to be taken over, or cannot be. */
+/**
+ * Returns the Helm release to take the installation over from, if any. Throws where the flags or
+ * the manager do not allow that.
+ */
 const releaseToTake = (here: readonly StoredObject[], { namespace, takeOwnership = false }: InstallFlags): string | undefined => {
   const manager = managerOf(here, namespace);
   if (manager === undefined) return undefined;
@@ -183,7 +199,7 @@ const releaseToTake = (here: readonly StoredObject[], { namespace, takeOwnership
   return manager.release;
 };
 
-/** What is done beside applying and pruning. */
+/** Returns the access reviews beyond those for applying and pruning. */
 const besides = (namespace: string, release: string | undefined, isWaited: boolean): readonly AccessQuestion[] => [
   ...(release === undefined ? [] : accessToTake(namespace)),
   ...(isWaited ? accessToWait(namespace) : []),
@@ -215,24 +231,33 @@ const applyTo = async (connection: Connection, flags: InstallFlags): Promise<voi
   if (wait) await waitForRollout(connection, { namespace, hasWebhook: asked.parts.has('webhook'), timeoutSeconds });
 };
 
-/** Of Kubernetes or OpenShift: it is there, and never an installation's own. */
+/**
+ * Returns whether a namespace belongs to Kubernetes or OpenShift: it exists, and is never the
+ * installation's own.
+ */
 const isOfPlatform = (name: string): boolean => name === 'default' || /^(kube|openshift)-/.test(name);
 
-/** Nobody asks here whether the namespace is there: that of a platform is, and whoever applied it would change its labels. */
+/**
+ * Prints the manifests, except a platform's namespace: it exists already, and applying it would
+ * change its labels. Does not check the cluster for it.
+ */
 const printAll = (all: readonly Manifest[], namespace: string): void => {
   const shown = all.filter(({ kind, metadata }) => kind !== 'Namespace' || metadata.name !== namespace || !isOfPlatform(namespace));
   printRaw(shown.map(manifest => stringify(manifest, yamlStyle)).join('---\n'));
   if (shown.length < all.length) plainOutput.note(`drydock: namespace ${namespace} is left out: it has to be there, and keeps its labels`);
 };
 
-/** Waiting is for what is changed, and for an operator. */
+/** Refuses --wait without changes to wait for, or without an operator. */
 const refuseWait = ({ apply = false, dryRun, without, timeout }: InstallFlags): void => {
   seconds('--timeout', timeout);
   if (!apply || dryRun === 'server') throw new UsageError('--wait is for --apply, and not for a dry run: nothing comes up otherwise');
   if (without.includes('operator')) throw new UsageError('--wait waits for the operator, which --without operator leaves out');
 };
 
-/** `drydock install`: prints all that a cluster needs, or applies it. Applying again changes nothing that is right already. */
+/**
+ * `drydock install`: prints all objects that a cluster needs, or applies them. Repeating it changes
+ * nothing that is already right.
+ */
 export const install = async (flags: InstallFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> => {
   const installOptions = installOptionsOf(flags);
   const release = kubeVersionOf(flags);

@@ -7,7 +7,7 @@ import { manifests } from './install-manifests.ts';
 import { defaultNamespace, defaultParts, extraParts } from './install-parts.ts';
 import { belongingTo, installationLabel } from './ownership.ts';
 
-/** An object in the cluster, as far as it matters here. */
+/** An object in the cluster, with the fields that matter here. */
 export type StoredObject = Manifest & {
   readonly metadata: Manifest['metadata'] & {
     readonly uid: string;
@@ -16,19 +16,28 @@ export type StoredObject = Manifest & {
   };
 };
 
-/** Namespaces that others use as well: never removed, whoever made them. */
+/**
+ * Returns the namespaces that other programs use as well: they are never removed, not even after
+ * an installation that created them.
+ */
 export const sharedNamespaces = (): readonly string[] => manifestsOf('shared-namespaces').map(({ metadata }) => metadata.name);
 
 type Kind = Pick<Manifest, 'apiVersion' | 'kind'>;
 
-/** Every kind that some part brings, in the order of installation. The kinds themselves belong to the cluster. */
+/**
+ * Returns every kind that a part includes, in the order of installation. CRDs are excluded, because
+ * they belong to the cluster.
+ */
 export const inventoryKinds = (): readonly Kind[] => {
   const all = manifests({ parts: new Set([...defaultParts, ...extraParts]), groups: [], namespace: defaultNamespace });
   const kinds = new Map(all.map(({ apiVersion, kind }) => [`${apiVersion} ${kind}`, { apiVersion, kind }]));
   return [...kinds.values()].filter(({ kind }) => kind !== 'CustomResourceDefinition');
 };
 
-/** All that the installation in this namespace has made, in the order of installation. Throws what could not be read. */
+/**
+ * Returns all objects of the installation in this namespace, in the order of installation. Throws
+ * when a kind cannot be read.
+ */
 export const inventoryOf = async (api: Api, namespace: string): Promise<readonly StoredObject[]> => {
   const locator = new Locator(api);
   const found: StoredObject[] = [];
@@ -41,13 +50,16 @@ export const inventoryOf = async (api: Api, namespace: string): Promise<readonly
   return found.filter(belongingTo(namespace, found));
 };
 
-/** The Deployments of all operators in the cluster, in whatever way they were installed: those of releases without the labels, too. */
+/**
+ * Returns the Deployments of all operators in the cluster, however they were installed, including
+ * releases without the labels.
+ */
 export const operatorsIn = async (api: Api): Promise<readonly StoredObject[]> => {
   const items = await listAll(api, '/apis/apps/v1/deployments', { labelSelector: 'app.kubernetes.io/name=drydock' }, 'empty');
   return (items as readonly StoredObject[]).map(item => ({ ...item, apiVersion: 'apps/v1', kind: 'Deployment' }));
 };
 
-/** The namespaces of objects, each once. */
+/** Returns the distinct namespaces of objects. */
 export const namespacesOf = (all: readonly StoredObject[]): readonly string[] => [
   ...new Set(all.map(({ metadata }) => metadata.namespace ?? '')),
 ];

@@ -1,15 +1,20 @@
 import { shellWord } from '../shared/shell.ts';
 import type { StoredObject } from './inventory.ts';
 
-/** What has installed Drydock, and would miss what another tool removes, or change back what it changes. */
+/**
+ * Tool that installed Drydock; it would miss objects that another tool removes, or revert changes.
+ */
 export type InstallationManager =
   | { readonly tool: 'Helm'; readonly release: string }
   | { readonly tool: 'OLM'; readonly removal: string; readonly update: string };
 
-/** By these Helm knows what it has installed. */
+/** Annotations by which Helm recognizes its objects. */
 export const helmMarks = { release: 'meta.helm.sh/release-name', namespace: 'meta.helm.sh/release-namespace' } as const;
 
-/** The release of Helm that has installed an object: the chart installs into the namespace of its release, and marks that say anything else are not Helm's. */
+/**
+ * Returns the Helm release that installed an object: the chart installs into the namespace of its
+ * release, so annotations with another one are not Helm's.
+ */
 export const releaseOfHelm = ({ metadata: { annotations = {} } }: StoredObject, namespace: string): string | undefined => {
   const release = annotations[helmMarks.release];
   return annotations[helmMarks.namespace] === namespace && /^[a-z0-9]([-.a-z0-9]{0,51}[a-z0-9])?$/.test(release ?? '')
@@ -17,9 +22,11 @@ export const releaseOfHelm = ({ metadata: { annotations = {} } }: StoredObject, 
     : undefined;
 };
 
-/** Undefined where it is this command, kubectl or kustomize. */
+/**
+ * Returns the tool that manages the installation; undefined for this command, kubectl or kustomize.
+ */
 export const managerOf = (here: readonly StoredObject[], namespace: string): InstallationManager | undefined => {
-  // Helm and OLM leave namespaces behind: when nothing else is there, they are done.
+  // Helm and OLM leave namespaces behind: without other objects, they have already uninstalled.
   const all = here.filter(({ kind }) => kind !== 'Namespace');
   const labelled = (name: string): string | undefined =>
     all.map(({ metadata }) => metadata.labels?.[name]).find(value => value !== undefined);
@@ -41,13 +48,13 @@ export const managerOf = (here: readonly StoredObject[], namespace: string): Ins
   };
 };
 
-/** What whoever wants to remove the installation in this namespace is told. */
+/** Returns the text for users who want to remove the installation in this namespace. */
 export const removalBy = (manager: InstallationManager, namespace: string): string => {
   const removal = manager.tool === 'Helm' ? `helm uninstall ${manager.release} --namespace ${namespace}` : manager.removal;
   return `${manager.tool} has installed it: ${removal}; then drydock uninstall removes what it leaves`;
 };
 
-/** What whoever wants to change the installation in this namespace is told. */
+/** Returns the text for users who want to change the installation in this namespace. */
 export const changeBy = (manager: InstallationManager, namespace: string): string =>
   manager.tool === 'Helm'
     ? `Helm has installed it: helm upgrade ${manager.release} CHART --namespace ${namespace} changes it; --take-ownership goes on without Helm, whose release is forgotten then`

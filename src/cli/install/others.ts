@@ -4,15 +4,24 @@ import type { Api } from '../../operator/ports.ts';
 import type { StoredObject } from './inventory.ts';
 import { belongingTo } from './ownership.ts';
 
-/** What is in a namespace beside the installation: whoever deletes the namespace deletes that as well. */
+/**
+ * Objects in a namespace that do not belong to the installation: deleting the namespace deletes
+ * them too.
+ */
 
 type Resource = { readonly name: string; readonly kind: string; readonly namespaced: boolean; readonly verbs: readonly string[] };
 type Groups = { readonly groups?: readonly { readonly name: string; readonly preferredVersion: { readonly groupVersion: string } }[] };
 
-/** Written about other objects, and nobody's loss. Metrics are those of pods, which are looked at themselves. */
+/**
+ * Kinds that describe other objects, and are no loss. PodMetrics belong to pods, which are checked
+ * themselves.
+ */
 const aboutOthers = new Set(['Event', 'Endpoints', 'EndpointSlice', 'Lease', 'PodMetrics', 'LocalSubjectAccessReview']);
 
-/** What Kubernetes and OpenShift make in every namespace, and the certificates of the webhook. */
+/**
+ * Objects that Kubernetes and OpenShift create in every namespace, and the certificates of the
+ * webhook.
+ */
 const madeAlong = [
   /^ServiceAccount (default|builder|deployer)$/,
   /^ConfigMap (kube-root-ca\.crt|openshift-service-ca\.crt)$/,
@@ -42,7 +51,10 @@ const collections = async (api: Api, namespace: string): Promise<readonly { read
   return lists.flat();
 };
 
-/** Names of the objects in a namespace that do not belong to the installation, and to nothing in the namespace. Throws when one kind could not be read. */
+/**
+ * Returns the names of the objects in a namespace that neither belong to the installation nor have
+ * an owner there. Throws when a kind cannot be read.
+ */
 export const othersIn = async (api: Api, namespace: string, installation: string): Promise<readonly string[]> => {
   const lists = await Promise.all(
     (await collections(api, namespace)).map(async ({ kind, path }) =>

@@ -2,22 +2,31 @@ import { keyOf, type Manifest, manifestsOf } from './install-files.ts';
 import { manifests } from './install-manifests.ts';
 import { defaultParts, extraParts } from './install-parts.ts';
 
-/** Whose object it is: the namespace of the operator. Objects that others use as well, and the kinds, have no such label. */
+/**
+ * Label with the namespace of the operator that an object belongs to. Shared objects and CRDs lack
+ * this label.
+ */
 export const installationLabel = 'drydock.dev/installation';
 
-/** The part that has brought the object. */
+/** Label with the part that an object belongs to. */
 export const partLabel = 'drydock.dev/part';
 
-/** The namespace of the operator that the object belongs to. */
+/** Returns the namespace of the operator that the object belongs to. */
 export const installationOf = ({ metadata }: Manifest): string | undefined => metadata.labels?.[installationLabel];
 
-/** Every object that an installation in this namespace can have made, whatever parts it has: the part of each, by its key. What only kustomize installs is among them. */
+/**
+ * Returns the part of every object that an installation in this namespace can have created, by its
+ * key, including objects that only kustomize installs.
+ */
 const partsByKey = (namespace: string): ReadonlyMap<string, string | undefined> => {
   const all = [...manifests({ parts: new Set([...defaultParts, ...extraParts]), groups: [], namespace }), ...manifestsOf('policy')];
   return new Map(all.filter(one => installationOf(one) !== undefined).map(one => [keyOf(one), one.metadata.labels?.[partLabel]]));
 };
 
-/** Prefixes that a kustomization has put before all names (namePrefix), by the Deployments of the installation. */
+/**
+ * Returns the prefixes that a kustomization has added to all names (namePrefix), from the
+ * Deployments of the installation.
+ */
 const prefixesIn = (namespace: string, all: readonly Manifest[]): readonly string[] =>
   all.flatMap(one => {
     const { kind, metadata } = one;
@@ -27,8 +36,10 @@ const prefixesIn = (namespace: string, all: readonly Manifest[]): readonly strin
   });
 
 /**
- * Whether an object is of the installation in this namespace: it has the labels, and a name that this program gives to the part that they name. Labels alone prove nothing: whoever copies
- * an object copies them. Before the name may be what stands before that of the operator itself, where it is among these objects.
+ * Returns a test for objects of the installation in this namespace: they have its labels, and a
+ * name that this program gives to objects of that part. Labels alone prove nothing, because a copy
+ * of an object has them too. The name may have the same prefix as the operator's own, where that is
+ * among these objects.
  */
 export const belongingTo = (namespace: string, among: readonly Manifest[] = []): ((object: Manifest) => boolean) => {
   const known = partsByKey(namespace);

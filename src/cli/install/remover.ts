@@ -9,21 +9,24 @@ import { type StoredObject, sharedNamespaces } from './inventory.ts';
 import { othersIn } from './others.ts';
 import { installationOf } from './ownership.ts';
 
-/** What became of an object that was to be removed. */
+/** Result for an object that was to be removed. */
 type Removed =
   | { readonly result: 'removed' }
-  /** It stays, which is no failure. */
+  /** The object stays, which is no failure. */
   | { readonly result: 'left alone'; readonly why: string }
   | { readonly result: 'failed'; readonly why: string };
 
-/** Removes objects of an installation, and says so. In a dry run nothing is changed, and the answers are the same. */
+/**
+ * Removes objects of an installation, and prints the results. A dry run changes nothing and has the
+ * same results.
+ */
 export class Remover {
   readonly #api: Api;
   readonly #words: Readonly<Record<Removed['result'], string>>;
   readonly #locator: Locator;
   readonly #dryRun: boolean;
 
-  /** `removed`: the word for what is removed. */
+  /** Creates a remover; `removed` is the word for removed objects. */
   constructor(api: Api, { dryRun, removed }: { readonly dryRun: boolean; readonly removed: 'pruned' | 'deleted' }) {
     this.#api = api;
     this.#words = { removed, 'left alone': 'left alone', failed: 'FAILED' };
@@ -31,7 +34,9 @@ export class Remover {
     this.#dryRun = dryRun;
   }
 
-  /** Removes them in this order, a line each. Answers how many could not be removed. */
+  /**
+   * Removes the objects in this order, with a line for each. Returns how many could not be removed.
+   */
   async removeAll(all: readonly StoredObject[]): Promise<number> {
     let failed = 0;
     for (const object of all) {
@@ -42,7 +47,10 @@ export class Remover {
     return failed;
   }
 
-  /** Removes this very object: one that has been made anew under its name stays. A namespace stays when others use it. */
+  /**
+   * Removes exactly this object: one recreated under its name stays. A namespace stays when others
+   * use it.
+   */
   async #remove(object: StoredObject): Promise<Removed> {
     const kept = object.kind === 'Namespace' ? await this.#keeps(object) : undefined;
     if (kept !== undefined) return { result: 'left alone', why: kept };
@@ -54,7 +62,7 @@ export class Remover {
       body: {
         apiVersion: 'v1',
         kind: 'DeleteOptions',
-        // Beside a body the API server reads no query.
+        // The API server ignores query parameters when the request has a body.
         ...(this.#dryRun && { dryRun: ['All'] }),
         propagationPolicy: 'Background',
         preconditions: { uid: object.metadata.uid },

@@ -13,11 +13,16 @@ import { version } from '../shared/version.ts';
 import type { AccessQuestion } from './access.ts';
 import { hasGivenUp, type RolledDeployment, type RolledPod, rolloutLacks, rolloutText } from './rollout.ts';
 
-/** `drydock install --apply --wait`: waits by events until the operator serves, or says why it does not. */
+/**
+ * `drydock install --apply --wait`: watches until the operator serves, or prints why it does not.
+ */
 
 type RolloutOptions = { readonly namespace: string; readonly hasWebhook: boolean; readonly timeoutSeconds: number };
 
-/** Milliseconds until the webhook is tried again where no event says that it may answer by now: an API server notes a changed configuration some time later. */
+/**
+ * Milliseconds between trials of the webhook without an event: an API server picks up a changed
+ * configuration some time later.
+ */
 const againMs = 1000;
 
 const deployment = 'drydock';
@@ -31,16 +36,16 @@ const rolloutObject = (raw: unknown): RolloutObject | undefined => {
 
 type RolloutSource = { readonly collection: Collection; readonly seen: (change: Change<RolloutObject>) => void };
 
-/** Something that is missing yet. */
+/** A missing step of the rollout. */
 type PendingRollout = {
   readonly text: string;
-  /** Waiting longer does not help. */
+  /** Whether waiting longer is useless. */
   readonly isFinal: boolean;
-  /** It was tried, and is to be tried again whether anything happens or not. */
+  /** Whether the webhook was tried, so that another trial follows even without an event. */
   readonly isTried: boolean;
 };
 
-/** What it takes to watch a rollout. */
+/** Returns the rights for watching a rollout. */
 export const accessToWait = (namespace: string): readonly AccessQuestion[] =>
   [
     { group: 'apps', resource: 'deployments', namespace },
@@ -57,7 +62,7 @@ class RolloutWait {
   readonly #pods = new Map<string, RolledPod>();
   #deployment: RolledDeployment | undefined;
   #isLed = false;
-  /** Ends the present pause. */
+  /** Ends the current pause. */
   #wake: () => void = () => {};
   #failure: Error | undefined;
   #said = '';
@@ -67,7 +72,10 @@ class RolloutWait {
     this.#wait = wait;
   }
 
-  /** Resolves when all of it serves; throws, with the reason, when it does not in time, or the Deployment has given up. */
+  /**
+   * Resolves when all replicas serve; throws, with the reason, when they do not in time, or when
+   * the Deployment has exceeded its progress deadline.
+   */
   async run(): Promise<void> {
     const { timeoutSeconds } = this.#wait;
     const end = systemClock.now().add({ milliseconds: Math.round(timeoutSeconds * 1000) });
@@ -115,7 +123,7 @@ class RolloutWait {
           this.#isLed = type !== 'removed' && (spec.holderIdentity ?? '') !== '';
         },
       },
-      // These say nothing by themselves: the webhook may answer by now.
+      // Changes of these only trigger a check: the webhook may respond by now.
       { collection: one('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', 'drydock'), seen: nothing },
       {
         collection: {
@@ -127,7 +135,7 @@ class RolloutWait {
     ];
   }
 
-  /** Resolves when the first list is known. */
+  /** Resolves when the first list has arrived. */
   #watch({ collection, seen }: RolloutSource): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const handler = {
@@ -142,12 +150,15 @@ class RolloutWait {
         this.#wake();
       },
     };
-    // A watch ends by the signal alone; what its handler throws it reports itself.
+    // A watch ends only by the signal; errors of its handler are reported by the watch.
     void this.#connection.watch(collection, rolloutObject, handler, this.#stop.signal);
     return promise;
   }
 
-  /** Undefined when nothing is missing. Throws where it cannot be known. */
+  /**
+   * Returns the next missing step, or undefined when the rollout is complete. Throws when the state
+   * cannot be read.
+   */
   async #lacks(): Promise<PendingRollout | undefined> {
     if (this.#failure !== undefined) throw this.#failure;
     const state = { deployment: this.#deployment, pods: [...this.#pods.values()] };
@@ -158,7 +169,9 @@ class RolloutWait {
     return this.#wait.hasWebhook ? this.#webhookLacks() : undefined;
   }
 
-  /** What cannot be tried is left to the check, which says so. */
+  /**
+   * Returns the webhook's missing step; a webhook that cannot be tried is left to `drydock check`.
+   */
   async #webhookLacks(): Promise<PendingRollout | undefined> {
     const trial = await tryWebhook(this.#connection);
     if (trial.kind === 'refused' || trial.kind === 'untried') return undefined;
@@ -173,7 +186,10 @@ class RolloutWait {
   }
 }
 
-/** Waits until the operator is rolled out, leads, and its webhook answers; then says in a line what `drydock check` says. Throws when it does not come up, or something is wrong. */
+/**
+ * Waits until the operator is rolled out, leads, and its webhook responds; then prints the findings
+ * of `drydock check` in a line. Throws when the rollout fails, or when a check has an Error.
+ */
 export const waitForRollout = async (connection: Connection, wait: RolloutOptions): Promise<void> => {
   await new RolloutWait(connection, wait).run();
   plainOutput.line(`deployment "${deployment}" successfully rolled out`);

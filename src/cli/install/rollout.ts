@@ -1,10 +1,10 @@
 import { joinLimited } from '../../core/text.ts';
 
-/** How far a rollout of the operator is, as pure functions of the objects that say so. */
+/** State of an operator's rollout, as pure functions of the objects. */
 
 type Condition = { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string };
 
-/** The Deployment of the operator, as far as it matters here. */
+/** The Deployment of the operator, with the fields that matter here. */
 export type RolledDeployment = {
   readonly metadata: { readonly name: string; readonly generation?: number };
   readonly spec?: { readonly replicas?: number };
@@ -22,7 +22,7 @@ type ContainerStatus = {
   readonly lastState?: { readonly terminated?: { readonly exitCode?: number; readonly reason?: string; readonly message?: string } };
 };
 
-/** A pod of the operator, as far as it matters here. */
+/** A pod of the operator, with the fields that matter here. */
 export type RolledPod = {
   readonly metadata: { readonly name: string; readonly deletionTimestamp?: string };
   readonly status?: {
@@ -32,10 +32,10 @@ export type RolledPod = {
   };
 };
 
-/** What a rollout is judged by. */
+/** Objects that determine the state of a rollout. */
 export type RolloutState = { readonly deployment?: RolledDeployment | undefined; readonly pods: readonly RolledPod[] };
 
-/** Nothing is the matter with a container that waits for these. */
+/** Reasons for waiting that are normal for a container. */
 const defaults = new Set(['ContainerCreating', 'PodInitializing']);
 
 const joined = (...parts: readonly (string | undefined)[]): string => parts.filter(part => part !== undefined && part !== '').join(': ');
@@ -48,7 +48,7 @@ const containerTrouble = ({ state, lastState }: ContainerStatus): string | undef
   return joined(reason, message, code, ended?.message ?? ended?.reason);
 };
 
-/** Why a pod does not run; undefined where it does, or may soon. */
+/** Returns why a pod does not run; undefined where it runs, or may soon. */
 const podTrouble = ({ metadata, status = {} }: RolledPod): string | undefined => {
   if (metadata.deletionTimestamp !== undefined) return undefined;
   const unscheduled = status.conditions?.find(({ type, status: is }) => type === 'PodScheduled' && is === 'False');
@@ -62,7 +62,9 @@ const podTrouble = ({ metadata, status = {} }: RolledPod): string | undefined =>
 const conditionOf = ({ deployment }: RolloutState, wanted: string): Condition | undefined =>
   deployment?.status?.conditions?.find(({ type }) => type === wanted);
 
-/** What keeps the pods from running. The Deployment repeats what its ReplicaSet was refused. */
+/**
+ * Returns what keeps the pods from running. The Deployment repeats the errors of its ReplicaSet.
+ */
 export const rolloutTroubles = (state: RolloutState): readonly string[] => {
   const refused = conditionOf(state, 'ReplicaFailure');
   return [
@@ -71,7 +73,10 @@ export const rolloutTroubles = (state: RolloutState): readonly string[] => {
   ];
 };
 
-/** What is missing of the rollout, in the words of `kubectl rollout status`; undefined when it is done. */
+/**
+ * Returns the missing step of the rollout, in the words of `kubectl rollout status`; undefined when
+ * it is complete.
+ */
 export const rolloutLacks = ({ deployment }: RolloutState): string | undefined => {
   if (deployment === undefined) return 'the Deployment is not there';
   const { metadata, spec = {}, status = {} } = deployment;
@@ -84,10 +89,10 @@ export const rolloutLacks = ({ deployment }: RolloutState): string | undefined =
   return undefined;
 };
 
-/** Whether the Deployment has given up, by its own deadline. */
+/** Returns whether the Deployment has exceeded its progress deadline. */
 export const hasGivenUp = (state: RolloutState): boolean => conditionOf(state, 'Progressing')?.reason === 'ProgressDeadlineExceeded';
 
-/** One line about what is waited for, and why it takes so long. */
+/** Returns one line with the missing step and the reasons for the delay. */
 export const rolloutText = (state: RolloutState, lacks: string): string => {
   const troubles = rolloutTroubles(state);
   return troubles.length === 0 ? lacks : `${lacks}; ${joinLimited(troubles)}`;

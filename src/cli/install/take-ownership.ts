@@ -10,22 +10,25 @@ import type { StoredObject } from './inventory.ts';
 import { helmMarks, releaseOfHelm } from './managers.ts';
 import { Remover } from './remover.ts';
 
-/** Going on without Helm, with what a release of it has installed. */
+/** Takes over an installation from a Helm release, which is then forgotten. */
 
-/** A release, in the namespace of its installation. */
+/** A Helm release, in the namespace of its installation. */
 type Release = { readonly release: string; readonly namespace: string };
 
-/** Where Helm keeps its releases, unless it is told to use a database. */
+/** Kinds in which Helm stores its releases, unless it is configured to use a database. */
 const records = [
   { kind: 'Secret', plural: 'secrets' },
   { kind: 'ConfigMap', plural: 'configmaps' },
 ] as const;
 
-/** What it takes to make Helm forget a release. */
+/** Returns the rights for deleting Helm's records of a release. */
 export const accessToTake = (namespace: string): readonly AccessQuestion[] =>
   records.flatMap(({ plural }) => ['list', 'delete'].map(verb => ({ verb, group: '', resource: plural, namespace })));
 
-/** What Helm remembers of a release: with it, helm uninstall deletes all that the release has installed, whoever keeps that by then. */
+/**
+ * Returns Helm's records of a release: with them, helm uninstall deletes all objects of the
+ * release, even those taken over.
+ */
 const recordsOf = async (api: Api, { release, namespace }: Release): Promise<readonly StoredObject[]> => {
   const lists = await Promise.all(
     records.map(async ({ kind, plural }) => {
@@ -37,7 +40,10 @@ const recordsOf = async (api: Api, { release, namespace }: Release): Promise<rea
   return lists.flat().filter(({ metadata }) => metadata.name.startsWith(`sh.helm.release.v1.${release}.v`));
 };
 
-/** Takes the marks away by which Helm believes that an object is its own. Answers whether that failed. */
+/**
+ * Removes the annotations by which Helm recognizes an object as its own. Returns whether that
+ * failed.
+ */
 const unmark = async (api: Api, object: Manifest, path: string, { release, namespace }: Release): Promise<boolean> => {
   const found = await api.call({ method: 'GET', path });
   const { metadata } = found.body as StoredObject;
@@ -60,7 +66,10 @@ const unmark = async (api: Api, object: Manifest, path: string, { release, names
   return true;
 };
 
-/** Helm forgets the release first: what is interrupted here can be done again for as long as an object carries its marks. */
+/**
+ * Deletes Helm's records first: an interrupted takeover can be repeated as long as an object
+ * carries Helm's annotations.
+ */
 export const takeFromHelm = async (api: Api, release: Release, objects: readonly Manifest[], dryRun: boolean): Promise<void> => {
   const found = await recordsOf(api, release);
   if (found.length === 0)

@@ -11,7 +11,7 @@ import { manifests } from './install-manifests.ts';
 import { defaultNamespace } from './install-parts.ts';
 import { type StoredObject, sharedNamespaces } from './inventory.ts';
 
-/** What an uninstallation leaves: kinds with their objects, and what others use as well. */
+/** Remains of an uninstallation: kinds with their objects, and objects that others use as well. */
 
 type CustomObject = { readonly metadata: { readonly name: string; readonly finalizers?: readonly string[] } };
 type Crd = StoredObject & {
@@ -22,10 +22,10 @@ type Crd = StoredObject & {
   };
 };
 
-/** A kind in the cluster, with its objects. */
+/** A CRD in the cluster, with its objects. */
 type KindHere = { readonly crd: Crd; readonly kind: string; readonly objects: readonly CustomObject[] };
 
-/** Certificates of the webhook: the operator's own, and that of cert-manager. */
+/** Secrets with certificates of the webhook: the operator's own, and that of cert-manager. */
 const webhookSecrets = ['drydock-webhook-cert', 'drydock-webhook-tls'];
 
 const crdsPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -40,10 +40,13 @@ const getOne = async <T>(api: Api, path: string): Promise<T | undefined> => {
 const crdManifests = (groups: readonly string[] = []): readonly Manifest[] =>
   manifests({ parts: new Set(['crds']), groups, namespace: defaultNamespace });
 
-/** The kinds that can hold a node or a machine, whether others serve them or not. */
+/** Kinds that can hold a node or a machine, whether other operators serve them or not. */
 const holding = ['Maintenance', 'NodeMaintenance', 'MachineMaintenance'];
 
-/** What it takes to find out what an uninstallation would do, and to let nodes go first. */
+/**
+ * Returns the rights for determining what an uninstallation would do, and for releasing nodes
+ * first.
+ */
 export const accessToUninstall = ({
   namespace,
   releaseNodes = false,
@@ -62,7 +65,7 @@ export const accessToUninstall = ({
   return {
     kinds: [...accessToInventory(), ...released, { apiVersion: 'v1', kind: 'Node', verbs: ['list'] }],
     besides: [
-      // Kinds that are not served are looked for as well.
+      // Kinds that are not served are looked up as well.
       ...specs.map(({ group, names }) => ({ verb: 'list', group, resource: names.plural })),
       ...crdManifests().map(({ metadata }) => get('apiextensions.k8s.io', 'customresourcedefinitions', metadata.name)),
       ...[...sharedNamespaces(), namespace].map(name => get('', 'namespaces', name)),
@@ -73,7 +76,10 @@ export const accessToUninstall = ({
   };
 };
 
-/** The kinds of this installation that are in the cluster: those of drydock.dev, and those of other operators. */
+/**
+ * Returns the kinds of this installation that are in the cluster: those of drydock.dev, and those
+ * of other operators.
+ */
 export const kindsHere = async (api: Api): Promise<{ readonly own: readonly KindHere[]; readonly others: readonly KindHere[] }> => {
   const here: KindHere[] = [];
   for (const { metadata } of crdManifests()) {
@@ -88,7 +94,7 @@ export const kindsHere = async (api: Api): Promise<{ readonly own: readonly Kind
   return { own: here.filter(isOwn), others: here.filter(one => !isOwn(one)) };
 };
 
-/** Deletes the kinds of drydock.dev with their objects. Answers how many could not be deleted. */
+/** Deletes the CRDs of drydock.dev with their objects. Returns how many could not be deleted. */
 export const deleteKinds = async (api: Api, dryRun: boolean): Promise<number> => {
   let failed = 0;
   for (const { crd } of (await kindsHere(api)).own) {
@@ -101,7 +107,10 @@ export const deleteKinds = async (api: Api, dryRun: boolean): Promise<number> =>
   return failed;
 };
 
-/** Certificates of the webhook, which the operator or cert-manager has made under names of ours. */
+/**
+ * Returns the certificates of the webhook, which the operator or cert-manager has created under
+ * Drydock's names.
+ */
 export const madeByOperator = async (api: Api, namespace: string): Promise<readonly StoredObject[]> => {
   const found = await Promise.all(webhookSecrets.map(name => getOne<StoredObject>(api, `/api/v1/namespaces/${namespace}/secrets/${name}`)));
   return found.filter(one => one !== undefined).map(one => ({ ...one, apiVersion: 'v1', kind: 'Secret' }));
@@ -109,7 +118,7 @@ export const madeByOperator = async (api: Api, namespace: string): Promise<reado
 
 type Left = {
   readonly namespace: string;
-  /** What the installation had. */
+  /** Objects that the installation had. */
   readonly here: readonly StoredObject[];
   readonly held: readonly string[];
   readonly withKinds: boolean;
@@ -117,7 +126,7 @@ type Left = {
 
 const isHere = async (api: Api, path: string): Promise<boolean> => (await getOne(api, path)) !== undefined;
 
-/** One line about each thing that stays, and why. */
+/** Returns one line for each object that stays, with the reason. */
 export const leftLines = async (api: Api, { namespace, here, held, withKinds }: Left): Promise<readonly string[]> => {
   const lines: string[] = held.map(line => `${line}, until an operator is installed again`);
   const { own, others } = await kindsHere(api);

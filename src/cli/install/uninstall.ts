@@ -16,7 +16,7 @@ import { changeBy, managerOf, removalBy } from './managers.ts';
 import { Remover } from './remover.ts';
 import { accessToUninstall, deleteKinds, kindsHere, leftLines, madeByOperator } from './uninstall-rest.ts';
 
-/** As the command line gives them. */
+/** Flags of the command line. */
 export type UninstallFlags = ConnectionFlags & {
   readonly apply?: boolean;
   readonly namespace: string;
@@ -26,7 +26,10 @@ export type UninstallFlags = ConnectionFlags & {
   readonly timeout: string;
 };
 
-/** What asks the operator, and what runs it: gone before its rights are. */
+/**
+ * Kinds to remove first: those that direct requests to the operator, and those that run it, before
+ * its rights are removed.
+ */
 const first = [
   'ValidatingWebhookConfiguration',
   'ValidatingAdmissionPolicyBinding',
@@ -35,7 +38,7 @@ const first = [
   'Deployment',
 ];
 
-/** How long pods may take to go, in seconds. */
+/** Seconds until pods must be gone. */
 const patience = 60;
 
 class Uninstallation {
@@ -83,7 +86,7 @@ class Uninstallation {
     if (this.#dryRun) plainOutput.note('drydock: nothing has been changed; --apply does it');
   }
 
-  /** A dry run shows what may not be done beside what may. */
+  /** Checks the rights, except in a dry run, which also shows what is forbidden. */
   async #requireAccess(undertaking: Undertaking): Promise<void> {
     if (!this.#dryRun) await requireAccess(this.#connection, undertaking, 'whoever uninstalls');
   }
@@ -104,7 +107,7 @@ class Uninstallation {
     plainOutput.line(text);
   }
 
-  /** What is still held, when that is accepted. Throws when it is not. */
+  /** Returns what is still held, when the flags accept that. Throws otherwise. */
   async #released(env: Env): Promise<Held> {
     const { releaseNodes, keepHeld, timeout } = this.#flags;
     const adapters = await kindsOf(this.#connection, env);
@@ -136,7 +139,10 @@ class Uninstallation {
       );
   }
 
-  /** An operator that still runs gives its lease up with its rights. */
+  /**
+   * Waits until the operator's pods are gone: a running operator still needs its rights to release
+   * its lease.
+   */
   async #untilGone(workloads: readonly StoredObject[]): Promise<void> {
     const spaces = new Set(
       workloads.filter(({ kind }) => kind === 'Deployment' || kind === 'DaemonSet').map(({ metadata }) => metadata.namespace ?? ''),
@@ -156,7 +162,7 @@ type Named = { readonly metadata: { readonly name: string }; readonly status?: {
 
 const nameIn = ({ metadata }: Named): string => metadata.name;
 
-/** What makes maintenances by itself, each with what stops it. */
+/** Returns the sources of automatic maintenances, each with the way to stop it. */
 const takersOf = async (connection: Connection): Promise<readonly string[]> => {
   const all = async (plural: string): Promise<readonly Named[]> =>
     (await listAll(connection, `/apis/drydock.dev/v1alpha1/${plural}`, {}, 'empty')) as readonly Named[];
@@ -167,7 +173,10 @@ const takersOf = async (connection: Connection): Promise<readonly string[]> => {
   ];
 };
 
-/** `drydock uninstall`: shows what an installation has made, or removes it, and says what is left. Refuses while nodes are held. */
+/**
+ * `drydock uninstall`: shows what an installation has created, or removes it, and prints what is
+ * left. Refuses while nodes are held.
+ */
 export const uninstall = async (flags: UninstallFlags, env: Env): Promise<void> => {
   if (flags.keepHeld === true && flags.releaseNodes === true) throw new UsageError('--release-nodes and --keep-held cannot be combined');
   if (flags.keepHeld === true && flags.withKinds === true)

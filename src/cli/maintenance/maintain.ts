@@ -35,7 +35,9 @@ const stages: readonly MaintenanceStage[] = ['Announce', 'Cordon', 'Drain'];
 
 const isStage = (text: string): text is MaintenanceStage => (stages as readonly string[]).includes(text);
 
-/** The object that these flags ask for. Throws a UsageError that names the flag and what it takes. */
+/**
+ * Returns the object for these flags. Throws a UsageError that names the flag and its valid values.
+ */
 export const maintenanceFor = (node: string, flags: MaintainFlags): JsonObject => {
   const { stage } = flags;
   if (!isStage(stage)) throw new UsageError(`invalid value "${flags.stage}" for --stage: expected ${stages.join(', ')}`);
@@ -66,7 +68,7 @@ const create = async (connection: Connection, adapter: KindAdapter, body: JsonOb
   return request;
 };
 
-/** Its node is as wanted, or never will be by itself. */
+/** Returns whether the node has reached the wanted state, or has failed for good. */
 const isSettled = ({ stage, history }: MaintenanceRequest): boolean => {
   if (history.state === 'Failed') return true;
   return stage === 'Drain' ? history.state === 'Drained' : history.state === (stage === 'Cordon' ? 'Cordoned' : 'Announced');
@@ -83,7 +85,7 @@ const news = ({ status }: MaintenanceRequest): readonly string[] => {
   return [message, ...[...texts].map(([text, whats]) => `  ${joinLimited(whats, 5)}: ${text}`)].filter(text => text !== '');
 };
 
-/** Prints what changes until the node is as wanted. Answers how it ended. */
+/** Prints changes until the node has reached the wanted state. Returns how it ended. */
 const watchOver = async (connection: Connection, request: MaintenanceRequest, output: Output): Promise<'done' | 'failed' | 'gone'> => {
   let ending: 'done' | 'failed' | 'gone' = 'gone';
   let said = '';
@@ -115,12 +117,16 @@ const report = (ending: 'done' | 'failed' | 'gone', request: MaintenanceRequest,
   );
 };
 
-/** `drydock maintain NODE`: makes a Maintenance for the node, and with --wait follows it. Throws an ApiError with what the server said. */
+/**
+ * `drydock maintain NODE`: creates a Maintenance for the node, and follows it with --wait. Throws
+ * an ApiError with the server's message.
+ */
 export const maintain = (node: string, flags: MaintainFlags, env: Env): Promise<void> => {
   const body = maintenanceFor(node, flags);
   return withCluster(flags, env, async connection => {
     const found = await connection.call({ method: 'GET', path: nodePath(node) });
-    // Whoever may make maintenances need not be able to look at nodes: the operator says what it does not find.
+    // Users who may create maintenances may lack the right to read nodes: then the operator reports
+    // a missing node.
     if (found.status !== 200 && found.status !== 403) throw refusedError(found);
     const request = await create(connection, maintenance(leaseNamespaces(env).leaseNamespace), body);
     plainOutput.line(`maintenance.drydock.dev/${request.name} created`);

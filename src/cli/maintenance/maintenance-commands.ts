@@ -59,7 +59,7 @@ const windowsCommand = (env: Env): Command =>
     .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json']).default('table'))
     .action(async (node: string | undefined, flags: WindowsFlags) => (await import('./windows.ts')).windows(node, flags, env));
 
-/** The commands about maintenance objects. */
+/** Returns the commands for maintenance objects. */
 export const maintenanceCommands = (env: Env): readonly Command[] => [
   maintainCommand(env),
   releaseCommand(env),

@@ -16,7 +16,9 @@ export type ReleaseFlags = ConnectionFlags & {
   readonly wait: boolean;
 };
 
-/** With several maintenances on the node nobody but the one who asks can know which is over. */
+/**
+ * Returns the maintenances to delete. With several on the node, only the user knows which is over.
+ */
 const chosen = (node: string, requests: readonly MaintenanceRequest[], { name, all }: ReleaseFlags): readonly MaintenanceRequest[] => {
   const named = name === undefined ? requests : requests.filter(request => request.name === name);
   if (named.length === 0) {
@@ -37,7 +39,7 @@ const remove = async (connection: Connection, request: MaintenanceRequest): Prom
   if (answer.status !== 200 && answer.status !== 202 && answer.status !== 404) throw refusedError(answer);
 };
 
-/** Says what keeps the object from going, as often as that changes. */
+/** Prints what blocks the object's deletion, whenever that changes. */
 const untilGone = (connection: Connection, request: MaintenanceRequest, output: Output): Promise<void> => {
   let said = '';
   return follow(
@@ -55,7 +57,10 @@ const untilGone = (connection: Connection, request: MaintenanceRequest, output: 
   );
 };
 
-/** `drydock release NODE`: deletes the node's maintenance, of whatever kind, and waits until the node has been released. */
+/**
+ * `drydock release NODE`: deletes the node's maintenance, of whatever kind, and waits until the
+ * node has been released.
+ */
 export const release = (node: string, flags: ReleaseFlags, env: Env): Promise<void> =>
   withCluster(flags, env, async connection => {
     const adapters = await kindsOf(connection, env);

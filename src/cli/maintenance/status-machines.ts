@@ -8,7 +8,7 @@ import type { Api } from '../../operator/ports.ts';
 import { type ChosenObjects, chosenOf, type NamespaceChoice } from './namespace-choice.ts';
 import { table } from './status-table.ts';
 
-/** One machine that something is announced about, as it is shown. */
+/** A machine with announced events, as shown. */
 export type ShownMachine = {
   readonly machine: string;
   readonly node: string;
@@ -33,7 +33,10 @@ const shown = ({ machineName, nodeName, history, events, status }: MachineReques
   message: textOf(status['message']),
 });
 
-/** Machines that something is announced about and that are not over, of one node or of all; the earliest deadline first. */
+/**
+ * Returns machines with announced events that are not over, of one node or of all; the earliest
+ * deadline first.
+ */
 export const machinesOf = async (api: Api, node: string | undefined, choice: NamespaceChoice): Promise<ChosenObjects<ShownMachine>> => {
   const objects = await listAll(api, machineMaintenancesPath, {}, 'empty');
   const open = objects
@@ -48,7 +51,7 @@ export const machinesOf = async (api: Api, node: string | undefined, choice: Nam
   return { chosen: here, elsewhere };
 };
 
-/** What is announced, as text; nothing where nothing is. */
+/** Returns the machines as text; empty when there are none. */
 export const machinesTable = (all: readonly ShownMachine[]): string => {
   if (all.length === 0) return '';
   const rows = all.map(({ machine, node, events, strategy, phase, waitingFor, deadline }) => [

@@ -3,7 +3,7 @@ import type { VmsNow } from '../../core/maintenance/vms-now.ts';
 import { joinRows } from '../../core/text.ts';
 import { columns } from '../../support/columns.ts';
 
-/** One maintenance as it is shown. */
+/** One maintenance, as shown. */
 export type Shown = {
   readonly node: string;
   readonly kind: string;
@@ -12,19 +12,19 @@ export type Shown = {
   readonly stage: string;
   readonly reason: string;
   readonly requester: string;
-  /** When the drain is expected to be complete; empty when that cannot be told. */
+  /** Expected time of completion; empty when it cannot be estimated. */
   readonly ends: string;
   readonly progress: string;
   readonly since: string;
   readonly message: string;
   readonly blockers: readonly BlockerSummary[];
-  /** Missing where there are none. */
+  /** VMs; missing where there are none. */
   readonly virtualMachines?: VmsNow;
 };
 
 const maxBlockers = 10;
 
-/** Rows of cells, columns three blanks apart, like kubectl's. */
+/** Returns rows of cells in columns three blanks apart, like kubectl's. */
 export const table = (rows: readonly (readonly string[])[]): readonly string[] => columns(rows, 3);
 
 const blockerLines = ({ cause, what, message, remedy, since }: BlockerSummary): readonly string[] => [
@@ -32,7 +32,7 @@ const blockerLines = ({ cause, what, message, remedy, since }: BlockerSummary): 
   ...(remedy === undefined ? [] : [`      help: ${remedy}`]),
 ];
 
-/** Those that are on their way: what keeps the others is among the blockers. */
+/** Returns lines for VMs that migrate; the others are among the blockers. */
 const vmLines = ({ summary, open }: VmsNow): readonly string[] => {
   const moving = open.filter(({ state }) => state === 'Migrating');
   const lines = moving.slice(0, maxBlockers).map(({ name, message = '', target, progress }) => {
@@ -50,7 +50,7 @@ const details = ({ node, kind, name, message, blockers, virtualMachines }: Shown
   return ['', head, ...vms, ...blockers.slice(0, maxBlockers).flatMap(blockerLines), ...more];
 };
 
-/** What is shown: of one node or of all, in few columns or in all of them. */
+/** Choice of output: one node or all, few columns or all. */
 type Choice = { readonly node: string | undefined; readonly wide: boolean };
 
 const defaults = ['NODE', 'KIND', 'NAME', 'PHASE', 'GONE', 'SINCE', 'REASON'];
@@ -64,7 +64,7 @@ const moreCells = ({ stage, requester, ends, blockers }: Shown): readonly string
   String(blockers.length),
 ];
 
-/** The whole snapshot as text. */
+/** Returns the whole status as text. */
 export const statusTable = (all: readonly Shown[], others: readonly string[], { node, wide }: Choice): string => {
   if (all.length === 0 && others.length === 0) {
     return node === undefined ? 'No node is in maintenance.' : `No maintenance holds node ${node}.`;

@@ -54,7 +54,10 @@ const lookAt = async (
   return new Map(looks);
 };
 
-/** Cordoned nodes that no maintenance answers for: people ask `status` who holds a node, and "nobody here" is an answer. */
+/**
+ * Returns cordoned nodes without a maintenance: users run `status` to learn who holds a node, and
+ * then see that none of these kinds does.
+ */
 const cordonedByOthers = async (
   api: Api,
   node: string | undefined,
@@ -85,7 +88,7 @@ const tell = ({ all, others, machines }: Told, node: string | undefined, output:
   }
 };
 
-/** `drydock status [NODE]`: reads the cluster once and prints it. Nothing is written. */
+/** `drydock status [NODE]`: reads the cluster once and prints the maintenances. Writes nothing. */
 export const status = async (
   node: string | undefined,
   flags: StatusFlags,

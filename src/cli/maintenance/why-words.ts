@@ -11,20 +11,20 @@ import { joinLimited } from '../../core/text.ts';
 import { evictionPreview } from '../../core/vm/eviction-preview.ts';
 import { titleOf } from '../shared/requests.ts';
 
-/** What is known when somebody asks why. */
+/** Facts for the explanation. */
 export type WhyInputs = {
   readonly nodeName: string;
-  /** On this node, oldest first. */
+  /** Maintenances of this node, oldest first. */
   readonly requests: readonly MaintenanceRequest[];
-  /** What a maintenance would be that nobody has made: for a node without one. */
+  /** Hypothetical maintenance, for a node without one. */
   readonly imagined: MaintenanceRequest;
   readonly drainInputs: DrainInputs;
   readonly now: Temporal.Instant;
-  /** What a drain would say of the pod of the operator that it leaves on the node. */
+  /** Reason why a drain would leave the operator's pod on the node. */
   readonly stays?: string;
 };
 
-/** Blockers that ask for the same thing are one sentence. */
+/** Returns a sentence for each group of blockers with the same remedy. */
 const sentences = (blockers: readonly BlockerSummary[]): readonly string[] =>
   groupBlockers(blockers).map(({ whats, message, remedy }) => {
     const help = remedy === undefined ? '' : ` What helps: ${remedy}.`;
@@ -46,7 +46,7 @@ const vmText = (request: MaintenanceRequest, { drainInputs, now }: WhyInputs): r
   return vms === undefined ? [] : [`${vms.summary}.`];
 };
 
-/** The command that deletes the maintenance. */
+/** Returns the command that deletes the maintenance. */
 const deletionOf = ({ adapter, namespace, name }: MaintenanceRequest): string =>
   `kubectl delete ${adapter.name} ${name}${namespace === undefined ? '' : ` -n ${namespace}`}`;
 
@@ -80,7 +80,7 @@ const withoutMaintenance = (known: WhyInputs): string => {
   return `No maintenance holds node ${nodeName}.${cordoned}${outlook}${stay}${vmsOutlook(known)}`;
 };
 
-/** Why the node is as it is, and what would help: one paragraph. */
+/** Returns one paragraph: why the node is in its state, and a remedy. */
 export const whyNode = (known: WhyInputs): string => {
   const {
     nodeName,
@@ -117,7 +117,7 @@ const podText = (pod: Pod, request: MaintenanceRequest, { drainInputs, now }: Wh
   return `Nothing that can be seen from here keeps it. What the API server answers to its eviction is known to whoever drains the node.${told}`;
 };
 
-/** Why the pod is still there, and what would help: one paragraph. */
+/** Returns one paragraph: why the pod is still there, and a remedy. */
 export const whyPod = (pod: Pod, known: WhyInputs): string => {
   const { nodeName, requests, imagined } = known;
   const draining = requests.filter(({ deleting, stage }) => !deleting && stage === 'Drain');

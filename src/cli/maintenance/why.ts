@@ -26,10 +26,13 @@ export type WhyFlags = ConnectionFlags & { readonly namespace?: string };
 type Target =
   | { readonly kind: 'node'; readonly name: string }
   | { readonly kind: 'pod'; readonly namespace: string; readonly name: string }
-  /** Just a name: a node's, or else a pod's. */
+  /** A bare name: a node's, or else a pod's. */
   | { readonly kind: 'either'; readonly namespace: string; readonly name: string };
 
-/** `NODE`, `POD`, `node/NODE`, `pod/POD` or `NAMESPACE/POD`. Throws a UsageError for anything else. */
+/**
+ * Parses `NODE`, `POD`, `node/NODE`, `pod/POD` or `NAMESPACE/POD`. Throws a UsageError for anything
+ * else.
+ */
 export const targetOf = (text: string, namespace: string): Target => {
   const [first = '', second, ...rest] = text.split('/');
   if (rest.length > 0 || first === '' || second === '')
@@ -45,7 +48,10 @@ const get = (connection: Connection, path: string): Promise<ApiResponse> => conn
 const podPath = (namespace: string, name: string): string =>
   `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
 
-/** A pod is not found either where its whole namespace is missing, and then that is what has to be told. */
+/**
+ * Throws when the pod's whole namespace is missing, because that explains more than the missing
+ * pod.
+ */
 const refuseMissingNamespace = async (connection: Connection, namespace: string): Promise<void> => {
   const answer = await get(connection, `/api/v1/namespaces/${encodeURIComponent(namespace)}`);
   if (answer.status === 404) throw new ApiError(`${refusedError(answer).message}; kubectl get namespaces lists the namespaces`);
@@ -58,7 +64,7 @@ const find = async (connection: Connection, target: Target, kinds: readonly Kind
     const { name } = target;
     const node = await get(connection, nodePath(name));
     const isGone = isMissing(name, node);
-    // A maintenance may still be about a node that is gone.
+    // A maintenance may still refer to a deleted node.
     if (node.status === 200 || (isGone && (await requestsOf(connection, kinds, name)).length > 0)) return { nodeName: name };
     if (target.kind === 'node' || !isGone) throw refusedError(node);
   }
@@ -72,7 +78,10 @@ const find = async (connection: Connection, target: Target, kinds: readonly Kind
   return { nodeName: pod.nodeName, pod };
 };
 
-/** What a drain would leave on the node of the operator itself; undefined where that is nothing, or may not be read. */
+/**
+ * Returns why a drain would leave the operator's pod on the node; undefined when it would not, or
+ * when the facts cannot be read.
+ */
 const staysOn = async (connection: Connection, nodeName: string, pods: readonly Pod[]): Promise<string | undefined> => {
   const here = pods.find(({ labels }) => matches(operatorSelector, labels));
   if (here === undefined) return undefined;
@@ -96,7 +105,10 @@ const knownOf = async (connection: Connection, nodeName: string, kinds: readonly
   return { nodeName, requests, imagined: drainRequest(nodeName, usual, now), drainInputs, now, ...(stays !== undefined && { stays }) };
 };
 
-/** `drydock why NODE|POD`: what blocks, in one paragraph, with the remedy. Throws an ApiError in kubectl's words for what is not there. */
+/**
+ * `drydock why NODE|POD`: prints the blockers in one paragraph, with a remedy. Throws an ApiError
+ * in kubectl's words for a missing object.
+ */
 export const why = (text: string, flags: WhyFlags, env: Env): Promise<void> =>
   withCluster(flags, env, async connection => {
     const kinds = await kindsOf(connection, env);

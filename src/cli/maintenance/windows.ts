@@ -21,7 +21,7 @@ export type WindowsFlags = ConnectionFlags & {
   readonly output: 'table' | 'json';
 };
 
-/** What is told of one window, or of all windows of a node together. */
+/** State of one window, or of all windows of a node together. */
 type Shown = {
   readonly name: string;
   readonly timeZone: string;
@@ -31,7 +31,7 @@ type Shown = {
   readonly openings: readonly { readonly from: string; readonly to: string }[];
 };
 
-/** On the clocks of the zone, with its offset. */
+/** Formats a time in the zone, with its offset. */
 const local = (instant: Temporal.Instant, timeZone: string): string =>
   instant.toZonedDateTimeISO(timeZone).toString({ smallestUnit: 'minute', timeZoneName: 'never' });
 
@@ -98,8 +98,8 @@ const collect = async (api: Connection, node: string | undefined, kind: Windowed
 };
 
 /**
- * `drydock windows [NODE]`: when maintenances may begin, by window, or for one node by all windows that have a say there. Times are on the
- * clocks of the window's zone; of several zones, UTC.
+ * `drydock windows [NODE]`: prints when maintenances may start, by window, or for one node by all
+ * windows that apply to it. Times are in the window's zone; for several zones, in UTC.
  */
 export const windows = async (
   node: string | undefined,

@@ -15,42 +15,49 @@ import type { AlertSilencer, Monitoring, Overview } from '../../operator/ports.t
 import type { OpenStackTerms } from './openstack.ts';
 import { scanner, signals } from './scanner.ts';
 
-/** What the controller manager is told about machines. */
+/** Options of the machine controllers. */
 export type MachineTerms = Pick<MachineManagerOptions, 'limits' | 'drainLeadSeconds' | 'namespace'> &
   Partial<Pick<MachineManagerOptions, 'scanner'>> & {
-    /** Whose objects count beside those of `namespace`, of MachineMaintenances and of the one older kind that may have namespaces. */
+    /**
+     * Namespaces beyond `namespace` whose objects count: MachineMaintenances, and the one older
+     * kind that may be namespaced.
+     */
     readonly watchNamespaces?: readonly string[];
-    /** Of machines whose providerIDs do not tell it, where the cluster does not say it either. */
+    /** Region of machines whose providerIDs lack it, where the cluster does not name it either. */
     readonly region?: string | undefined;
-    /** Endpoints of EC2 beside Amazon's that sources may name. */
+    /** EC2 endpoints outside Amazon's domains that sources may name. */
     readonly awsEndpoints?: readonly string[];
   };
 
 type ControllerManagerOptions = Omit<NodeReconcilerOptions, 'readWindow' | 'decide' | 'scope' | 'hypervisors'> & {
   readonly machines: MachineTerms;
-  /** The lease whose annotation stops all plans. */
+  /** Lease whose annotation stops all plans. */
   readonly haltLease: PlanReconcilerOptions['haltLease'];
-  /** Letters for the names of pods, where they are not left to chance. */
+  /** Generator for the random part of pod names, for reproducible runs. */
   readonly nonce?: () => string;
-  /** The node that this process runs on. */
+  /** Node that this process runs on. */
   readonly ownNode?: string;
-  /** `namespace/name` of the pod that it runs in. */
+  /** `namespace/name` of the pod that this process runs in. */
   readonly ownPod?: string;
   readonly openStack?: OpenStackTerms | undefined;
   readonly novaMeter?: NovaMeter;
-  /** Where gates of plans ask for metrics and alerts. */
+  /** Source of metrics and alerts for gates of plans. */
   readonly monitoring?: (Monitoring & AlertSilencer) | undefined;
 };
 
-/** Everything that acts in a cluster for Drydock: the loop of the nodes and the one of the machines, over what both know. */
+/**
+ * All controllers of Drydock: the reconciler of nodes and that of machines, over a common state.
+ */
 export type ControllerManager = {
   run(signal: AbortSignal): Promise<void>;
   overview(): Overview;
-  /** Takes in what somebody has sent about machines. */
+  /** Accepts pushed events about machines. */
   receive(events: readonly MachineEvent[]): Promise<IngestResult>;
 };
 
-/** Nodes that are out of service, or are to be; undefined as long as that is not known. */
+/**
+ * Returns nodes that are out of service or are about to be; undefined until the cache has synced.
+ */
 const heldNodes = ({ unsynced, nodes, requests }: ClusterCache): ReadonlySet<string> | undefined => {
   if (unsynced.length > 0) return undefined;
   const held = [...nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined).map(({ name }) => name);
@@ -58,7 +65,10 @@ const heldNodes = ({ unsynced, nodes, requests }: ClusterCache): ReadonlySet<str
   return new Set([...held, ...wanted]);
 };
 
-/** Who empties the hypervisors that nodes are. It looks at the cache of the operator, which is there by the time that it runs. */
+/**
+ * Returns the reconciler that empties nodes which are hypervisors; reads the operator's cache,
+ * which exists by the time it runs.
+ */
 const createHypervisorReconciler = (
   { nova, limits }: OpenStackTerms,
   { clock, log, defects, fence, novaMeter }: ControllerManagerOptions,
@@ -77,7 +87,10 @@ const createHypervisorReconciler = (
     nodes: () => [...operator().cache.nodes.values()],
   });
 
-/** The pods of plans have a namespace of their own: what they may do there is nothing that may be done beside the operator. */
+/**
+ * Namespace of the pods of plans: separate, because their privileges must not apply next to the
+ * operator.
+ */
 export const workNamespace = 'drydock-plans';
 
 const overviewOf = (operator: NodeReconciler, manager: MachineManager, plans: PlanReconciler): Overview => {
@@ -93,7 +106,7 @@ const overviewOf = (operator: NodeReconciler, manager: MachineManager, plans: Pl
   };
 };
 
-/** Puts it together. */
+/** Builds the controller manager. */
 export const controllerManager = (all: ControllerManagerOptions): ControllerManager => {
   const { machines, openStack, novaMeter: _meter, haltLease, ...options } = all;
   const injector = openStack && createHypervisorReconciler(openStack, all, () => operator);
@@ -149,7 +162,7 @@ const nothingYet: Overview = {
   withheld: [],
 };
 
-/** The controller manager that acts at the moment, if this replica does. */
+/** Holder of the running controller manager, if this replica leads. */
 export class ActiveManager {
   #controllerManager: ControllerManager | undefined;
 
@@ -165,7 +178,7 @@ export class ActiveManager {
     return this.#controllerManager?.receive(events) ?? { later: 'another replica leads: send it to the Service again' };
   }
 
-  /** Acts until the signal is aborted. */
+  /** Runs the controller manager until the signal is aborted. */
   async serve(controllerManager: ControllerManager, signal: AbortSignal): Promise<void> {
     this.#controllerManager = controllerManager;
     try {

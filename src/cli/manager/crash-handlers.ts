@@ -1,8 +1,9 @@
 import type { PanicHandler } from '../../support/panic-handler.ts';
 
 /**
- * What no queue, store or timer has caught is told, and the process lives: every replica would end in the same way, and with them the webhook that others wait
- * for. Whoever began what threw is at its end; the loops, the lease and the watches are not.
+ * Reports errors that no queue, store or timer has caught, and keeps the process alive: otherwise
+ * every replica would crash in the same way, and with them the webhook that API requests wait for.
+ * Only the task that threw has ended; the loops, the lease and the watches continue.
  */
 export const installCrashHandlers = (defects: PanicHandler): void => {
   process.on('unhandledRejection', reason => void defects.tell('Process', 'unhandledRejection', reason));

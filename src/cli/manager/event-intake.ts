@@ -19,11 +19,11 @@ export type IntakeFlags = {
   readonly eventIntakeType?: readonly string[];
 };
 
-/** Where CloudEvents about machines are taken. */
+/** Settings of the intake of CloudEvents about machines. */
 export type IntakeSettings = {
   readonly address: Address;
   readonly tokenFile: string;
-  /** tls.crt and tls.key; plain HTTP when left out. */
+  /** Folder with tls.crt and tls.key; plain HTTP when left out. */
   readonly certDir: string | undefined;
   readonly types: Readonly<Record<string, EventKind>>;
 };
@@ -39,7 +39,7 @@ const typeOf = (text: string): readonly [string, EventKind] => {
   return [type, kind];
 };
 
-/** Checks the flags; undefined when nothing is to be taken. */
+/** Checks the flags; returns undefined when the intake is disabled. */
 export const intakeSettings = (flags: IntakeFlags, address: Address | undefined): IntakeSettings | undefined => {
   const { eventIntakeTokenFile: tokenFile = '', eventIntakeType: types = [], eventIntakeCertDir: certDir } = flags;
   if (address === undefined) return undefined;
@@ -47,7 +47,10 @@ export const intakeSettings = (flags: IntakeFlags, address: Address | undefined)
   return { address, tokenFile, certDir, types: Object.fromEntries(types.map(typeOf)) };
 };
 
-/** Takes CloudEvents until the answer is called; those that come while another replica leads are sent away to come again. Throws a UsageError. */
+/**
+ * Accepts CloudEvents until the returned function is called; while another replica leads, senders
+ * receive an error that makes them retry. Throws a UsageError.
+ */
 export const openEventIntake = async (
   settings: IntakeSettings | undefined,
   activeManager: ActiveManager,

@@ -6,12 +6,15 @@ import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { UsageError } from '../shared/fail.ts';
 
-/** A mounted Secret is read again this often: who takes a token away waits for no restart. */
+/** Milliseconds between reads of a mounted Secret: removing a token needs no restart. */
 const againAfterMs = 10_000;
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** Each token with the name of whoever has it: that of its file in a folder, as a Secret is mounted; of a single file, `default`. */
+/**
+ * Returns each token with its owner: the file's name in a folder, as a Secret is mounted; `default`
+ * for a single file.
+ */
 const read = (path: string): ReadonlyMap<string, Buffer> => {
   const files = statSync(path).isDirectory()
     ? readdirSync(path)
@@ -22,7 +25,10 @@ const read = (path: string): ReadonlyMap<string, Buffer> => {
   return new Map(tokens.filter(([, token]) => token !== '').map(([name, token]) => [name, digest(token)]));
 };
 
-/** The tokens that senders of events show. One that is taken out of its file counts no more within seconds; files that cannot be read any more let nobody in. */
+/**
+ * Tokens of event senders. A token that is removed from its file becomes invalid within seconds;
+ * unreadable files reject every sender.
+ */
 export class EventTokens {
   readonly #path: string;
   readonly #clock: Clock;
@@ -30,7 +36,10 @@ export class EventTokens {
   #tokens: ReadonlyMap<string, Buffer>;
   #readAtMs: number;
 
-  /** `path`: a file with one token, or a folder with one in each file. Throws a UsageError when there is none. */
+  /**
+   * Creates the tokens from `path`: a file with one token, or a folder with one in each file.
+   * Throws a UsageError when there is none.
+   */
   constructor(path: string, clock: Clock, log: Log) {
     this.#path = path;
     this.#clock = clock;
@@ -44,7 +53,7 @@ export class EventTokens {
     if (this.#tokens.size === 0) throw new UsageError(`--event-intake-token-file ${path} is empty: it would admit everybody`);
   }
 
-  /** Whose token it is; undefined for nobody's. In a time that does not depend on how much of it is right. */
+  /** Returns the owner of the token; undefined for an unknown one. Compares in constant time. */
   ownerOf(token: string): string | undefined {
     this.#refresh();
     const given = digest(token);

@@ -4,7 +4,10 @@ import type { Api, ApiResponse } from '../../operator/ports.ts';
 import type { Log } from '../../support/log.ts';
 import type { Reach } from '../shared/kinds.ts';
 
-/** The namespaces in which the operators of a cluster agree on who works on a node, made at the start where they are missing, as medik8s' operator makes its own. */
+/**
+ * Namespaces in which the operators of a cluster coordinate by leases on nodes; created at the
+ * start where they are missing, as medik8s' operator does.
+ */
 
 const lease = (namespace: string) => ({
   apiVersion: 'coordination.k8s.io/v1',
@@ -12,7 +15,9 @@ const lease = (namespace: string) => ({
   metadata: { name: 'drydock-is-asking', namespace },
 });
 
-/** Stores nothing: it says whether the namespace is there, and whether leases may be made in it. */
+/**
+ * Sends a dry run: it shows whether the namespace exists, and whether leases may be created in it.
+ */
 const tryLease = (api: Api, namespace: string, signal: AbortSignal): Promise<ApiResponse> =>
   api.call(
     {
@@ -49,7 +54,7 @@ const prepare = async (api: Api, namespace: string, log: Log, signal: AbortSigna
   });
 };
 
-/** Never rejects: what cannot be asked now is told when the first lease is asked for. */
+/** Creates missing namespaces. Never rejects: a failure shows again with the first lease. */
 export const prepareLeaseNamespaces = async (
   { api, log, defects, signal }: Omit<Reach, 'clock'>,
   adapters: readonly KindAdapter[],

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
 
-/** Flags that may be repeated, and take several values with commas between them. */
+/** Collects values of flags that may be repeated, or contain several values separated by commas. */
 const list = (text: string, before: readonly string[]): readonly string[] => [...before, ...text.split(',')];
 
-/** The flags of machine maintenances, for `drydock operator`. */
+/** Adds the flags of machine maintenances to `drydock operator`. */
 export const machineFlags = (command: Command): Command =>
   command
     .option('--machine-maintenance-namespace <name>', "namespace to create MachineMaintenances in (default: the operator's own)")

@@ -12,16 +12,19 @@ import { type Address, listen, listenSecurely, type Page } from '../../web/serve
 import { UsageError } from '../shared/fail.ts';
 import { showMounted } from './mounted-certificate.ts';
 
-/** Where and how metrics are served. */
+/** Settings for serving metrics. */
 export type MetricsSettings = {
-  /** Undefined: nowhere. */
+  /** Address; undefined when metrics are not served. */
   readonly address: Address | undefined;
-  /** HTTPS, for those only whom the API server knows and allows to get /metrics. */
+  /**
+   * Whether metrics are served over HTTPS, only to users whom the API server authenticates and
+   * allows to get /metrics.
+   */
   readonly secure: boolean;
   readonly certDir: string | undefined;
 };
 
-/** The certificate of the webhook, for whoever shows it as well. */
+/** The certificate of the webhook, shared with the metrics server. */
 export class SharedCertificate {
   #pair: KeyPair | undefined;
   #shown: (pair: KeyPair) => void = () => {};
@@ -37,7 +40,7 @@ export class SharedCertificate {
   }
 }
 
-/** Names of the Service in deploy/operator, by which Prometheus reaches it. */
+/** Returns the DNS names of the Service in deploy/operator, through which Prometheus scrapes. */
 export const metricsNames = (namespace: string): readonly string[] => [
   `drydock-metrics.${namespace}.svc`,
   `drydock-metrics.${namespace}.svc.cluster.local`,
@@ -71,7 +74,10 @@ const openSecurely = async (
   return { port, close };
 };
 
-/** Serves /metrics until the answer is called. Throws a UsageError when the address or the certificate cannot be had. */
+/**
+ * Serves /metrics until the returned function is called. Throws a UsageError when the address or
+ * the certificate is not available.
+ */
 export const openMetrics = async (settings: MetricsSettings, parts: Parts): Promise<() => void> => {
   const { address, secure } = settings;
   if (address === undefined) return () => {};

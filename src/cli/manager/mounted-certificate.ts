@@ -7,15 +7,16 @@ import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
 import { UsageError } from '../shared/fail.ts';
 
-/** A mounted Secret is swapped by the kubelet, within a minute. */
+/** Milliseconds between reads; the kubelet replaces a mounted Secret within a minute. */
 const lookEveryMs = 10_000;
 
 const pairIn = (folder: string): Promise<KeyPair | undefined> =>
   mountedPair([{ cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') }]);
 
 /**
- * Shows tls.crt and tls.key of a folder, and shows them again when they change, until the answer is called. Throws a UsageError when they are not there at the start;
- * what is wrong with them later is logged, and the pair before goes on.
+ * Delivers tls.crt and tls.key of a folder, and again when they change, until the returned function
+ * is called. Throws a UsageError when they are missing at the start; later errors are logged, and
+ * the last pair stays in use.
  */
 export const showMounted = async (
   flag: string,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { defaultLimits } from '../../core/hypervisor/snapshot.ts';
 
-/** As the command line of the operator gives them. */
+/** Flags of the operator's command line. */
 export type OpenStackFlags = {
   readonly openstack?: boolean;
   readonly openstackCloud?: string;

@@ -6,7 +6,7 @@ import { novaOf } from '../nova/open.ts';
 import { positive } from '../shared/go-values.ts';
 import type { OpenStackFlags } from './openstack-flags.ts';
 
-/** The OpenStack whose hypervisors the nodes are. */
+/** The OpenStack whose hypervisors the nodes are, with limits. */
 export type OpenStackTerms = { readonly nova: Nova; readonly limits: Partial<MigrationLimits> };
 
 const whereOf = (flags: OpenStackFlags): NovaWhere => ({
@@ -17,7 +17,10 @@ const whereOf = (flags: OpenStackFlags): NovaWhere => ({
   caFile: flags.openstackCaFile,
 });
 
-/** The OpenStack that the flags name; undefined where they name none. Throws a UsageError that says what is to be mended. */
+/**
+ * Returns the OpenStack of the flags; undefined where they name none. Throws a UsageError that
+ * names what to correct.
+ */
 export const openStackOf = (
   flags: OpenStackFlags,
   env: Readonly<Record<string, string | undefined>>,

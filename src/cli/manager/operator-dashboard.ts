@@ -13,8 +13,8 @@ import type { OperatorSettings } from './operator-flags.ts';
 const closed = async (): Promise<void> => {};
 
 /**
- * Serves the page for looking, where the flag asks for it; the answer closes it. It is the same in every replica, leader or not. Throws a
- * UsageError when the address cannot be had.
+ * Serves the read-only dashboard, if the flag is set; returns a function that closes it. The same
+ * in every replica, leader or not. Throws a UsageError when the address is not available.
  */
 export const openOperatorDashboard = async (
   settings: OperatorSettings,

@@ -14,7 +14,7 @@ import { type OpenStackTerms, openStackOf } from './openstack.ts';
 import type { OpenStackFlags } from './openstack-flags.ts';
 import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webhook-flags.ts';
 
-/** As the command line gives them. */
+/** Flags of the command line. */
 export type OperatorFlags = WebhookFlags &
   OpenStackFlags &
   IntakeFlags &
@@ -42,40 +42,40 @@ export type OperatorFlags = WebhookFlags &
     readonly notificationConfig?: string;
   };
 
-/** Where something is served; undefined switches it off. */
+/** Address to listen on; undefined disables the server. */
 
-/** What the operator is to do, checked. */
+/** Checked settings of the operator. */
 export type OperatorSettings = {
   readonly metrics: MetricsSettings;
   readonly healthAddress: Address | undefined;
-  /** Of this machine or pod alone: whoever reaches it may look. */
+  /** Address of the dashboard, on the loopback interface: everyone who reaches it may read. */
   readonly dashboardAddress: Address | undefined;
   readonly leaderElect: boolean;
   readonly leaseNamespace: string;
   readonly operatorNamespace: string;
-  /** `namespace/name` of the pod that this process runs in, as its manifest tells it; undefined outside a cluster. */
+  /** `namespace/name` of this process's pod, from its manifest; undefined outside a cluster. */
   readonly ownPod: string | undefined;
-  /** Of that pod; undefined where its manifest does not tell it. */
+  /** UID of that pod; undefined where its manifest does not pass it. */
   readonly podUid: string | undefined;
-  /** Of its pod. */
+  /** Node of that pod. */
   readonly ownNode: string | undefined;
   readonly leaseSeconds: number;
-  /** Whether the responders of pods that name some are asked by EvictionRequests. */
+  /** Whether responders that pods name are addressed by EvictionRequests. */
   readonly evictionRequests: 'Auto' | 'Never';
-  /** Where new MachineMaintenances are made; beside the operator when left out. */
+  /** Namespace for new MachineMaintenances; the operator's own when left out. */
   readonly machineNamespace: string | undefined;
   readonly machines: Omit<MachineTerms, 'namespace'>;
   readonly logFormat: LogFormat;
   readonly logLevel: string;
-  /** Undefined switches it off. */
+  /** Event intake; undefined when disabled. */
   readonly eventIntake: IntakeSettings | undefined;
-  /** Undefined: nodes are no hypervisors, or nobody asks. */
+  /** OpenStack; undefined when nodes are not hypervisors, or the flags name none. */
   readonly openStack: OpenStackTerms | undefined;
-  /** The file that names the sources of metrics and alerts; undefined: gates know none. */
+  /** File with the sources of metrics and alerts; undefined when gates have none. */
   readonly monitoringConfig: string | undefined;
-  /** The file that names who is notified; undefined: nobody is. */
+  /** File with the receivers of notifications; undefined when there are none. */
   readonly notificationConfig: string | undefined;
-  /** Undefined switches it off. */
+  /** Webhook; undefined when disabled. */
   readonly webhook: WebhookSettings | undefined;
 };
 
@@ -87,7 +87,10 @@ const addressOf = (flag: string, text: string): Address | undefined => {
   return address;
 };
 
-/** Who may look at a cluster is Kubernetes' to say: the page is reached through `kubectl port-forward`, never from a network. */
+/**
+ * Returns a loopback address. Kubernetes decides who may read a cluster: the page is reached
+ * through `kubectl port-forward`, never from a network.
+ */
 const loopbackOf = (flag: string, text: string): Address | undefined => {
   const address = addressOf(flag, text);
   if (address === undefined) return undefined;
@@ -108,7 +111,7 @@ const ownPodOf = (env: Env): string | undefined => {
   return namespace === '' || name === '' ? undefined : `${namespace}/${name}`;
 };
 
-/** zap's levels: names, or a number of steps below info. */
+/** Returns the log level for zap's: a name, or a number of steps below info. */
 const levelOf = (text = 'info'): string => {
   if (['debug', 'info', 'warn', 'error'].includes(text)) return text;
   if (/^\d+$/.test(text)) return text === '0' ? 'info' : 'debug';
@@ -130,7 +133,7 @@ const countOf = (flag: string, text: string): number => {
   return count;
 };
 
-/** Number or percentage. */
+/** Parses a number or a percentage. */
 const amountOf = (flag: string, text: string): IntOrPercent => {
   const amount: IntOrPercent = text.endsWith('%') ? text : countOrNaN(text);
   if (resolveAmount(amount, 100) === undefined)
@@ -156,7 +159,10 @@ const endpoints = (urls: readonly string[]): readonly string[] => {
   return urls;
 };
 
-/** Checks the flags; throws a UsageError that names the flag and what it takes. An empty LEASE_NAMESPACE means the default. */
+/**
+ * Checks the flags; throws a UsageError that names the flag and its valid values. An empty
+ * LEASE_NAMESPACE means the default.
+ */
 export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boolean): OperatorSettings => {
   const chosen = flags.logFormat ?? (flags.zapEncoder === undefined ? undefined : flags.zapEncoder === 'json' ? 'json' : 'text');
   return {

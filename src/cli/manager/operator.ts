@@ -32,14 +32,15 @@ import { openOperatorDashboard } from './operator-dashboard.ts';
 import { type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-flags.ts';
 import { openWebhook } from './webhook.ts';
 
-/** Events that are still on their way at the end get this long. */
+/** Milliseconds for events that are still in flight at the end. */
 const flushMs = 2000;
 
 const text = (status: number, body: string): Awaited<ReturnType<Page>> => ({ status, type: 'text/plain; charset=utf-8', text: body });
 
 /**
- * Alive as long as it answers; ready when the webhook answers (of every replica, leader or not) and everything that decides has been read,
- * or another replica leads; what may not be read is named. Not ready any more once it was told to stop.
+ * Returns the health pages. Live as long as it responds; ready when the webhook responds (of every
+ * replica, leader or not) and all inputs of decisions have synced, or another replica leads;
+ * forbidden collections are named. Not ready any more after the stop signal.
  */
 const healthPages = (
   activeManager: ActiveManager,
@@ -53,7 +54,8 @@ const healthPages = (
     if (!webhook.ready()) return text(503, 'the webhook is not served yet\n');
     if (!activeManager.acts && mayStandBy) return text(200, 'ok\n');
     const { unsynced, withheld } = activeManager.overview();
-    // What may not be read stays so until somebody gives the right: webhook and drains go on meanwhile, and a roll-out does not wait for it.
+    // Forbidden collections stay unread until the right is granted: webhook and drains continue
+    // meanwhile, and a rollout does not wait for it.
     const unread = unsynced.filter(name => !withheld.includes(name));
     if (unread.length > 0) return text(503, `not read yet: ${unread.join(', ')}\n`);
     return text(200, withheld.length > 0 ? `ok, without what may not be read: ${withheld.join(', ')}\n` : 'ok\n');
@@ -77,10 +79,10 @@ const serve = async (
   }
 };
 
-/** Without leader election this process is the only one: it may always act. */
+/** Fence without leader election: this process is the only one, and may always act. */
 const everyoneActs: Fence = { mayAct: () => true };
 
-/** Own leases are renewed when a quarter of their time has passed. */
+/** Number of renewals per duration: own leases are renewed after a quarter of it. */
 const renewals = 4;
 
 type Parts = {
@@ -91,11 +93,11 @@ type Parts = {
   readonly monitoring: (Monitoring & AlertSilencer) | undefined;
   readonly log: Log;
   readonly defects: PanicHandler;
-  /** Of the leader's lease. */
+  /** Namespace of the leader's lease. */
   readonly leaderNamespace: string;
 };
 
-/** What the operator finds in the cluster when it begins to act. */
+/** Kinds that the operator finds in the cluster when it starts. */
 type ServedKinds = { readonly adapters: readonly KindAdapter[]; readonly openShift: boolean };
 
 const controllerManagerOf = (
@@ -127,13 +129,21 @@ const controllerManagerOf = (
     monitoring,
   });
 
-/** Where new MachineMaintenances are made: beside the operator, unless a flag says otherwise. */
+/**
+ * Returns the namespace of new MachineMaintenances: the operator's own, unless a flag overrides it.
+ */
 const machineNamespace = ({ settings, connection }: Parts): string => settings.machineNamespace ?? connection.namespace;
 
-/** A replica that has handed over leaves the others this long to take the lease, in milliseconds; a lone one leads again after that. */
+/**
+ * Milliseconds for which a replica that has handed over leaves the lease to others; a sole replica
+ * leads again after that.
+ */
 const standBackMs = 10_000;
 
-/** For so long after handing over it evicts its own pod itself, where another one can do its work: nobody else was there to lead. */
+/**
+ * Milliseconds after a handover in which the replica evicts its own pod itself where a replacement
+ * can run: no other replica was there to lead.
+ */
 const handedOverMs = 600_000;
 
 const findOut = async ({ connection: api, settings, log, defects }: Parts, signal: AbortSignal): Promise<ServedKinds | undefined> => {
@@ -147,13 +157,17 @@ const findOut = async ({ connection: api, settings, log, defects }: Parts, signa
 };
 
 /**
- * What the identities of processes of this pod begin with. Each of them listens on the pod's port for the probes before it contends: now that this process has that port, the others
- * are over, and what they held is taken without waiting.
+ * Returns the common prefix of the identities of this pod's processes. Each listens on the pod's
+ * port for the probes before it contends: since this process has that port, the others have ended,
+ * and their lease is taken without waiting.
  */
 const ownPrefixOf = ({ podUid, healthAddress }: OperatorSettings): string | undefined =>
   podUid === undefined || healthAddress === undefined || healthAddress.port === 0 ? undefined : `${hostname()}_${podUid}_`;
 
-/** Contends for the lease again and again; hands it over when this replica's own pod is the last one to go from a node. */
+/**
+ * Contends for the lease repeatedly; hands it over when this replica's own pod is the last one to
+ * leave a node.
+ */
 const takeTurns = async (
   parts: Parts,
   activeManager: ActiveManager,
@@ -185,7 +199,7 @@ const takeTurns = async (
   }
 };
 
-/** Acts at once, or whenever this replica is the leader; a leader that loses its lease contends again. */
+/** Runs at once, or whenever this replica leads; a leader that loses its lease contends again. */
 const work = async (parts: Parts, activeManager: ActiveManager, leaderNamespace: string, signal: AbortSignal): Promise<void> => {
   const { settings } = parts;
   if (settings.leaderElect) return takeTurns(parts, activeManager, leaderNamespace, settings.ownPod, signal);
@@ -213,7 +227,10 @@ const openNotifier = (
   defects: PanicHandler,
 ): Notifier | undefined => (file === undefined ? undefined : new Notifier(file, { clock: systemClock, log, defects, meter }));
 
-/** `drydock operator`: serves until SIGINT or SIGTERM. Throws a UsageError for wrong flags, a KubeconfigError without a cluster. */
+/**
+ * `drydock operator`: runs until SIGINT or SIGTERM. Throws a UsageError for wrong flags, a
+ * KubeconfigError without a cluster.
+ */
 export const operator = async (flags: OperatorFlags, env: Env): Promise<void> => {
   const settings = operatorSettings(flags, env, process.stderr.isTTY);
   const log = pinoLog({ format: settings.logFormat, level: settings.logLevel, stream: process.stderr, colour: process.stderr.isTTY });

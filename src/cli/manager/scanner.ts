@@ -14,26 +14,29 @@ import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
 
-/** Sources of announcements as they are configured, and what they need of the cluster: region and credentials as its users have them. */
+/** Configured sources of announcements, with region and credentials from the cluster. */
 
 type Reach = {
   readonly api: Api;
   readonly clock: Clock;
   readonly defects: PanicHandler;
-  /** Where the operator is. */
+  /** Namespace of the operator. */
   readonly namespace: string;
-  /** What the environment says. */
+  /** Region from the environment. */
   readonly region?: string | undefined;
-  /** Endpoints beside Amazon's that sources may name. */
+  /** Endpoints outside Amazon's domains that sources may name. */
   readonly awsEndpoints?: readonly string[];
 };
 
 type Place = { readonly namespace: string; readonly name: string };
 
-/** Where credentials are looked for when the source does not say it: beside the operator. */
+/** Returns the default Secret for credentials, in the operator's namespace. */
 const defaultSecret = ({ namespace }: Reach): Place => ({ namespace, name: 'drydock-cloud-credentials' });
 
-/** Reads one object; undefined when it does not exist. Throws an error that says what was read and what the server answered. */
+/**
+ * Reads one object; returns undefined when it does not exist. Throws an error with the path and the
+ * server's response.
+ */
 const objectAt = async (api: Api, path: string, spare: readonly number[], signal: AbortSignal): Promise<unknown> => {
   const answer = await api.call({ method: 'GET', path }, signal);
   if (answer.status === 200) return answer.body;
@@ -69,7 +72,10 @@ const read = async (
   return { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) };
 };
 
-/** Those of a Secret with the keys of the replaced operator; none: what the SDK finds by itself. */
+/**
+ * Returns the credentials of a Secret with the keys of the replaced operator; 'none' leaves the
+ * choice to the SDK.
+ */
 const credentialsFor = async ({ aws }: EventSource, reach: Reach, signal: AbortSignal): Promise<Credentials | 'none' | SourceError> => {
   const asked = aws?.credentialsSecret;
   if (asked !== undefined) {
@@ -77,14 +83,14 @@ const credentialsFor = async ({ aws }: EventSource, reach: Reach, signal: AbortS
     const message = `Secret ${asked.namespace}/${asked.name} does not exist: create it with the keys aws_access_key_id and aws_secret_access_key.`;
     return found === 'none' ? { reason: 'CredentialsMissing', message } : found;
   }
-  // The usual place may be empty, or not for us to read: then there are no credentials there.
+  // The default Secret may be missing or forbidden: then there are no credentials in it.
   return read(defaultSecret(reach), [403, 404], reach, signal);
 };
 
 const infrastructure = '/apis/config.openshift.io/v1/infrastructures/cluster';
 const installConfig = '/api/v1/namespaces/kube-system/configmaps/cluster-config-v1';
 
-/** The region of machines whose providerIDs do not tell it. */
+/** Returns the region for machines whose providerIDs lack it. */
 const defaultRegion = async ({ api, clock, region }: Reach, signal: AbortSignal): Promise<string | undefined> =>
   regionOfInfrastructure(await objectAt(api, infrastructure, [403, 404], signal)) ??
   regionOfInstallConfig(await objectAt(api, installConfig, [403, 404], signal)) ??
@@ -97,7 +103,7 @@ const unknownRegion: SourceError = {
     'The region cannot be told from providerIDs, Infrastructure, install-config or the metadata service: set spec.aws.region of the MachineEventSource.',
 };
 
-/** Instances by region. */
+/** Groups instances by region. */
 const byRegion = async (
   { aws }: EventSource,
   machines: ReadonlyMap<string, string>,
@@ -143,7 +149,9 @@ const strangeEndpoint = (endpoint: string): SourceError => ({
   message: `spec.aws.endpoint is ${endpoint.slice(0, 300)}, which is neither Amazon's over https nor named to the operator: it is not asked. Start the operator with --allowed-aws-endpoint for it`,
 });
 
-/** Asks EC2 as a MachineEventSource says, one region after the other. */
+/**
+ * Returns a scanner that queries EC2 according to a MachineEventSource, one region after the other.
+ */
 export const scanner = (reach: Reach): EventScanner => ({
   scan: async (source, machines, signal) => {
     if (machines.size === 0) return nothing(source.name);
@@ -173,7 +181,7 @@ export const scanner = (reach: Reach): EventScanner => ({
   },
 });
 
-/** The signals of a source: its own, then those of its presets. */
+/** Returns the signals of a source: its own, then those of its presets. */
 export const signals: SignalReader = (node, source) => {
   return eventsOfNode(
     node,

@@ -3,7 +3,7 @@ import type { Env } from '../../support/env.ts';
 import { UsageError } from '../shared/fail.ts';
 import { seconds } from '../shared/go-values.ts';
 
-/** As the command line gives them. */
+/** Flags of the command line. */
 export type WebhookFlags = {
   readonly webhookPort?: string;
   readonly webhookCertDir?: string;
@@ -14,27 +14,36 @@ export type WebhookFlags = {
   readonly shutdownDelayDuration?: string;
 };
 
-/** How the webhook is served, checked. */
+/** Checked settings of the webhook. */
 export type WebhookSettings = {
   readonly port: number;
-  /** Of the operator; the connection's when the environment names none. */
+  /** Namespace of the operator; the connection's when the environment names none. */
   readonly namespace?: string;
   readonly certDir?: string;
   readonly service: string;
   readonly configuration: string;
   readonly extraNames: readonly string[];
   readonly clientCaFile?: string;
-  /** After SIGTERM it answers for so long, in milliseconds: as long as API servers may still send to this replica. */
+  /**
+   * Milliseconds for which the webhook responds after SIGTERM: as long as API servers may still
+   * send to this replica.
+   */
   readonly shutdownDelayMs: number;
 };
 
-/** The port of controller-runtime's webhook servers: the Services of the replaced operators lead there. */
+/**
+ * Port of controller-runtime's webhook servers, to which the Services of the replaced operators
+ * lead.
+ */
 const defaultPort = '9443';
 
-/** kube-proxies have heard by then that a pod is going; it leaves most of a grace period of 30 s. */
+/**
+ * Delay after which kube-proxies know that a pod terminates; it leaves most of a grace period of 30
+ * s.
+ */
 const defaultDelay = '5s';
 
-/** The flags of the webhook, for `drydock operator`. */
+/** Adds the flags of the webhook to `drydock operator`. */
 export const webhookFlags = (command: Command): Command =>
   command
     .option(
@@ -71,8 +80,9 @@ const delayOf = (text: string): number => {
 };
 
 /**
- * Undefined: no webhook. It is served where a port is given, and in a pod that has been told its namespace (POD_NAMESPACE, or
- * OPERATOR_NAMESPACE as in the manifests of the replaced operator), for there a Service may lead to it. Throws a UsageError.
+ * Returns the settings; undefined without a webhook. The webhook is served where a port is given,
+ * and in a pod that knows its namespace (POD_NAMESPACE, or OPERATOR_NAMESPACE as in the manifests
+ * of the replaced operator), because a Service may lead to it there. Throws a UsageError.
  */
 export const webhookSettings = (flags: WebhookFlags, env: Env): WebhookSettings | undefined => {
   const namespace = filled(env['POD_NAMESPACE']) ?? filled(env['OPERATOR_NAMESPACE']);

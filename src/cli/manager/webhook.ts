@@ -25,11 +25,14 @@ const clientCaIn = (file: string | undefined): string | undefined => {
 
 /** The webhook of this process. */
 export type OpenWebhook = Pick<Webhook, 'ready' | 'close'> & {
-  /** It goes on for a while after the signal, which counts for `close`: API servers still send to a pod that has just been told to stop. */
+  /**
+   * Keeps serving for a while after the signal, for which `close` waits: API servers still send to
+   * a pod that has just begun to terminate.
+   */
   lastUntil(signal: AbortSignal): void;
 };
 
-/** No webhook: nothing has to be waited for. */
+/** A disabled webhook: always ready. */
 const none: OpenWebhook = { ready: () => true, lastUntil: () => {}, close: async () => {} };
 
 const lasting = (webhook: Webhook, delayMs: number): OpenWebhook => {
@@ -48,7 +51,7 @@ const lasting = (webhook: Webhook, delayMs: number): OpenWebhook => {
   };
 };
 
-/** Of what the plan does, and of what would undo it. */
+/** Returns the problems of a plan's work, and of its rollback. */
 export const problemsOfPlan = (plan: JsonObject): readonly string[] => {
   const { spec } = plan;
   const own = planProblems(readPlanExpressions(plan));
@@ -56,7 +59,10 @@ export const problemsOfPlan = (plan: JsonObject): readonly string[] => {
   return [...own, ...planProblems(readPlanExpressions({ ...plan, spec: { ...spec, undo: spec['undo'] !== true } }))];
 };
 
-/** Serves the webhook, leader or not, until it is closed. Throws a UsageError when the port cannot be had. */
+/**
+ * Serves the webhook, leader or not, until it is closed. Throws a UsageError when the port is not
+ * available.
+ */
 export const openWebhook = async (
   settings: WebhookSettings | undefined,
   connection: Connection,

@@ -8,20 +8,23 @@ import { followOwnNode, type OwnNode } from './own-node.ts';
 type Daemon = Pick<HypervisorReconcilerOptions, 'nova' | 'clock' | 'log' | 'limits'> & {
   readonly watcher: Watcher;
   readonly nodeName: string | undefined;
-  /** The host of this machine's nova-compute. */
+  /** Host of this machine's nova-compute. */
   readonly host: string;
   readonly isHostGiven: boolean;
   readonly policy: DesiredHostState['policy'];
   readonly timeOutMs: number;
 };
 
-/** The node as it is matched: by what it says itself, unless the command line says it; else by the name of the machine, never by an address. */
+/**
+ * Returns the identity for matching the node with a hypervisor: the node's annotation or label,
+ * unless the command line names a host; else the machine's name, never an address.
+ */
 const identityOf = ({ labels, annotations }: OwnNode, { host, isHostGiven }: Daemon): NodeIdentity => {
   const named = annotations?.[hypervisorKey] ?? labels?.[hypervisorKey];
   return { name: host, ...(!isHostGiven && named !== undefined && { annotations: { [hypervisorKey]: named } }) };
 };
 
-/** Follows one node, and empties and gives back the hypervisor that it is. */
+/** Follows one node; empties and re-enables the hypervisor that it is. */
 class NodeFollower {
   readonly #daemon: Daemon;
   readonly #reconciler: HypervisorReconciler;
@@ -41,7 +44,7 @@ class NodeFollower {
       log,
       limits,
       touched: () => this.#told(),
-      // A node that is gone says nothing: its hypervisor stays as it is.
+      // A missing node changes nothing: its hypervisor stays as it is.
       held: () => (this.#isSynced && this.#node !== undefined ? new Set(this.#node.isHeld ? [host] : []) : undefined),
       nodes: () => (this.#node === undefined ? [] : [identityOf(this.#node, daemon)]),
     });
@@ -112,5 +115,8 @@ class NodeFollower {
   }
 }
 
-/** Follows the node of this machine until the signal is aborted; what is under way then goes on in Nova, and the next start finds it. */
+/**
+ * Follows the node of this machine until the signal is aborted; running migrations then continue in
+ * Nova, and the next start finds them.
+ */
 export const followNode = (daemon: Daemon, signal: AbortSignal): Promise<void> => new NodeFollower(daemon).run(signal);

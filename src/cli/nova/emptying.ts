@@ -10,18 +10,19 @@ type Emptying = Pick<HypervisorReconcilerOptions, 'nova' | 'clock' | 'log' | 'li
   readonly line: (text: string) => void;
 };
 
-/** How it ended. `late`: the time was over. */
+/** Outcome. `late`: the time limit passed. */
 export type Emptied = { readonly end: 'empty' | 'stuck' | 'late' | 'stopped'; readonly view: HostView };
 
-/** Nothing will change any more unless somebody helps. */
+/** Returns whether no progress is possible without help. */
 const isStuck = ({ vms, problem }: HostView): boolean =>
   problem === undefined && vms.some(({ state }) => state === 'Cannot') && !vms.some(isOnItsWay);
 
 const noView: HostView = { vms: [], empty: false };
 
 /**
- * Empties one hypervisor, with a line for everything that happens, until nothing is left that has to go, only servers are left that cannot, the time
- * is over or the signal is aborted. The service stays disabled.
+ * Empties one hypervisor, with a line for every change, until no server is left that has to leave,
+ * only servers remain that cannot migrate, the time limit passes, or the signal is aborted. The
+ * service stays disabled.
  */
 export const emptyOnce = async (emptying: Emptying, signal: AbortSignal): Promise<Emptied> => {
   const { nova, clock, log, limits = {}, host, desired, timeOutMs, line } = emptying;

@@ -26,10 +26,10 @@ export type NovaFlags = ConnectionFlags &
     readonly logFormat?: LogFormat;
   };
 
-/** Flags of `drydock nova` that stand alone, or have a Go boolean behind `=`. */
+/** Boolean flags of `drydock nova`, bare or with a Go boolean after `=`. */
 export const novaBooleans = ['--daemon', '--run-once', '--release', '--insecure'] as const;
 
-/** Adds the flags that say which OpenStack it is. */
+/** Adds the flags that choose the OpenStack. */
 const whereFlags = (command: Command): Command =>
   command
     .option(
@@ -95,5 +95,5 @@ export const limitsOf = ({ maxMigrations }: NovaFlags): Partial<MigrationLimits>
 
 export const timeOutMs = ({ timeOut }: NovaFlags): number => positive('--time-out', timeOut) * 60_000;
 
-/** The host of the nova-compute of this machine. */
+/** Returns the host of this machine's nova-compute. */
 export const hostOf = ({ host }: NovaFlags): string => (host === undefined || host === '' ? hostname() : host);

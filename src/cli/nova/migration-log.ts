@@ -3,7 +3,7 @@ import type { VmState, VmStatus } from '../../core/vm/vm-status.ts';
 
 const to = (target: string | undefined): string => (target === undefined ? '' : ` to ${target}`);
 
-/** nova-kubernetes-drain's words where it had any: people look for them. */
+/** Messages of nova-kubernetes-drain where it has one, because users search for them. */
 const words: Readonly<Record<VmState, (target: string) => string>> = {
   Waiting: () => 'waits',
   Migrating: target => `is migrating${target}`,
@@ -16,7 +16,7 @@ const words: Readonly<Record<VmState, (target: string) => string>> = {
 const lineOf = ({ id, name, state, message, target }: VmStatus): string =>
   `VM: ${id} ${words[state](to(target))} (${name})${message === undefined ? '' : `: ${message}`}`;
 
-/** A line for everything that happens to the VMs of a host; nothing is said twice. */
+/** A log with a line for every change of a host's VMs, without repetitions. */
 export class MigrationLog {
   readonly #line: (text: string) => void;
   readonly #said = new Map<string, string>();
@@ -32,7 +32,8 @@ export class MigrationLog {
     this.#problem = problem;
     if (!this.#hasBegun && vms.length > 0) {
       this.#hasBegun = true;
-      // Sic: this is how it was spelt, and how it is searched for.
+      // Misspelt on purpose ("Retrive"): nova-kubernetes-drain spells it so, and users search for
+      // it.
       this.#line(`Retrive list of ${vms.length} VMs for this host.`);
     }
     for (const vm of vms) {

@@ -41,8 +41,9 @@ const runDaemon = async (flags: NovaFlags, env: Env, log: Log): Promise<void> =>
 };
 
 /**
- * `drydock nova`, and `drainer`: empties the hypervisor that this machine is, once or for as long as its node is out of service. Sets the exit code 1
- * when servers are left. Throws a UsageError for everything that the caller has to mend.
+ * `drydock nova`, and `drainer`: empties the hypervisor that this machine is, once or for as long
+ * as its node is out of service. Sets the exit code 1 when servers are left. Throws a UsageError
+ * for errors that the caller has to correct.
  */
 export const nova = async (flags: NovaFlags, env: Env): Promise<void> => {
   check(flags);

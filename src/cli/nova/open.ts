@@ -4,7 +4,10 @@ import { type Nova, openNova } from '../../nova/nova.ts';
 import type { Clock } from '../../support/clock.ts';
 import { UsageError } from '../shared/fail.ts';
 
-/** The OpenStack that flags and environment name. Throws a UsageError that says what is to be mended. */
+/**
+ * Returns the OpenStack that flags and environment name. Throws a UsageError that names what to
+ * correct.
+ */
 export const novaOf = (where: NovaWhere, env: Readonly<Record<string, string | undefined>>, clock: Clock): Nova => {
   try {
     return openNova(findNovaConfig(where, env), clock);

@@ -3,14 +3,14 @@ import type { NodeIdentity } from '../../core/hypervisor/match.ts';
 import { beforeAnnotation } from '../../core/node/node.ts';
 import type { CachedObject, Collection, Watcher } from '../../operator/ports.ts';
 
-/** A node as the daemon of its hypervisor sees it. */
+/** A node with the fields that the daemon of its hypervisor reads. */
 export type OwnNode = CachedObject &
   NodeIdentity & {
-    /** Cordoned, or held by Drydock. */
+    /** Whether the node is cordoned, or held by Drydock. */
     readonly isHeld: boolean;
   };
 
-/** Names and addresses under which this machine may be a node. */
+/** Returns the names and addresses under which this machine may be a node. */
 const ownNames = (): ReadonlySet<string> =>
   new Set([
     hostname(),
@@ -31,7 +31,7 @@ type RawNode = {
   readonly spec?: { readonly unschedulable?: boolean; readonly providerID?: string };
 };
 
-/** The Node, when it goes by one of these names. */
+/** Reads a Node that has one of these names; returns undefined for others. */
 const readOwnNode = (raw: unknown, names: ReadonlySet<string>): OwnNode | undefined => {
   const { metadata, spec = {} } = raw as RawNode;
   const { name, uid, resourceVersion } = metadata;
@@ -50,7 +50,10 @@ const readOwnNode = (raw: unknown, names: ReadonlySet<string>): OwnNode | undefi
   };
 };
 
-/** Follows the node of that name (or, without one, those that this machine may be) until the signal is aborted, through every kind of failure. */
+/**
+ * Follows the node with that name (or, without one, those that this machine may be) until the
+ * signal is aborted, through all failures.
+ */
 export const followOwnNode = (
   watcher: Watcher,
   nodeName: string | undefined,

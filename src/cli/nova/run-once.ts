@@ -15,11 +15,11 @@ export type RunOnceContext = {
   readonly nova: Nova;
   readonly clock: Clock;
   readonly log: Log;
-  /** Results. */
+  /** Printer of results. */
   readonly line: (text: string) => void;
-  /** All of it, for programs. */
+  /** Printer of the full result, for programs. */
   readonly document: (text: string) => void;
-  /** What happens on the way. */
+  /** Printer of progress. */
   readonly note: (text: string) => void;
   readonly signal: AbortSignal;
 };
@@ -31,7 +31,10 @@ const bounded = (names: readonly string[], most = 10): string => {
   return sorted.length <= most ? sorted.join(', ') : `${sorted.slice(0, most).join(', ')} and ${sorted.length - most} more`;
 };
 
-/** The service of the host. Throws a UsageError where the login is refused or there is no such host. */
+/**
+ * Returns the service of the host. Throws a UsageError where the login is refused or the host does
+ * not exist.
+ */
 const find = async ({ nova, signal }: RunOnceContext, wanted: string): Promise<ComputeService> => {
   const { value: services, failure } = await nova.services(signal);
   if (failure !== undefined) throw isForPeople(failure) ? new UsageError(failure.message) : new Error(failure.message);
@@ -65,7 +68,10 @@ const report = ({ end, view }: Emptied, host: string, flags: NovaFlags, { line, 
   }
 };
 
-/** Empties the hypervisor of this machine, or the one that `--host` names. Answers whether all servers that had to leave have left. */
+/**
+ * Empties the hypervisor of this machine, or the one that `--host` names. Returns whether all
+ * servers that had to leave have left.
+ */
 export const runOnce = async (flags: NovaFlags, surroundings: RunOnceContext): Promise<boolean> => {
   const { nova, clock, log, note, signal } = surroundings;
   const timeOut = timeOutMs(flags);
@@ -77,7 +83,7 @@ export const runOnce = async (flags: NovaFlags, surroundings: RunOnceContext): P
   return emptied.view.empty;
 };
 
-/** Enables the service again, if it was disabled by `drydock nova`. Answers whether it is enabled now. */
+/** Enables the service again, if `drydock nova` disabled it. Returns whether it is enabled now. */
 export const release = async (flags: NovaFlags, surroundings: RunOnceContext): Promise<boolean> => {
   const { nova, log, line, signal } = surroundings;
   const service = await find(surroundings, hostOf(flags));

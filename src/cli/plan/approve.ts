@@ -7,10 +7,10 @@ import { type PlanObject, planNamed } from './plan-object.ts';
 
 export type ApproveFlags = ConnectionFlags & { readonly yes?: boolean };
 
-/** What an approval is for: the run, or what follows a stage. */
+/** Subject of an approval: the run, or the step after a stage. */
 type Asked = { readonly stage?: string };
 
-/** What the plan waits for somebody to agree to; undefined when nothing is. */
+/** Returns the approval that the plan waits for; undefined when there is none. */
 export const askedBy = ({ status }: PlanObject): Asked | undefined => {
   if (status?.waiting?.some(({ word }) => word === 'Approval') !== true) return undefined;
   const stage = status.run?.stage;
@@ -26,7 +26,10 @@ const refuseUnknownStage = ({ metadata, spec }: PlanObject, stage: string): void
   throw new UsageError(`stage ${stage} of plan ${metadata.name} asks for no approval; ${known}`);
 };
 
-/** What is to be approved. Throws a UsageError where the plan does not wait for that, and it is not to be approved ahead. */
+/**
+ * Returns the subject to approve. Throws a UsageError where the plan does not wait for it, unless
+ * it is approved ahead.
+ */
 export const approvedBy = (plan: PlanObject, stage: string | undefined, ahead: boolean): Asked => {
   const { metadata, status, spec } = plan;
   const asked = askedBy(plan);
@@ -41,7 +44,10 @@ export const approvedBy = (plan: PlanObject, stage: string | undefined, ahead: b
   return stage === undefined ? {} : { stage };
 };
 
-/** `drydock plan approve NAME [STAGE]`: creates the MaintenanceApproval. Throws a UsageError where nothing waits for it. */
+/**
+ * `drydock plan approve NAME [STAGE]`: creates the MaintenanceApproval. Throws a UsageError where
+ * the plan waits for none.
+ */
 export const approve = (
   name: string,
   stage: string | undefined,

@@ -9,10 +9,10 @@ import { withCluster } from '../shared/with-cluster.ts';
 import { isPaused } from './pause.ts';
 import { changePlan, goesOn, type PlanObject, planNamed, recordsOf, titleOfPlan } from './plan-object.ts';
 
-/** A switch of a plan: how the spec is changed, and how that is called. */
+/** A switch of a plan: its change of the spec, and its messages. */
 type Switch = {
   readonly spec: JsonObject;
-  /** It is so already. */
+  /** Whether the switch is already set. */
   readonly isSet: (plan: PlanObject, now: Temporal.Instant) => boolean;
   readonly done: string;
   readonly note: (plan: PlanObject) => string | undefined;
@@ -39,7 +39,7 @@ const switches = {
 
 export type PlanSwitch = keyof typeof switches;
 
-/** `drydock plan resume|abort NAME`. Throws an ApiError with what the server said. */
+/** `drydock plan resume|abort NAME`. Throws an ApiError with the server's message. */
 export const setSwitch = (word: PlanSwitch, name: string, flags: ConnectionFlags, env: Env): Promise<void> =>
   withCluster(flags, env, async api => {
     const { spec, isSet, done, note }: Switch = switches[word];
@@ -51,14 +51,20 @@ export const setSwitch = (word: PlanSwitch, name: string, flags: ConnectionFlags
     if (more !== undefined) plainOutput.note(more);
   });
 
-/** Another id than any that was: one more than the highest number, or the time where the present one is none. */
+/**
+ * Returns an unused run id: one more than the highest number, or the time where the present id is
+ * not a number.
+ */
 export const nextRunId = (current: string, used: readonly string[], now: Temporal.Instant): string => {
   if (!/^\d{1,15}$/.test(current)) return timeText(now);
   const numbers = [current, ...used].filter(id => /^\d{1,15}$/.test(id)).map(Number);
   return String(Math.max(...numbers) + 1);
 };
 
-/** Begins a new run; `change` says what else of the spec is changed, and refuses by a throw. Resolves with the plan as it was before. */
+/**
+ * Starts a new run; `change` returns further changes of the spec, and throws to refuse. Resolves
+ * with the plan as it was before.
+ */
 const beginRun = async (api: Connection, name: string, change: (plan: PlanObject) => JsonObject | undefined): Promise<RunBegun> => {
   const used = (await recordsOf(api, await planNamed(api, name))).map(({ run }) => run);
   let run: string | undefined;
@@ -77,7 +83,10 @@ const noteIfPaused = (plan: PlanObject, name: string, now: Temporal.Instant): vo
   if (isPaused(plan, now)) plainOutput.note(`plan ${name} is paused; continue it with: drydock plan resume ${name}`);
 };
 
-/** `drydock plan rerun NAME`: a new run; a plan that is aborted or undone is so no more. Throws an ApiError with what the server said. */
+/**
+ * `drydock plan rerun NAME`: starts a new run, and clears `aborted` and `undo`. Throws an ApiError
+ * with the server's message.
+ */
 export const rerun = (name: string, flags: ConnectionFlags, env: Env): Promise<void> =>
   withCluster(flags, env, async api => {
     const { before, run } = await beginRun(api, name, ({ spec }) => (spec.undo === true ? { undo: false } : {}));
@@ -85,7 +94,10 @@ export const rerun = (name: string, flags: ConnectionFlags, env: Env): Promise<v
     noteIfPaused(before, name, api.clock.now());
   });
 
-/** `drydock plan undo NAME`: a new run that takes the work back, as spec.rollback says. Throws a UsageError where the plan has none. */
+/**
+ * `drydock plan undo NAME`: starts a new run that reverts the work, by spec.rollback. Throws a
+ * UsageError where the plan has none.
+ */
 export const undo = (name: string, flags: ConnectionFlags, env: Env): Promise<void> =>
   withCluster(flags, env, async api => {
     const { before, run } = await beginRun(api, name, ({ spec }) => {

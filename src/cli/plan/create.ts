@@ -33,7 +33,7 @@ const selectorOf = (text: string | undefined): LabelSelector => {
   const selector = parseSelector(text);
   if (selector === undefined)
     throw new UsageError(`invalid value "${text}" for --selector: expected a label selector such as pool=blue,!gpu`);
-  // Equal labels as people write them.
+  // Equality labels, in the form that users write.
   const all = selector.matchExpressions ?? [];
   const isPlain = ({ key, operator, values = [] }: (typeof all)[number]): boolean =>
     operator === 'In' && values.length === 1 && all.filter(one => one.key === key).length === 1;
@@ -73,14 +73,19 @@ const concurrencyOf = ({ maxInFlight, maxUnavailable }: CreateFlags): JsonObject
   ...(maxUnavailable !== undefined && { maxUnavailable: amount('--max-unavailable', maxUnavailable) }),
 });
 
-/** One line with the flag in place of the field: the first of the compiler's, which has the place. */
+/**
+ * Returns one line with the flag's name instead of the field's: the compiler's first line, which
+ * has the position.
+ */
 const flagOfProblem = (problem: string): string => {
   const [line = ''] = problem.split('\n');
   const named = line.replace('spec.due.expression:', '--due:').replace('spec.work.external.finished.expression:', '--external:');
   return named.replace('ERROR: <input>:', 'invalid expression at ');
 };
 
-/** The plan that these flags ask for. Throws a UsageError that names the flag and what it takes. */
+/**
+ * Returns the plan for these flags. Throws a UsageError that names the flag and its valid values.
+ */
 export const planFor = (name: string, words: readonly string[], flags: CreateFlags): JsonObject => {
   const { due, canary } = flags;
   const concurrency = concurrencyOf(flags);
@@ -108,7 +113,10 @@ const tell = (name: string, plan: JsonObject, { output, dryRun }: CreateFlags): 
   plainOutput.line(output === 'name' ? titleOfPlan(name) : `${titleOfPlan(name)} created${suffixes[dryRun]}`);
 };
 
-/** `drydock plan create NAME -l LABELS --image IMAGE [-- WORDS…]`. Throws an ApiError with what the server said. */
+/**
+ * `drydock plan create NAME -l LABELS --image IMAGE [-- WORDS…]`. Throws an ApiError with the
+ * server's message.
+ */
 export const createPlan = async (
   name: string,
   words: readonly string[],

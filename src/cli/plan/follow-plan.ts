@@ -11,7 +11,10 @@ const project = (raw: unknown): Followed => {
   return { key: name, uid, resourceVersion, plan };
 };
 
-/** Follows a plan by events until `look` has seen enough. Resolves with the plan as it was then; undefined when it is gone. */
+/**
+ * Watches a plan until `look` returns 'done'. Resolves with the last state of the plan; undefined
+ * when it is deleted.
+ */
 export const followPlan = async (
   watcher: Watcher,
   name: string,
@@ -28,7 +31,7 @@ export const followPlan = async (
         last = type === 'removed' ? undefined : plan;
         if (last === undefined || look(plan) === 'done') done.abort();
       },
-      // It was gone before anybody looked.
+      // The plan was deleted before the watch started.
       synced: () => (last === undefined ? done.abort() : undefined),
       failing: ({ message }) => plainOutput.note(`drydock: plan ${name} cannot be read at the moment: ${message}`),
     },

@@ -1,11 +1,11 @@
 import type { MaintenancePlanStatus } from '../../apis/schema/maintenance-plan-status.ts';
 import { durationText } from '../../rehearse/report/words.ts';
 
-/** What the latest rehearsal of a plan has foretold, as text. */
+/** Text of a plan's forecast from its latest rehearsal. */
 
 type Forecast = NonNullable<MaintenancePlanStatus['forecast']>;
 
-/** Shorter ones are chance. */
+/** Smallest drift that is shown, in seconds; smaller ones are chance. */
 const leastDriftSeconds = 30;
 
 const driftText = ({ driftSeconds = 0 }: Forecast): string => {
@@ -20,7 +20,7 @@ const endText = (forecast: Forecast): string => {
   return `it ends at ${endTime} (9 of 10 times by ${latestEndTime ?? endTime})${driftText(forecast)}`;
 };
 
-/** A few lines; none where nothing has been rehearsed. */
+/** Returns the lines of the forecast; none where the plan has not been rehearsed. */
 export const forecastLines = ({ forecast }: MaintenancePlanStatus): readonly string[] => {
   if (forecast === undefined) return [];
   const { rehearsedAt, nodes, podsMoved, podsMovedAgain, windows, blocked = [], blockedNodes, lowest = [] } = forecast;

@@ -10,14 +10,19 @@ import { refusedError } from '../shared/api-error.ts';
 import { plainOutput } from '../shared/output.ts';
 import { isUpToDate, type PlanObject, planNamed } from './plan-object.ts';
 
-/** What `drydock plan approve` and `drydock plan promote` have in common: a MaintenanceApproval is made, and the operator sees it. */
+/**
+ * Common part of `drydock plan approve` and `drydock plan promote`: creates a MaintenanceApproval,
+ * and waits until the operator sees it.
+ */
 
-/** What an approval is for: the run, what follows a stage, or a quiet time that ends with it. */
+/** Subject of an approval: the run, the step after a stage, or a soak time that it ends. */
 export type Given = Pick<Approval, 'stage' | 'promote'>;
 
 type Run = { readonly id: string; readonly revision: string };
 
-/** The run that the approval is for. Throws where the operator has not looked at the plan as it is now. */
+/**
+ * Returns the run to approve. Throws where the operator has not yet reconciled the current plan.
+ */
 export const runToApprove = (plan: PlanObject): Run => {
   const { run } = plan.status ?? {};
   if (run !== undefined && isUpToDate(plan)) return run;
@@ -26,12 +31,15 @@ export const runToApprove = (plan: PlanObject): Run => {
   );
 };
 
-/** An API server and its time. */
+/** An API server and its clock. */
 type Cluster = Pick<Connection, 'call' | 'clock'>;
 
 type Stored = { readonly metadata: { readonly uid: string; readonly creationTimestamp?: string } };
 
-/** Deletes an approval of this name that counts no more, so that another one can be made. Resolves with whether it did. */
+/**
+ * Deletes an approval of this name that is no longer valid, so that another can be created.
+ * Resolves with whether to retry the creation.
+ */
 const removedVoid = async (api: Cluster, path: string, { spec }: PlanObject, isAwaited: boolean): Promise<boolean> => {
   const seconds = spec.approval?.expiresAfterSeconds;
   if (seconds === undefined) return false;
@@ -39,7 +47,8 @@ const removedVoid = async (api: Cluster, path: string, { spec }: PlanObject, isA
   if (found.status !== 200) return found.status === 404;
   const { uid, creationTimestamp } = (found.body as Stored).metadata;
   const isOld = Date.parse(creationTimestamp ?? '') + seconds * 1000 <= api.clock.now().epochMilliseconds;
-  // What the plan waits for although it is there counts no more, whatever any clock says.
+  // An approval that the plan still waits for despite its existence is invalid, whatever the clock
+  // shows.
   if (!isOld && !isAwaited) return false;
   const removed = await api.call({ method: 'DELETE', path, body: { preconditions: { uid } } });
   if (removed.status !== 200 && removed.status !== 404 && removed.status !== 409) throw refusedError(removed);
@@ -52,7 +61,7 @@ const approvedPlan = ({ metadata: { name, uid }, spec }: PlanObject) => ({
   specHash: agreedHash(spec as unknown as JsonObject),
 });
 
-/** Prints what is agreed to: the text whose hash the approval names. */
+/** Prints the agreed spec: the text whose hash the approval contains. */
 const printAgreed = ({ metadata: { name }, spec }: PlanObject, run: Run): void => {
   plainOutput.line(`# what is approved: run ${run.id} of plan ${name} with this spec; an edit of it voids the approval`);
   for (const line of stringify(agreedSpec(spec as unknown as JsonObject))
@@ -61,7 +70,10 @@ const printAgreed = ({ metadata: { name }, spec }: PlanObject, run: Run): void =
     plainOutput.line(line);
 };
 
-/** Creates the approval; whoever agrees twice has agreed once, unless the first one has expired. Throws an ApiError with what the server said. */
+/**
+ * Creates the approval; a second approval has no effect, unless the first has expired. Throws an
+ * ApiError with the server's message.
+ */
 export const giveApproval = async (api: Cluster, plan: PlanObject, run: Run, given: Given, isAwaited: boolean): Promise<void> => {
   const approved = approvedPlan(plan);
   const approval = approvalNameOf(approved, run, given);
@@ -78,7 +90,10 @@ export const giveApproval = async (api: Cluster, plan: PlanObject, run: Run, giv
 const pauseMs = 200;
 const maxPauses = 50;
 
-/** Waits until the operator has seen the approval, so that whoever follows the plan next does not find it waiting; tells when that takes long. */
+/**
+ * Waits until the operator has seen the approval, so that a following `plan status` does not show
+ * the plan waiting; prints a note when that takes long.
+ */
 export const untilSeen = async (api: Api, name: string, isWaiting: (plan: PlanObject) => boolean): Promise<void> => {
   for (let pauses = 0; pauses < maxPauses; pauses += 1) {
     if (!isWaiting(await planNamed(api, name))) return;

@@ -13,7 +13,10 @@ type LeaseObject = {
   readonly metadata: { readonly uid: string; readonly resourceVersion: string; readonly annotations?: Readonly<Record<string, string>> };
 };
 
-/** `drydock plan halt --reason R|--release`: stops all plans, or lets them go on. Throws an ApiError with what the server said. */
+/**
+ * `drydock plan halt --reason R|--release`: stops all plans, or lets them continue. Throws an
+ * ApiError with the server's message.
+ */
 export const halt = async (flags: HaltFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> => {
   const { namespace, reason, release } = flags;
   if ((reason === undefined || reason === '') === (release !== true)) {

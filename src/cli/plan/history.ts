@@ -15,11 +15,11 @@ import { type ShownVerdict, shownVerdicts, verdictJson, verdictsTable } from './
 
 export type HistoryFlags = ConnectionFlags & { readonly output: 'table' | 'json' | 'yaml'; readonly run?: string };
 
-/** One run as it is shown. */
+/** One run, as shown. */
 type ShownRun = {
   readonly run: string;
   readonly revision: string;
-  /** Of the run that is under way, or was the last: the phase of the plan. */
+  /** Phase of the plan, for the current or last run. */
   readonly phase?: string;
   readonly verdicts: Readonly<Record<Verdict, number>>;
   readonly started: string;
@@ -43,7 +43,7 @@ const shownRun = (slices: readonly RecordSlice[], phase: string | undefined): Sh
   };
 };
 
-/** The runs of a plan, the latest last; the present one too when nothing is recorded of it yet. */
+/** Returns the runs of a plan, the latest last, including the current one without records. */
 export const runsOf = ({ status }: Pick<PlanObject, 'status'>, slices: readonly RecordSlice[]): readonly ShownRun[] => {
   const now = status?.run;
   const groups = Map.groupBy(slices, ({ run, revision }) => JSON.stringify([run, revision]));
@@ -74,10 +74,16 @@ export const historyTable = (runs: readonly ShownRun[]): string => {
 
 const shown = (value: JsonObject, text: string, { output }: HistoryFlags): string => (output === 'table' ? text : written(value, output));
 
-/** One run with the verdicts of its nodes: of each revision of the work, where it was edited and the run kept its id. */
+/**
+ * One run with the verdicts of its nodes; several of these share an id where the work was edited
+ * and the run kept its id.
+ */
 type RunVerdicts = ShownRun & { readonly nodes: readonly ShownVerdict[] };
 
-/** The verdicts of the run of this id. Throws a UsageError where there is none: the records of old runs are deleted. */
+/**
+ * Returns the verdicts of the run with this id. Throws a UsageError where there are none: the
+ * records of old runs are deleted.
+ */
 export const verdictsOfRun = (plan: PlanObject, slices: readonly RecordSlice[], id: string): readonly RunVerdicts[] => {
   const runs = runsOf(plan, slices);
   const found = runs.filter(({ run }) => run === id);
@@ -99,7 +105,10 @@ export const verdictsOfRun = (plan: PlanObject, slices: readonly RecordSlice[], 
 const runText = ({ nodes, ...run }: RunVerdicts): string =>
   `${historyTable([run])}\n\n${nodes.length === 0 ? 'No node has a verdict in this run yet.' : verdictsTable(nodes)}`;
 
-/** `drydock plan history NAME`: the runs of a plan, out of its records; with --run the nodes of one. Nothing is written. */
+/**
+ * `drydock plan history NAME`: prints the runs of a plan from its records; with --run, the nodes of
+ * one. Writes nothing.
+ */
 export const history = (name: string, flags: HistoryFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> =>
   withCluster(flags, env, async api => {
     const plan = await planNamed(api, name);

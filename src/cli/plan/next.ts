@@ -11,18 +11,23 @@ import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { changePlan, ofThisRun, type PlanObject, planNamed, recordsOf, titleOfPlan } from './plan-object.ts';
 
-/** `order.first` with this node at its front. The last ones leave a list that is full. */
+/**
+ * Returns `order.first` with this node at its front. The last entries of a full list are dropped.
+ */
 export const movedToFront = (stored: readonly string[], node: string): readonly string[] =>
   [node, ...stored.filter(one => one !== node)].slice(0, maxFirst);
 
-/** Why the node does not come next, whatever is written; undefined when it may. */
+/** Returns why the node cannot come next at all; undefined when it can. */
 export const noTurnOf = ({ metadata, spec, status }: PlanObject, node: string): string | undefined => {
   if (status?.inFlight?.some(one => one.node === node) === true) return `node ${node} is in flight in plan ${metadata.name} already`;
   const skipped = spec.skipNodes?.some(one => one.name === node) === true;
   return skipped ? `plan ${metadata.name} leaves node ${node} out (spec.skipNodes)` : undefined;
 };
 
-/** Throws where the node does not exist or is not one of the plan's. Whoever runs plans need not be able to look at nodes. */
+/**
+ * Throws where the node does not exist or is not part of the plan. Users who run plans may lack the
+ * right to read nodes.
+ */
 const refuseOthers = async (api: Api, plan: PlanObject, node: string): Promise<void> => {
   const found = await api.call({ method: 'GET', path: nodePath(node) });
   if (found.status === 403) return;
@@ -37,7 +42,10 @@ const refuseOver = async (api: Api, plan: PlanObject, node: string): Promise<voi
   throw new UsageError(`node ${node} is done in this run of plan ${plan.metadata.name}`);
 };
 
-/** `drydock plan next NAME NODE`: moves a node to the front of its stage. Throws a UsageError for a node that has no turn in this run. */
+/**
+ * `drydock plan next NAME NODE`: moves a node to the front of its stage. Throws a UsageError for a
+ * node without a turn in this run.
+ */
 export const next = (
   name: string,
   text: string,

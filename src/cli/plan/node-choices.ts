@@ -18,14 +18,20 @@ export type SkipFlags = ConnectionFlags & { readonly reason: string };
 
 type Retry = NonNullable<MaintenancePlanSpec['retries']>[number];
 
-/** The list with these nodes at this time. `*` replaces those that are not later: an older entry of a node would count before it. */
+/**
+ * Returns the list with these nodes at this time. `*` replaces entries that are not later, because
+ * an older entry of a node would take precedence.
+ */
 export const mergedRetries = (stored: readonly Retry[], names: readonly string[], before: string): readonly Retry[] => {
   const isLater = (one: Retry): boolean => Date.parse(one.before) > Date.parse(before);
   const kept = stored.filter(one => !names.includes(one.name) && (!names.includes('*') || isLater(one)));
   return [...kept, ...names.map(name => ({ name, before }))];
 };
 
-/** What a retry sets aside: a node that has failed, one whose preparation has, a hook or the rehearsal that has, a forecast that keeps the plan, or a gate that has stopped it. */
+/**
+ * A problem that a retry sets aside: a failed node, a failed preparation, hook or rehearsal, a
+ * forecast that blocks the plan, or a gate that has stopped it.
+ */
 type NodeSelectionProblem = {
   readonly at: Temporal.Instant;
   readonly node?: string;
@@ -55,11 +61,17 @@ const troublesOf = (plan: PlanObject, verdicts: readonly NodeVerdict[]): readonl
   ];
 };
 
-/** The time of the last of them, by the operator's clock: the clock here may be ahead of it, and would set aside what comes later. */
+/**
+ * Returns the time of the last problem, by the operator's clock: the local clock may be ahead, and
+ * would set aside later problems.
+ */
 const timeOfLast = ([first, ...more]: readonly [NodeSelectionProblem, ...NodeSelectionProblem[]]): string =>
   timeText(more.reduce((latest, { at }) => (isBefore(latest, at) ? at : latest), first.at));
 
-/** `drydock plan retry NAME NODE…|--failed`: sets failures aside. Throws a UsageError for a node that has none. */
+/**
+ * `drydock plan retry NAME NODE…|--failed`: sets failures aside. Throws a UsageError for a node
+ * without one.
+ */
 export const retry = async (name: string, nodes: readonly string[], flags: RetryFlags, env: Env): Promise<void> => {
   const all = flags.failed === true;
   if (all === nodes.length > 0) throw new UsageError('name the nodes to retry, or all failed ones with --failed');
@@ -90,18 +102,21 @@ export const retry = async (name: string, nodes: readonly string[], flags: Retry
   });
 };
 
-/** What becomes of a node in flight that is skipped. */
+/** Returns the consequence of skipping a node in flight. */
 const becomesOf = (state: NodeState): string =>
   state === 'Starting' || state === 'Holding'
     ? 'its work has not begun, and the plan releases it'
     : 'the plan finishes what it has begun with it';
 
-/** `drydock plan skip NAME NODE --reason R`: leaves a node out. Throws an ApiError with what the server said. */
+/**
+ * `drydock plan skip NAME NODE --reason R`: skips a node. Throws an ApiError with the server's
+ * message.
+ */
 export const skip = (name: string, text: string, { reason, ...flags }: SkipFlags, env: Env): Promise<void> =>
   withCluster(flags, env, async api => {
     const node = plainName(text);
     const found = await api.call({ method: 'GET', path: nodePath(node) });
-    // Whoever runs plans need not be able to look at nodes.
+    // Users who run plans may lack the right to read nodes.
     if (found.status !== 200 && found.status !== 403) throw refusedError(found);
     const isSame = ({ spec }: PlanObject): boolean => spec.skipNodes?.some(one => one.name === node && one.reason === reason) === true;
     const before = await changePlan(api, name, plan =>

@@ -14,7 +14,7 @@ import { changePlan, goesOn, type PlanObject, titleOfPlan } from './plan-object.
 
 export type PauseFlags = ConnectionFlags & { readonly reason?: string; readonly until?: string };
 
-/** A time, or how long from now on. Throws a UsageError that names the flag. */
+/** Parses a time, or a duration from now. Throws a UsageError that names the flag. */
 export const untilOf = (text: string, now: Temporal.Instant): Temporal.Instant => {
   const isTime = /^\d{4}-/.test(text);
   const until = isTime ? readTime(text) : secondsAfter(now, seconds('--until', text));
@@ -29,7 +29,10 @@ export const untilOf = (text: string, now: Temporal.Instant): Temporal.Instant =
 
 export const isPaused = (plan: PlanObject, now: Temporal.Instant): boolean => pauseNow(readMaintenancePlan(plan), now) !== undefined;
 
-/** How the spec is changed; undefined where the plan is paused as wanted already. A pause with an end takes the place of one without. */
+/**
+ * Returns the change of the spec; undefined where the plan is already paused as wanted. A pause
+ * with an end replaces one without.
+ */
 export const pausedSpec = (plan: PlanObject, { reason, until }: PauseFlags, now: Temporal.Instant): JsonObject | undefined => {
   if (until !== undefined) {
     return { paused: false, pause: { reason: reason ?? null, until: timeText(untilOf(until, now)) } };
@@ -38,7 +41,9 @@ export const pausedSpec = (plan: PlanObject, { reason, until }: PauseFlags, now:
   return isPaused(plan, now) ? undefined : { paused: true, pause: null };
 };
 
-/** `drydock plan pause NAME [--reason R] [--until T]`. Throws an ApiError with what the server said. */
+/**
+ * `drydock plan pause NAME [--reason R] [--until T]`. Throws an ApiError with the server's message.
+ */
 export const pause = async (name: string, flags: PauseFlags, env: Env): Promise<void> => {
   const now = Temporal.Now.instant();
   const until = flags.until === undefined ? undefined : untilOf(flags.until, now);

@@ -188,7 +188,7 @@ const createCommand = (env: Env): Command =>
       (await import('./create.ts')).createPlan(name, words, flags, env),
     );
 
-/** `drydock plan`: the commands about MaintenancePlans. */
+/** Returns `drydock plan`: the commands for MaintenancePlans. */
 export const planCommand = (env: Env): Command => {
   const plan = new Command('plan').description(
     'create, follow and control MaintenancePlans: work on many nodes, within limits, proven done',

@@ -11,32 +11,32 @@ import type { Api, ApiCall, ApiResponse } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import { ApiError, refusedError } from '../shared/api-error.ts';
 
-/** A MaintenancePlan as the API server has it. */
+/** A MaintenancePlan as stored in the API server. */
 export type PlanObject = {
   readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string; readonly generation?: number };
   readonly spec: MaintenancePlanSpec;
   readonly status?: MaintenancePlanStatus;
 };
 
-/** What to do about a cluster that has not got the kind. */
+/** Error for a cluster without the kind, with a remedy. */
 export const notServed = 'error: the cluster does not serve MaintenancePlans; install its CRDs: drydock install --apply';
 
-/** How people, and kubectl, call it. */
+/** Returns the plan's title, as kubectl prints it. */
 export const titleOfPlan = (name: string): string => `maintenanceplan.drydock.dev/${name}`;
 
-/** Throws an ApiError unless the cluster has the kind. */
+/** Throws an ApiError unless the cluster serves the kind. */
 const refuseMissingKind = async (api: Api): Promise<void> => {
   if ((await api.call({ method: 'GET', path: plansPath, query: { limit: 1 } })).status === 404) throw new ApiError(notServed);
 };
 
-/** All plans, by name. Throws an error that says what could not be read. */
+/** Returns all plans, by name. Throws an error that names what could not be read. */
 export const plansOf = async (api: Api): Promise<readonly PlanObject[]> => {
   const found = (await listAll(api, plansPath, {}, 'empty')) as readonly PlanObject[];
   if (found.length === 0) await refuseMissingKind(api);
   return found.toSorted((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1));
 };
 
-/** One plan. Throws an ApiError in kubectl's words where there is none. */
+/** Returns one plan. Throws an ApiError in kubectl's words when it does not exist. */
 export const planNamed = async (api: Api, name: string): Promise<PlanObject> => {
   const response = await api.call({ method: 'GET', path: pathOfPlan({ name }) });
   if (response.status === 404) {
@@ -47,33 +47,34 @@ export const planNamed = async (api: Api, name: string): Promise<PlanObject> => 
   return response.body as PlanObject;
 };
 
-/** What is recorded of all runs of a plan. */
+/** Returns the records of all runs of a plan. */
 export const recordsOf = async (api: Api, { metadata }: Pick<PlanObject, 'metadata'>): Promise<readonly RecordSlice[]> => {
   const all = await listAll(api, recordsPath, { labelSelector: `${planAnnotation}=${labelOf(metadata.name)}` }, 'empty');
   return all.map(readPlanRecord).filter(({ planUid }) => planUid === metadata.uid);
 };
 
-/** The slices of the run that the status is about. */
+/** Returns the slices of the run in the status. */
 export const ofThisRun = (slices: readonly RecordSlice[], { status }: PlanObject): readonly RecordSlice[] =>
   slices.filter(({ run, revision }) => run === status?.run?.id && revision === status.run.revision);
 
-/** What a plan goes on with that starts no more nodes. */
+/** Returns what a plan still does although it starts no more nodes. */
 export const goesOn = ({ status }: PlanObject): string | undefined => {
   const many = status?.inFlight?.length ?? 0;
   return many === 0 ? undefined : `${many} ${many === 1 ? 'node' : 'nodes'} in flight: the plan finishes what it has begun`;
 };
 
-/** Whether the status is about the spec as it is now. */
+/** Returns whether the status reflects the current spec. */
 export const isUpToDate = ({ metadata, status }: PlanObject): boolean => status?.observedGeneration === metadata.generation;
 
 const maxTries = 6;
 
-/** An object as it was read, and what is sent for it; undefined: nothing is to be changed. */
+/** An object as read, and the call that changes it; undefined when no change is needed. */
 type Attempt<T> = { readonly read: T; readonly call?: ApiCall };
 
 /**
- * Changes an object that others change too: `attempt` reads it and makes the patch, which carries the version that was read. A conflict is tried again from the
- * start. Resolves with what was read before the change. Throws an ApiError with what the server said.
+ * Changes an object that others change too: `attempt` reads it and builds the patch, which contains
+ * the version that was read. A conflict is retried from the start. Resolves with the object as read
+ * before the change. Throws an ApiError with the server's message.
  */
 export const changed = async <T>(what: string, api: Api, attempt: () => Promise<Attempt<T>>): Promise<T> => {
   let last: ApiResponse | undefined;
@@ -91,7 +92,8 @@ export const changed = async <T>(what: string, api: Api, attempt: () => Promise<
 };
 
 /**
- * Changes the spec of a plan; `patch` says how, or undefined when it is as wanted. Resolves with the plan as it was before.
+ * Changes the spec of a plan; `patch` returns the change, or undefined when none is needed.
+ * Resolves with the plan as it was before.
  */
 export const changePlan = (api: Api, name: string, patch: (plan: PlanObject) => JsonObject | undefined): Promise<PlanObject> =>
   changed(`MaintenancePlan ${name}`, api, async () => {

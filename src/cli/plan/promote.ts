@@ -8,11 +8,14 @@ import { type PlanObject, planNamed } from './plan-object.ts';
 
 export type PromoteFlags = ConnectionFlags & { readonly full?: boolean };
 
-/** The stage whose quiet time is under way. */
+/** Returns the stage whose soak time is running. */
 const quietAfter = ({ status }: PlanObject): string | undefined =>
   status?.waiting?.some(({ word }) => word === 'StageSoak') === true ? status.run?.stage : undefined;
 
-/** What keeps the plan between two stages now, as an approval that ends it. Throws a UsageError where nothing does. */
+/**
+ * Returns the approval that ends what now keeps the plan between two stages. Throws a UsageError
+ * where nothing does.
+ */
 export const promotionOf = (plan: PlanObject, full: boolean): Given => {
   if (full) return { promote: 'Full' };
   const quiet = quietAfter(plan);
@@ -29,14 +32,17 @@ const said = ({ stage, promote }: Given): string => {
   return stage === undefined ? 'the run is approved' : `stage ${stage} is over, and the next one begins`;
 };
 
-/** Whether it waits for what such an approval ends. */
+/** Returns whether the plan waits for a step that such an approval ends. */
 const waitsFor = (plan: PlanObject, { stage, promote }: Given): boolean => {
   const [quiet, asked] = [quietAfter(plan), askedBy(plan)];
   if (promote === 'Full') return quiet !== undefined || asked !== undefined;
   return (quiet !== undefined && quiet === stage) || (asked !== undefined && asked.stage === stage);
 };
 
-/** `drydock plan promote NAME [--full]`: ends the quiet time and approves, by a MaintenanceApproval. Throws a UsageError where nothing waits for it. */
+/**
+ * `drydock plan promote NAME [--full]`: ends the soak time and approves, by a MaintenanceApproval.
+ * Throws a UsageError where the plan waits for neither.
+ */
 export const promote = (name: string, { full, ...flags }: PromoteFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> =>
   withCluster(flags, env, async api => {
     const plan = await planNamed(api, name);

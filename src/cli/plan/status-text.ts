@@ -7,19 +7,19 @@ import { columns } from '../../support/columns.ts';
 import { forecastLines } from './forecast-text.ts';
 import { isUpToDate, type PlanObject } from './plan-object.ts';
 
-/** A MaintenancePlan as text: one line of a list, all of its status, or one line of what has changed. */
+/** A MaintenancePlan as text: one line of a list, its whole status, or one line for a change. */
 
-/** Verdicts of the present run; `setAside` are those that do not count any more. */
+/** A verdict of the current run; `setAside`: whether it no longer counts. */
 export type ShownVerdict = NodeVerdict & { readonly setAside: boolean };
 
-/** Verdicts by the name of their node. */
+/** Returns verdicts by the name of their node. */
 export const shownVerdicts = (slices: readonly RecordSlice[], isSetAside: (verdict: NodeVerdict) => boolean): readonly ShownVerdict[] =>
   slices
     .flatMap(({ verdicts }) => verdicts)
     .map(verdict => ({ ...verdict, setAside: isSetAside(verdict) }))
     .toSorted((one, other) => (one.node < other.node ? -1 : 1));
 
-/** One verdict, as programs read it. */
+/** Returns one verdict as JSON for programs. */
 export const verdictJson = ({ uid, startedAt, completedAt, ...rest }: ShownVerdict): JsonObject => ({
   ...rest,
   nodeUID: uid,
@@ -59,7 +59,7 @@ const moreCells = ({ status = {} }: PlanObject): readonly string[] => {
   ];
 };
 
-/** One line a plan. The message has no end that could be known, and comes last. */
+/** Returns one line for each plan. The message has no limit, and comes last. */
 export const plansTable = (plans: readonly PlanObject[], wide: boolean): string => {
   if (plans.length === 0) return 'There is no MaintenancePlan.';
   const withMore = (cells: readonly string[], others: readonly string[]): readonly string[] =>
@@ -67,7 +67,7 @@ export const plansTable = (plans: readonly PlanObject[], wide: boolean): string 
   return joinRows(table([withMore(defaults, more), ...plans.map(plan => withMore(defaultCells(plan), moreCells(plan)))]));
 };
 
-/** A part of the status: nothing where it has no rows. */
+/** Returns a section of the status; empty where it has no rows. */
 const part = (head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] =>
   rows.length === 0 ? [] : ['', ...table([head, ...rows])];
 
@@ -114,7 +114,7 @@ const failuresPart = ({ status = {} }: PlanObject): readonly string[] =>
     (status.failures ?? []).map(({ node, stage, step, time, held: isHeld, message }) => [node, stage, step, time, held(isHeld), message]),
   );
 
-/** Verdicts of one run, a line each. */
+/** Returns the verdicts of one run, a line each. */
 const verdictRows = (verdicts: readonly ShownVerdict[]): readonly string[] =>
   table([
     ['NODE', 'VERDICT', 'STAGE', 'COMPLETED', 'ATTEMPTS', 'HELD', 'MESSAGE'],
@@ -129,7 +129,7 @@ const verdictRows = (verdicts: readonly ShownVerdict[]): readonly string[] =>
     ]),
   ]);
 
-/** The same as one text. */
+/** Returns the verdicts as one text. */
 export const verdictsTable = (verdicts: readonly ShownVerdict[]): string => joinRows(verdictRows(verdicts));
 
 const verdictsPart = (verdicts: readonly ShownVerdict[] | undefined): readonly string[] => {
@@ -137,7 +137,7 @@ const verdictsPart = (verdicts: readonly ShownVerdict[] | undefined): readonly s
   return ['', ...(verdicts.length === 0 ? ['No node has a verdict in this run yet.'] : verdictRows(verdicts))];
 };
 
-/** All of the status; with the verdicts of the run where they are given. */
+/** Returns the whole status; with the verdicts of the run where they are given. */
 export const planText = (plan: PlanObject, verdicts?: readonly ShownVerdict[]): string => {
   const { metadata, status = {} } = plan;
   const { phase = 'Pending', message = unseen } = status;
@@ -155,7 +155,7 @@ export const planText = (plan: PlanObject, verdicts?: readonly ShownVerdict[]): 
   ]);
 };
 
-/** One line of a plan that is followed. */
+/** Returns one line for a plan that is followed. */
 export const planLine = ({ status = {} }: PlanObject): string => {
   const { phase = 'Pending', run, nodes, waiting = [], inFlight = [], message = unseen } = status;
   const stage = run?.stage === undefined ? '' : `, stage ${run.stage}`;

@@ -35,7 +35,7 @@ const tell = async (api: Api, plan: PlanObject, { output, nodes }: PlanStatusFla
   printText(output === 'json' || output === 'yaml' ? written(planJson(plan, verdicts), output) : planText(plan, verdicts));
 };
 
-/** How a plan ends that is followed, as an exit code; undefined as long as it goes on. */
+/** Returns the exit code for a followed plan; undefined while it continues. */
 export const endOf = (plan: PlanObject): 0 | 3 | 4 | 5 | undefined => {
   if (!isUpToDate(plan)) return undefined;
   const { phase } = plan.status ?? {};
@@ -44,7 +44,7 @@ export const endOf = (plan: PlanObject): 0 | 3 | 4 | 5 | undefined => {
   return phase === 'Halted' || phase === 'Aborted' ? 4 : undefined;
 };
 
-/** Tells every change, and all of the status at the end. */
+/** Prints every change, and the whole status at the end. */
 const watchOver = async (api: Parameters<typeof followPlan>[0] & Api, name: string, flags: PlanStatusFlags): Promise<void> => {
   const isText = flags.output === 'table' || flags.output === 'wide';
   let last = '';
@@ -72,7 +72,8 @@ const tellAll = async (api: Api, { output }: PlanStatusFlags): Promise<void> => 
 };
 
 /**
- * `drydock plan status [NAME]`: all plans, or all of one; with --watch until it ends, or waits for a person: the exit code says which. Nothing is written.
+ * `drydock plan status [NAME]`: prints all plans, or all of one; with --watch, until it ends or
+ * waits for a user: the exit code distinguishes them. Writes nothing.
  */
 export const planStatus = async (
   name: string | undefined,
@@ -84,7 +85,7 @@ export const planStatus = async (
   }
   await withCluster(flags, env, async connection => {
     if (name === undefined) return tellAll(connection, flags);
-    // It is there, or that is said.
+    // Throws when the plan does not exist.
     const plan = await planNamed(connection, name);
     return flags.watch === true ? watchOver(connection, name, flags) : tell(connection, plan, flags);
   });

@@ -12,11 +12,11 @@ import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
 import { ofThisRun, type PlanObject, recordsOf } from './plan-object.ts';
 
-/** What plans have to do with a node, for `drydock why`. */
+/** Plans that affect a node, for `drydock why`. */
 
 type PlanWait = NonNullable<MaintenancePlanStatus['waiting']>[number];
 
-/** Who can do something about a wait; words that name a step of a node in flight end by themselves. */
+/** Remedies for waits; those for a step of a node in flight end without one. */
 const remedies: Readonly<Record<string, string>> = {
   MaxInFlight: 'wait until a node in flight is done, or raise concurrency.maxInFlight',
   Ramp: 'wait for the next success, which admits more nodes, or change concurrency.ramp',
@@ -52,10 +52,13 @@ const waitText = ({ word, who, ends }: PlanWait): string => {
   return ` It waits for ${word}: ${who}${end}.${remedy === undefined ? '' : ` What helps: ${remedy}.`}`;
 };
 
-/** What this node waits for. */
+/** Returns the wait of this node. */
 const ownWait = ({ status }: PlanObject, node: string): PlanWait | undefined => status?.waiting?.find(one => one.node === node);
 
-/** What the plan as a whole waits for; else another node, whose wait stands for all of the same word. */
+/**
+ * Returns the wait of the whole plan; else that of another node, which stands for all with the same
+ * word.
+ */
 const planWait = ({ status }: PlanObject): PlanWait | undefined => {
   const all = status?.waiting ?? [];
   return all.find(({ node }) => node === undefined) ?? all[0];
@@ -68,7 +71,7 @@ const verdictText = (name: string, { node, verdict, completedAt, message, held }
   return `MaintenancePlan ${name} has failed on it at ${at}.${stays} What helps: drydock plan retry ${name} ${node}.`;
 };
 
-/** Another plan undoes what this one does, perhaps on this node. */
+/** Returns the text for another plan that reverts this plan's work, perhaps on this node. */
 const contestText = ({ conditions = [] }: MaintenancePlanStatus, { verdict }: NodeVerdict): string => {
   const contested = verdict === 'Done' ? conditions.find(({ type, status }) => type === 'Contested' && status === 'True') : undefined;
   return contested === undefined ? '' : ` Of its nodes, ${contested.message}.`;
@@ -76,7 +79,7 @@ const contestText = ({ conditions = [] }: MaintenancePlanStatus, { verdict }: No
 
 type Known = { readonly plan: PlanObject; readonly node: Pick<Node, 'name' | 'uid'>; readonly verdict?: NodeVerdict };
 
-/** What one plan that selects the node, or has it in flight, has to do with it. */
+/** Returns a sentence about one plan that selects the node, or has it in flight. */
 export const planSentence = ({ plan, node, verdict }: Known): string => {
   const { metadata, spec, status = {} } = plan;
   const { phase = 'Pending', message = 'no operator has reconciled it yet' } = status;
@@ -98,7 +101,7 @@ export const planSentence = ({ plan, node, verdict }: Known): string => {
   return `${name} (${phase}) selects it and has not begun with it${placeOf(status, node.name)}.${own}`;
 };
 
-/** Where it stands in the order of its stage, as far as the status has that. */
+/** Returns the node's place in the order of its stage, as far as the status contains it. */
 const placeOf = ({ upNext = [], run }: MaintenancePlanStatus, node: string): string => {
   const place = upNext.indexOf(node);
   const stage = run?.stage === undefined ? '' : ` of stage ${run.stage}`;
@@ -118,7 +121,10 @@ const verdictOn = async (api: Api, plan: PlanObject, { uid }: Node): Promise<Nod
   return verdict === undefined || isSetAside(verdict, readMaintenancePlan(plan)) ? undefined : verdict;
 };
 
-/** A hold whose plan is gone is nobody's: what the plan had come to on the node, no record says any more. */
+/**
+ * Returns a sentence about a hold whose plan is gone: the result of the plan's work on the node is
+ * in no record any more.
+ */
 const orphanedSentence = (plan: string, { name }: MaintenanceRequest): string =>
   `MaintenancePlan ${plan}, which made Maintenance ${name}, does not exist any more, and whether its work on the node had ended is not known. What helps: look at the node, then release it: kubectl delete maintenances.drydock.dev ${name}.`;
 
@@ -130,8 +136,8 @@ const orphansAmong = (requests: readonly MaintenanceRequest[], plans: readonly P
 };
 
 /**
- * A sentence for each plan that has the node in flight or selects it, and for each hold of a plan that is gone. `requests`: the maintenances of the node. Whoever may not
- * read plans, or has none, gets none.
+ * Returns a sentence for each plan that has the node in flight or selects it, and for each hold of
+ * a deleted plan. `requests`: the maintenances of the node. Empty for users who may not read plans.
  */
 export const plansAbout = async (api: Api, node: Node, requests: readonly MaintenanceRequest[]): Promise<readonly string[]> => {
   const { status } = await api.call({ method: 'GET', path: plansPath, query: { limit: 1 } });

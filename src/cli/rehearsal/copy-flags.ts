@@ -14,7 +14,7 @@ import { integer, seconds } from '../shared/go-values.ts';
 import { plainOutput, terminal } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 
-/** What rehearsals of maintenances and of plans have in common on the command line. */
+/** Common flags of rehearsals of maintenances and of plans. */
 
 export type CopyFlags = ConnectionFlags & {
   readonly snapshot?: string;
@@ -26,21 +26,21 @@ export type CopyFlags = ConnectionFlags & {
   readonly horizon: string;
 };
 
-/** A whole number, 1 or more. Throws a UsageError that names the flag. */
+/** Parses a whole number, 1 or more. Throws a UsageError that names the flag. */
 export const atLeastOne = (flag: string, text: string): number => {
   const value = integer(flag, text);
   if (value < 1) throw new UsageError(`invalid value "${text}" for ${flag}: expected a whole number, 1 or more`);
   return value;
 };
 
-/** Seconds, 0 or more. Throws a UsageError that names the flag. */
+/** Parses seconds, 0 or more. Throws a UsageError that names the flag. */
 export const secondsOf = (flag: string, text: string): number => {
   const value = seconds(flag, text);
   if (value < 0) throw new UsageError(`invalid value "${text}" for ${flag}: expected a duration of 0 or more`);
   return value;
 };
 
-/** An invalid copy or planned maintenance is an invalid call. */
+/** Converts errors of an invalid copy or planned maintenance to UsageErrors. */
 export const asUsage = async <T>(work: () => T | Promise<T>): Promise<T> => {
   try {
     return await work();
@@ -50,7 +50,10 @@ export const asUsage = async <T>(work: () => T | Promise<T>): Promise<T> => {
   }
 };
 
-/** The cluster as it is, or the copy of a folder. Throws a UsageError where that is none. */
+/**
+ * Returns the current cluster, or the copy in a folder. Throws a UsageError where the folder
+ * contains none.
+ */
 export const copyOf = async (flags: CopyFlags, env: Env): Promise<ClusterSnapshot> => {
   const { snapshot } = flags;
   if (snapshot !== undefined) return asUsage(() => readCopy(snapshot));
@@ -66,7 +69,7 @@ export const copyOf = async (flags: CopyFlags, env: Env): Promise<ClusterSnapsho
 
 let told = 0;
 
-/** One line on a terminal that is written over; elsewhere a line every five seconds. */
+/** Prints progress: one overwritten line on a terminal; elsewhere a line every five seconds. */
 export const progressLine = (line: string): void => {
   const isTTY = terminal.isTTY();
   const now = performance.now();
@@ -80,7 +83,7 @@ export const endProgress = (): void => {
   if (terminal.isTTY()) terminal.write('\r\x1b[K');
 };
 
-/** What the clients of the cluster's controllers are allowed, where somebody says so. */
+/** Returns the API rate limits of the cluster's controllers, where flags set them. */
 const clientLimitOf = ({ kubeApiQps, kubeApiBurst }: CopyFlags): ClientLimit | undefined => {
   if (kubeApiQps === undefined) {
     if (kubeApiBurst !== undefined) throw new UsageError('--kube-api-burst needs --kube-api-qps');
@@ -90,7 +93,10 @@ const clientLimitOf = ({ kubeApiQps, kubeApiBurst }: CopyFlags): ClientLimit | u
   return { qps, burst: kubeApiBurst === undefined ? Math.round(1.5 * qps) : atLeastOne('--kube-api-burst', kubeApiBurst) };
 };
 
-/** How long pods take, and what the control plane is allowed, where the flags say it. Throws a UsageError for a wrong value. */
+/**
+ * Returns durations of pods and limits of the control plane, where flags set them. Throws a
+ * UsageError for a wrong value.
+ */
 export const timingOf = (flags: CopyFlags): Pick<RehearsalOptions, 'defaults' | 'clientLimit'> => {
   const defaults = { startSeconds: secondsOf('--start-time', flags.startTime), stopSeconds: secondsOf('--stop-time', flags.stopTime) };
   const clientLimit = clientLimitOf(flags);
@@ -101,11 +107,14 @@ export const horizonMsOf = ({ horizon }: CopyFlags): number => secondsOf('--hori
 
 export const seedsOf = ({ seeds }: CopyFlags): number | undefined => (seeds === undefined ? undefined : atLeastOne('--seeds', seeds));
 
-/** Five runs say how much times differ; of very many pods one run says it, and takes minutes. */
+/**
+ * Numbers for the default: five runs show the variation; with very many pods, one run shows it, and
+ * takes minutes.
+ */
 const maxSeeds = 5;
 const podsInAll = 200_000;
 
-/** How often it is played where nobody says it, by the pods of the nodes that may be drained. */
+/** Returns the default number of runs, by the pods of the nodes that may be drained. */
 export const defaultSeeds = ({ objects }: ClusterSnapshot, targets: ReadonlySet<string>): number => {
   const pods = ofKind(objects, 'Pod').filter(pod => targets.has(text(pod, 'spec', 'nodeName'))).length;
   return Math.min(maxSeeds, Math.max(1, Math.floor(podsInAll / Math.max(1, pods))));

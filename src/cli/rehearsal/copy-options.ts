@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 
-/** Adds the flags that rehearsals of maintenances and of plans have in common. */
+/** Adds the common flags of rehearsals of maintenances and of plans. */
 export const copyFlags = (command: Command): Command =>
   command
     .option('--snapshot <dir>', 'folder written by drydock snapshot or kubectl get -o json (default: the cluster as it is)')

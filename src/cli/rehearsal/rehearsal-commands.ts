@@ -32,5 +32,5 @@ const snapshotCommand = (env: Env): Command =>
     .argument('<dir>', 'folder to create')
     .action(async (folder: string, flags: SnapshotFlags) => (await import('./snapshot.ts')).snapshot(folder, flags, env));
 
-/** The commands about what would be. */
+/** Returns the commands for rehearsals. */
 export const rehearsalCommands = (env: Env): readonly Command[] => [rehearseCommand(env), snapshotCommand(env)];

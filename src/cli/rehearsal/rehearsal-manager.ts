@@ -11,7 +11,7 @@ import { crdTexts, defaultGroups } from '../install/crds.ts';
 import { controllerManager } from '../manager/controller-manager.ts';
 import { leaseNamespaces } from '../shared/kinds.ts';
 
-/** Leases as long as the operator's own flags make them. */
+/** Durations of leases: the defaults of the operator's flags. */
 const terms = { durationSeconds: 3600, renewEverySeconds: 900 };
 
 const operate =
@@ -25,29 +25,33 @@ const operate =
       meter: noMeter,
       fence: { mayAct: () => true },
       clock,
-      // All that happens at one moment is seen before anything is done about it: a look for each pod of a node would cost most of the time.
+      // All events of one moment are collected before a reconcile: one for each pod of a node would
+      // take most of the time.
       soon: begin => void clock.after(0, begin),
       log,
       defects: new PanicHandler({ log }),
       adapters,
       terms,
       nonce: () => String((names += 1)),
-      // Nobody else leads on a copy: it does itself what the replica would do to which it hands over.
+      // No other replica leads on a copy: this one acts as the replica to which it hands over.
       ...(own && { ownNode: own.node, self: { ...own, handOver: () => {}, handedOver: () => true } }),
       haltLease: { namespace: 'drydock-system', name: 'drydock' },
       machines: {
         limits: { perSet: 1, perZone: 0, nodes: 1 },
         drainLeadSeconds: 1800,
         namespace: 'drydock',
-        // A copy does not say where its operator runs.
+        // A copy does not contain the operator's namespace.
         watchNamespaces: [everyNamespace],
-        // Clouds are not asked: the copy says all there is.
+        // Clouds are not queried: the copy contains all events.
         scanner: { scan: async source => ({ source: source.name, looked: new Set(), events: [], unknown: [] }) },
       },
     }).run(signal);
   };
 
-/** The operator as `drydock operator` puts it together, for rehearsals. `defect` is told what it could not do. */
+/**
+ * Returns the operator as `drydock operator` builds it, for rehearsals. Calls `defect` for
+ * failures.
+ */
 export const rehearsalManager = (
   env: Readonly<Record<string, string | undefined>>,
   defect: (message: string) => void,

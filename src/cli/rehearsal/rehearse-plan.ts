@@ -42,7 +42,7 @@ export type RehearsePlanFlags = CopyFlags & {
   readonly output: 'text' | 'json' | 'svg';
 };
 
-/** A plan's name has no slash and no ending of a file. */
+/** Returns whether the argument is a file: a plan's name has no slash and no file extension. */
 const isFile = (what: string): boolean => what === '-' || what.includes('/') || /\.(ya?ml|json)$/.test(what);
 
 const planIn = (file: string): JsonObject => {
@@ -64,7 +64,10 @@ const planNamed = (copy: ClusterSnapshot, name: string): JsonObject => {
   );
 };
 
-/** The settings to play: those of --parallel, and the plan's own where there are none, or with --compare. */
+/**
+ * Returns the settings to simulate: those of --parallel, and the plan's own where there are none,
+ * or with --compare.
+ */
 const settingsOf = ({ parallel, compare }: RehearsePlanFlags): readonly PlanSetting[] => {
   if (parallel === undefined) return [{}];
   const values = parallel.split(',').map(value => ({ maxInFlight: amount('--parallel', value.trim()) }));
@@ -82,7 +85,7 @@ const printed = (all: readonly PlanForecast[], output: RehearsePlanFlags['output
   return all.length > 1 ? comparisonText(all) : planForecastText(first);
 };
 
-/** For whoever asks by a file there is an answer, whatever it says. */
+/** Writes the summary file; the command then succeeds, whatever the forecast. */
 const printSummary = (all: readonly PlanForecast[], file: string): void => {
   const [first] = all;
   if (first === undefined) throw new Error('nothing was rehearsed');
@@ -98,7 +101,10 @@ const printSummary = (all: readonly PlanForecast[], file: string): void => {
 const millisecondsOf = (flag: string, value: string | undefined): number | undefined =>
   value === undefined ? undefined : 1000 * secondsOf(flag, value);
 
-/** `drydock plan rehearse FILE|NAME`: plays the plan on a copy, and prints how it goes. Throws a UsageError for a wrong call. */
+/**
+ * `drydock plan rehearse FILE|NAME`: simulates the plan on a copy, and prints the result. Throws a
+ * UsageError for a wrong call.
+ */
 export const rehearsePlanCommand = async (
   what: string,
   flags: RehearsePlanFlags,
@@ -108,7 +114,7 @@ export const rehearsePlanCommand = async (
   const given = { workMs: millisecondsOf('--work-time', flags.workTime), rebootMs: millisecondsOf('--reboot-time', flags.rebootTime) };
   const besideMs = 1000 * secondsOf('--hook-time', flags.hookTime);
   const fromFile = isFile(what) ? planIn(what) : undefined;
-  // What cannot be played is said before the whole cluster is read for it.
+  // A plan that cannot be simulated is refused before the whole cluster is read.
   if (fromFile !== undefined) await asUsage(() => playablePlan(fromFile));
   const defects = new Set<string>();
   const manager = rehearsalManager(env, message => void defects.add(message));

@@ -56,7 +56,7 @@ const plannedMaintenanceIn = (file: string, object: JsonObject, adapters: readon
   return { node, name, object: rest };
 };
 
-/** The maintenances of a file. Throws a UsageError that names the file. */
+/** Returns the maintenances of a file. Throws a UsageError that names the file. */
 const plannedMaintenancesIn = (file: string, adapters: readonly KindAdapter[]): readonly PlannedMaintenance[] => {
   const plannedMaintenances = documentsIn(file).map(object => plannedMaintenanceIn(file, object, adapters));
   if (plannedMaintenances.length === 0) throw new UsageError(`${file} contains no maintenance`);
@@ -76,7 +76,7 @@ const nodesIn = (copy: ClusterSnapshot, names: readonly string[], { selector, al
   return picked;
 };
 
-/** Every node must be there, and each is drained once. */
+/** Checks that every node exists, and that each is drained once. */
 const checked = (copy: ClusterSnapshot, plannedMaintenances: readonly PlannedMaintenance[]): readonly PlannedMaintenance[] => {
   const known = new Set(ofKind(copy.objects, 'Node').map(node => text(node, 'metadata', 'name')));
   const stranger = plannedMaintenances.find(({ node }) => !known.has(node));
@@ -86,7 +86,10 @@ const checked = (copy: ClusterSnapshot, plannedMaintenances: readonly PlannedMai
   return plannedMaintenances;
 };
 
-/** After the last run there may be one more, with a policy that refuses no pods. */
+/**
+ * Returns the progress line. The last run may be followed by another, with a policy that refuses no
+ * pods.
+ */
 const progressOf = (seeds: number, run: number, { drained, of, gone, madeUpMs }: RunProgress): string => {
   const which = run > seeds ? 'one more run, with no pod refused' : `run ${run} of ${seeds}`;
   return `${which}: ${drained} of ${of} nodes done, ${gone} pods moved, ${durationText(madeUpMs)} of simulated time`;
@@ -104,7 +107,7 @@ const orderOf = (plannedMaintenances: readonly PlannedMaintenance[], flags: Rehe
   horizonMs: horizonMsOf(flags),
 });
 
-/** Wrong values of flags are told before anything is read. */
+/** Checks the flags before anything is read. */
 const check = (names: readonly string[], flags: RehearseFlags): void => {
   orderOf([], flags);
   maintenanceFor('any', { ...flags, stage: 'Drain' });
@@ -113,7 +116,10 @@ const check = (names: readonly string[], flags: RehearseFlags): void => {
     throw new UsageError('--filename cannot be combined with names, --selector or --all');
 };
 
-/** `drydock rehearse`: plays the maintenances on a copy, and prints how it goes. Throws a UsageError for a wrong call. */
+/**
+ * `drydock rehearse`: simulates the maintenances on a copy, and prints the result. Throws a
+ * UsageError for a wrong call.
+ */
 export const rehearseCommand = async (names: readonly string[], flags: RehearseFlags, env: Env): Promise<void> => {
   check(names, flags);
   const asked = seedsOf(flags);

@@ -10,7 +10,7 @@ import { withCluster } from '../shared/with-cluster.ts';
 
 export type SnapshotFlags = ConnectionFlags;
 
-/** Files of an older copy would be read as part of the new one. */
+/** Refuses a folder with files: those of an older copy would be read as part of the new one. */
 const refuseFull = (folder: string): void => {
   const found = ((): readonly string[] => {
     try {
@@ -22,7 +22,10 @@ const refuseFull = (folder: string): void => {
   if (found.length > 0) throw new UsageError(`${folder} is not empty: name a folder that is, or that is not there yet`);
 };
 
-/** `drydock snapshot DIR`: reads the cluster by lists and writes the copy. Throws a UsageError when the folder cannot be written. */
+/**
+ * `drydock snapshot DIR`: lists the cluster's objects and writes the copy. Throws a UsageError when
+ * the folder cannot be written.
+ */
 export const snapshot = async (folder: string, flags: SnapshotFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> => {
   refuseFull(folder);
   await withCluster(flags, env, async connection => {

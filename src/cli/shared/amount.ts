@@ -1,6 +1,9 @@
 import { UsageError } from './fail.ts';
 
-/** A number or a percent, as fields of the kind int-or-string take them. Throws a UsageError that names the flag. */
+/**
+ * Parses a number or a percentage for int-or-string fields. Throws a UsageError that names the
+ * flag.
+ */
 export const amount = (flag: string, text: string): number | string => {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   if (/^(100|[1-9][0-9]?)%$/.test(text)) return text;

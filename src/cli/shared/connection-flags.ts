@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { ConnectOptions } from '../../kube/connect.ts';
 import { seconds } from './go-values.ts';
 
-/** How a command finds its cluster, as the command line gives it: kubectl's flags. */
+/** Flags that choose the cluster, with kubectl's names. */
 export type ConnectionFlags = {
   readonly kubeconfig?: string;
   readonly context?: string;
@@ -21,7 +21,7 @@ export type ConnectionFlags = {
   readonly requestTimeout?: string;
 };
 
-/** kubectl's rarer flags: they work, and do not crowd the help. */
+/** Rarely used flags of kubectl: supported, but hidden from the help. */
 const rarer = [
   ['--cluster <name>', 'cluster of the kubeconfig'],
   ['--user <name>', 'user of the kubeconfig'],
@@ -37,7 +37,7 @@ const rarer = [
   ['--request-timeout <duration>', 'give every single call up after this time; 0 for the usual ones'],
 ] as const;
 
-/** Adds the flags with which every command finds its cluster. */
+/** Adds the flags that choose the cluster of a command. */
 export const connectionFlags = (command: Command): Command => {
   command
     .option('--kubeconfig <file>', "path of the kubeconfig file (default: KUBECONFIG, ~/.kube/config or the pod's service account)")
@@ -56,7 +56,7 @@ export const connectionFlags = (command: Command): Command => {
 const given = <T extends object>(fields: T): Partial<T> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>;
 
-/** What these flags mean for a connection. Throws a UsageError that names the flag. */
+/** Returns the connection options for these flags. Throws a UsageError that names the flag. */
 export const connectionOf = (flags: ConnectionFlags): Pick<ConnectOptions, 'kubeconfig' | 'context' | 'overrides' | 'requestTimeoutMs'> => {
   const timeout = flags.requestTimeout === undefined ? 0 : timeoutSeconds(flags.requestTimeout);
   return {
@@ -84,5 +84,5 @@ export const connectionOf = (flags: ConnectionFlags): Pick<ConnectOptions, 'kube
   };
 };
 
-/** kubectl takes a bare number for seconds here. */
+/** Parses the request timeout; like kubectl, a bare number means seconds. */
 const timeoutSeconds = (text: string): number => seconds('--request-timeout', /^\d+$/.test(text) && text !== '0' ? `${text}s` : text);

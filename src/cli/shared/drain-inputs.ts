@@ -22,7 +22,7 @@ import type { Api } from '../../operator/ports.ts';
 import { refusedError } from './api-error.ts';
 import { nodePath } from './nodes.ts';
 
-/** What a drain of a node looks at, and when that was. */
+/** Inputs of a node's drain, with the time at which they were read. */
 export type DrainInputsNow = DrainInputs & { readonly now: Temporal.Instant };
 
 const nameOf = (raw: unknown): string => {
@@ -30,7 +30,9 @@ const nameOf = (raw: unknown): string => {
   return `${metadata.namespace}/${metadata.name}`;
 };
 
-/** The VMs of the node, where it has any. Whoever may not read them is told of their pods only. */
+/**
+ * Returns the VMs of the node, where it has any. Users who may not read VMs see only their pods.
+ */
 const vmsOf = async (api: Api, nodeName: string, pods: readonly Pod[]): Promise<NodeVms | undefined> => {
   if (!pods.some(({ owner }) => owner?.kind === 'VirtualMachineInstance')) return undefined;
   const { status } = await api.call({ method: 'GET', path: vmisPath, query: { limit: 1 } });
@@ -50,7 +52,7 @@ const vmsOf = async (api: Api, nodeName: string, pods: readonly Pod[]): Promise<
   return nodeVmsFor({ ...all, vmis: here, migrations: all.migrations.filter(({ vmi }) => keys.has(vmi)) }, migrationLoadOf(all));
 };
 
-/** Of the namespaces whose budgets have nothing to give: which pods they may miss. */
+/** Returns unscheduled pods of the namespaces whose budgets allow no eviction. */
 const unscheduledOf = async (
   api: Api & Pick<Connection, 'clock'>,
   budgets: readonly Budget[],
@@ -64,7 +66,10 @@ const unscheduledOf = async (
   return new Map(await Promise.all([...namespaces].map(read)));
 };
 
-/** The node as it is; undefined where there is none. Throws an error that says why it cannot be read. */
+/**
+ * Returns the node; undefined where it does not exist. Throws an error with the reason when it
+ * cannot be read.
+ */
 const nodeAt = async (api: Api, nodeName: string): Promise<Node | undefined> => {
   const found = await api.call({ method: 'GET', path: nodePath(nodeName) });
   if (isMissing(nodeName, found)) return undefined;
@@ -73,8 +78,9 @@ const nodeAt = async (api: Api, nodeName: string): Promise<Node | undefined> => 
 };
 
 /**
- * Reads a node, its pods, the budgets of their namespaces, the DaemonSets and VMs, and the time of the API server at which all that was so: what the operator's
- * judgement of a drain goes by. Throws an error that says what could not be read.
+ * Reads a node, its pods, the budgets of their namespaces, the DaemonSets and VMs, and the API
+ * server's time: the inputs of the operator's drain decision. Throws an error that names what could
+ * not be read.
  */
 export const drainInputsAt = async (api: Api & Pick<Connection, 'clock'>, nodeName: string): Promise<DrainInputsNow> => {
   const node = await nodeAt(api, nodeName);

@@ -12,7 +12,10 @@ const textIn = (file: string): string => {
   }
 };
 
-/** The objects of a YAML file, one for each document that is one; `-` is the standard input. Throws a UsageError that names the file and what is wrong with it. */
+/**
+ * Returns the objects of a YAML file, one for each non-empty document; `-` is the standard input.
+ * Throws a UsageError that names the file and the error.
+ */
 export const documentsIn = (file: string): readonly JsonObject[] =>
   [...parseAllDocuments(textIn(file))].flatMap(document => {
     const [error] = document.errors;

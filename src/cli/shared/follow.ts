@@ -1,7 +1,7 @@
 import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
 import type { CachedObject, Watcher } from '../../operator/ports.ts';
 
-/** The object as it is now, or that it is gone. Answers whether enough has been seen. */
+/** Callback with the object, or undefined when it is deleted. Returns whether to continue. */
 type FollowedState = (request: MaintenanceRequest | undefined) => 'done' | 'continue';
 
 type Followed = CachedObject & { readonly request: MaintenanceRequest };
@@ -16,8 +16,8 @@ const project =
   };
 
 /**
- * Follows one object by events until `look` has seen enough, it has not been seen for good (`look` is told `undefined` then), or the signal is
- * aborted.
+ * Watches one object until `look` returns 'done', the object is deleted (`look` receives
+ * `undefined` then), or the signal is aborted.
  */
 export const follow = async (
   watcher: Watcher,
@@ -39,7 +39,7 @@ export const follow = async (
         seen = true;
         tell(type === 'removed' ? undefined : request);
       },
-      // It was gone before anybody looked.
+      // The object was deleted before the watch started.
       synced: () => (seen ? undefined : tell(undefined)),
     },
     AbortSignal.any([signal, done.signal]),

@@ -1,10 +1,12 @@
 import { UsageError } from './fail.ts';
 
-/** Values of flags as Go programs take them, kubectl first of all. */
+/** Values of flags in the formats of Go programs, above all kubectl. */
 
 const units: Readonly<Record<string, number>> = { ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1, m: 60, h: 3600 };
 
-/** A Go duration (`1h30m`, `90s`, `0`) in seconds. Throws a UsageError that names the flag. */
+/**
+ * Parses a Go duration (`1h30m`, `90s`, `0`) to seconds. Throws a UsageError that names the flag.
+ */
 export const seconds = (flag: string, text: string): number => {
   if (text === '0') return 0;
   const [, sign = '', rest = ''] = /^([-+]?)(.+)$/.exec(text) ?? [];
@@ -16,14 +18,14 @@ export const seconds = (flag: string, text: string): number => {
   return sign === '-' ? -sum : sum;
 };
 
-/** A whole number. Throws a UsageError that names the flag. */
+/** Parses a whole number. Throws a UsageError that names the flag. */
 export const integer = (flag: string, text: string): number => {
   if (!/^[-+]?\d+$/.test(text) || !Number.isSafeInteger(Number(text)))
     throw new UsageError(`invalid value "${text}" for ${flag}: expected a whole number`);
   return Number(text);
 };
 
-/** A whole number above 0. Throws a UsageError that names the flag. */
+/** Parses a whole number above 0. Throws a UsageError that names the flag. */
 export const positive = (flag: string, text: string): number => {
   const value = integer(flag, text);
   if (value < 1) throw new UsageError(`invalid value ${text} for ${flag}: expected a number above 0`);
@@ -38,8 +40,9 @@ const truths: Readonly<Record<string, boolean>> = Object.fromEntries(
 );
 
 /**
- * Go's boolean flags stand alone or have their value behind `=`, never in the next word. `--force=true` becomes `--force`, `--force=false` is
- * left out. Throws a UsageError for any other value.
+ * Normalizes Go's boolean flags, which are bare or have their value after `=`, never in the next
+ * word. `--force=true` becomes `--force`, `--force=false` is dropped. Throws a UsageError for any
+ * other value.
  */
 export const plainBooleans = (args: readonly string[], flags: readonly string[]): readonly string[] => {
   const end = args.indexOf('--');
@@ -52,7 +55,7 @@ export const plainBooleans = (args: readonly string[], flags: readonly string[])
   });
 };
 
-/** Seconds as Go prints them: `1m30s`, `500ms`. */
+/** Formats seconds as Go does: `1m30s`, `500ms`. */
 export const goDuration = (seconds: number): string => {
   if (seconds < 1) return `${Math.round(seconds * 1000)}ms`;
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
@@ -60,6 +63,9 @@ export const goDuration = (seconds: number): string => {
   return hours > 0 ? `${hours}h${minutes}m${rest}` : minutes > 0 ? `${minutes}m${rest}` : rest;
 };
 
-/** The replaced operators are Go programs: `-metrics-bind-address` is the same as `--metrics-bind-address` to them, and manifests use both. */
+/**
+ * Adds the second dash to long flags: the replaced operators are Go programs, to which
+ * `-metrics-bind-address` equals `--metrics-bind-address`, and manifests use both.
+ */
 export const longFlags = (args: readonly string[]): readonly string[] =>
   args.map(arg => (/^-[a-z][a-z0-9-]+(=.*)?$/.test(arg) ? `-${arg}` : arg));

@@ -7,23 +7,31 @@ import type { Env } from '../../support/env.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
 
-/** Seconds between tries. */
+/** Seconds between retries. */
 const pause = 2;
 
 const given = (value: string | undefined, fallback: string): string => (value === undefined || value === '' ? fallback : value);
 
-/** Where node leases are: what the replaced operators take from their environment. An empty variable counts as none. */
+/**
+ * Returns the namespaces of node leases, from the variables of the replaced operators. An empty
+ * variable counts as unset.
+ */
 export const leaseNamespaces = (env: Env): { readonly leaseNamespace: string; readonly operatorNamespace: string } => ({
   leaseNamespace: given(env['LEASE_NAMESPACE'], 'medik8s-leases'),
   operatorNamespace: given(env['OPERATOR_NAMESPACE'], 'node-maintenance'),
 });
 
-/** The Lease of the leader, by the name that the replaced operator uses: it and Drydock never act at the same time. */
+/**
+ * Name of the leader's Lease, which the replaced operator uses too: so it and Drydock never act at
+ * the same time.
+ */
 export const leaderLease = '135b1886.medik8s.io';
 
 type ResourceList = { readonly resources?: readonly { readonly name: string }[] };
 
-/** The resources of one version; none when it is not served. Throws when that cannot be found out. */
+/**
+ * Returns the resources of one version; empty when it is not served. Throws when discovery fails.
+ */
 const resourcesOf = async (api: Api, version: string, signal?: AbortSignal): Promise<ReadonlySet<string>> => {
   const { status, body } = await api.call({ method: 'GET', path: `/apis/kubevirt.io/${version}` }, signal);
   if (status === 404) return new Set();
@@ -31,7 +39,10 @@ const resourcesOf = async (api: Api, version: string, signal?: AbortSignal): Pro
   return new Set(((body as ResourceList).resources ?? []).map(({ name }) => name));
 };
 
-/** The oldest kind is worked with as the cluster has it: an installed CRD can neither be moved to another scope nor given a version. */
+/**
+ * Returns the oldest kind as the cluster has it: an installed CRD can neither change its scope nor
+ * gain a version.
+ */
 const kubevirtAlphaHere = async (api: Api, signal?: AbortSignal): Promise<KubevirtAlpha> => {
   for (const version of ['v1alpha1', 'v1alpha3'] as const) {
     const resources = await resourcesOf(api, version, signal);
@@ -40,17 +51,22 @@ const kubevirtAlphaHere = async (api: Api, signal?: AbortSignal): Promise<Kubevi
   return kubevirtAlphaOfOurs;
 };
 
-/** The served kinds as this cluster has them. Throws when the API server cannot be asked. */
+/**
+ * Returns the supported kinds as this cluster has them. Throws when the API server does not
+ * respond.
+ */
 export const kindsOf = async (api: Api, env: Env): Promise<readonly KindAdapter[]> =>
   served({ ...leaseNamespaces(env), kubevirtAlpha: await kubevirtAlphaHere(api) });
 
-/** Whether any of the kinds is installed: where nothing is listed, there may be nothing that could be. */
+/** Returns whether any of the kinds is installed: an empty list alone does not show that. */
 export const isAnyServed = async (api: Api, adapters: readonly KindAdapter[]): Promise<boolean> => {
   const answers = await Promise.all(adapters.map(({ path }) => api.call({ method: 'GET', path, query: { limit: 1 } })));
   return answers.some(({ status }) => status !== 404);
 };
 
-/** Who asks an API server that may not answer yet: again and again, until the signal is aborted. */
+/**
+ * Options for calls to an API server that may not respond yet: retried until the signal is aborted.
+ */
 export type Reach = {
   readonly api: Api;
   readonly clock: Clock;
@@ -59,7 +75,10 @@ export type Reach = {
   readonly signal: AbortSignal;
 };
 
-/** As `kindsOf`, but tries until the API server answers; undefined when the signal is aborted before. */
+/**
+ * Returns the kinds as `kindsOf` does, but retries until the API server responds; undefined when
+ * the signal is aborted before.
+ */
 export const kindsHere = async (
   { api, clock, log, defects, signal }: Reach,
   namespaces: ReturnType<typeof leaseNamespaces>,

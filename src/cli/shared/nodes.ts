@@ -4,10 +4,13 @@ import type { Api, ApiResponse } from '../../operator/ports.ts';
 import { refusedError } from './api-error.ts';
 import { UsageError } from './fail.ts';
 
-/** Which nodes a command is about: by name, or by label. */
+/** Choice of nodes for a command: by name, or by label. */
 export type NodeChoice = { readonly names: readonly string[]; readonly selector?: string };
 
-/** Throws a UsageError unless there is exactly one of both, in kubectl's words. */
+/**
+ * Checks the choice. Throws a UsageError, in kubectl's words, unless exactly one of names and
+ * selector is given.
+ */
 export const nodeChoice = (command: string, names: readonly string[], selector: string | undefined): NodeChoice => {
   if (names.length === 0 && selector === undefined) throw new UsageError(`USAGE: ${command} NODE [flags]`);
   if (names.length > 0 && selector !== undefined && selector !== '')
@@ -18,7 +21,7 @@ export const nodeChoice = (command: string, names: readonly string[], selector: 
   return { names: names.map(plainName), ...(selector !== undefined && names.length === 0 && { selector }) };
 };
 
-/** `node/x` and `nodes/x` are x, as for kubectl. */
+/** Returns the plain name: `node/x` and `nodes/x` are x, as for kubectl. */
 export const plainName = (text: string): string => {
   const [kind, name, ...rest] = text.split('/');
   if (name === undefined) return text;
@@ -35,8 +38,8 @@ const bodyOf = (answer: ApiResponse): unknown => {
 };
 
 /**
- * The chosen nodes, each once: in the order given, or sorted by name. Throws an ApiError in kubectl's words for the first that is not there.
- * `pageSize`: 0 asks for all at once.
+ * Returns the distinct chosen nodes: in the order given, or sorted by name. Throws an ApiError in
+ * kubectl's words for the first that does not exist. `pageSize`: 0 lists all at once.
  */
 export const findNodes = async (api: Api, { names, selector }: NodeChoice, pageSize: number): Promise<readonly Node[]> => {
   if (selector === undefined) {

@@ -1,12 +1,15 @@
 import { constants } from 'node:os';
 
 /**
- * A terminal sends Ctrl-C to everybody in it, and npm and the launcher pass on what they get: what comes again within this many milliseconds is the same
- * key.
+ * Milliseconds within which a repeated signal counts as the same: a terminal sends Ctrl-C to all
+ * its processes, and npm and the launcher forward it.
  */
 const sameKey = 500;
 
-/** Tells of the first SIGINT or SIGTERM; a second one ends the process at once, as people expect. */
+/**
+ * Calls back at the first SIGINT or SIGTERM; a second one ends the process at once, as users
+ * expect.
+ */
 export const onStop = (stop: (signal: NodeJS.Signals) => void): void => {
   let since: number | undefined;
   for (const name of ['SIGINT', 'SIGTERM'] as const) {

@@ -1,11 +1,11 @@
 import type { Reach } from './kinds.ts';
 
-/** Seconds between tries. */
+/** Seconds between retries. */
 const pause = 2;
 
 /**
- * Whether this is OpenShift: the cluster serves config.openshift.io/v1. Tries until the API server says yes or no; false when the signal is
- * aborted before. Never rejects.
+ * Returns whether the cluster is OpenShift: it serves config.openshift.io/v1. Retries until the API
+ * server responds; false when the signal is aborted before. Never rejects.
  */
 export const isOpenShift = async ({ api, clock, log, defects, signal }: Reach): Promise<boolean> => {
   while (!signal.aborted) {

@@ -3,35 +3,38 @@ import { isPrintable, printableJson, printableLines } from '../../core/printable
 import { maxRowLength, truncate } from '../../core/text.ts';
 
 /**
- * Where a command's lines go, and the only place that writes to the streams of the process: text of others is in nearly every line, and is shown, never obeyed. A command that draws progress
- * lifts its picture before each of them.
+ * Output of a command, the only code that writes to the process's streams: nearly every line
+ * contains text of others, which is escaped for the terminal. A command that draws progress erases
+ * it before each line.
  */
 export type Output = {
   /** Prints a result as one row: stdout. */
   readonly line: (text: string) => void;
-  /** Prints what went wrong, or is worth knowing, as one row: stderr. */
+  /** Prints an error or a note as one row: stderr. */
   readonly note: (text: string) => void;
 };
 
-/** Straight to the streams of the process. */
+/** An output that writes directly to the process's streams. */
 export const plainOutput: Output = {
   line: text => void process.stdout.write(`${truncate(text, maxRowLength)}\n`),
   note: text => void process.stderr.write(`${truncate(text, maxRowLength)}\n`),
 };
 
-/** Prints a result of several rows, whose own line breaks stay (`joinRows` makes such a text): stdout. */
+/**
+ * Prints a result of several rows, whose line breaks stay (`joinRows` builds such a text): stdout.
+ */
 export const printText = (text: string): void => void process.stdout.write(`${printableLines(text)}\n`);
 
-/** Help and errors of the command line: what was typed, or pasted, is quoted in them. */
+/** Output for help and errors of the command line, which quote the user's input. */
 export const commanderOutput = {
   writeOut: (text: string): void => void process.stdout.write(printableLines(text)),
   writeErr: (text: string): void => void process.stderr.write(printableLines(text)),
 };
 
-/** Prints a script, a stream of YAML or a part of the help, as it is. */
+/** Prints a script, a YAML stream or a part of the help, unchanged. */
 export const printRaw = (text: string): void => void process.stdout.write(printableLines(text));
 
-/** A value as YAML: what would be hidden in it is an escape in double quotes. */
+/** Formats a value as YAML: invisible characters become escapes in double quotes. */
 const yamlOf = (value: unknown): string => {
   const document = new Document(value, { aliasDuplicateObjects: false });
   visit(document, {
@@ -42,7 +45,9 @@ const yamlOf = (value: unknown): string => {
   return printableYaml(document.toString({ lineWidth: 0, doubleQuotedMinMultiLineLength: Number.POSITIVE_INFINITY }));
 };
 
-/** In double quotes YAML has JSON's escapes, and a longer one beyond the first plane. */
+/**
+ * Escapes YAML: in double quotes it has JSON's escapes, and a longer one beyond the first plane.
+ */
 const printableYaml = (yaml: string): string =>
   printableJson(
     yaml.replaceAll(/[\u{10000}-\u{10ffff}]/gu, char =>
@@ -50,24 +55,33 @@ const printableYaml = (yaml: string): string =>
     ),
   );
 
-/** Returns a value for programs to read: the same value, and nothing in the text acts on a terminal. */
+/** Returns a value for programs to read: the same value, in text without effect on a terminal. */
 export const written = (value: unknown, format: 'json' | 'yaml'): string =>
   format === 'json' ? printableJson(JSON.stringify(value, undefined, 2)) : yamlOf(value).trimEnd();
 
-/** A terminal on which progress is drawn: text goes up and stays, the picture is drawn anew below it. */
+/** A terminal with progress: text is printed above and stays, the progress is redrawn below it. */
 export const terminal = {
-  /** Whether somebody looks at both streams. */
+  /** Returns whether both streams are terminals. */
   isWatched: (): boolean => process.stdout.isTTY && process.stderr.isTTY,
   isTTY: (): boolean => process.stderr.isTTY,
   columns: (): number => process.stderr.columns,
-  /** Moves the cursor, with codes of ours alone: whatever else is in the text has been made printable. */
+  /**
+   * Moves the cursor with Drydock's own control codes: all other text has been made printable
+   * before.
+   */
   write: (text: string): void => void process.stderr.write(text),
 };
 
-/** What shells say of a process that SIGPIPE has ended, as it ends kubectl: 128 and the number of the signal. Node ignores it and gets an error instead. */
+/**
+ * Exit code for a closed pipe, by the convention of shells: 128 and the number of SIGPIPE, which
+ * ends kubectl. Node ignores the signal and reports an error instead.
+ */
 const brokenPipe = 141;
 
-/** Who reads no more (`… | head -3`) wants no more: the process ends, without a word. Output that is lost otherwise, on a full disk for example, is told. */
+/**
+ * Ends the process silently when the reader closes the pipe (`… | head -3`). Output that is lost
+ * otherwise, for example on a full disk, is reported.
+ */
 export const exitOnEpipe = (): void => {
   const lost = (error: NodeJS.ErrnoException): never => {
     if (error.code === 'EPIPE') process.exit(brokenPipe);

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 
-/** Adds the flags that say how a node is emptied, as `drydock maintain` has them. */
+/** Adds the flags for the drain policy, as `drydock maintain` has them. */
 export const policyFlags = (command: Command): Command =>
   command
     .option('--force', 'also evict pods that declare no controller')

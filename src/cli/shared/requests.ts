@@ -2,7 +2,10 @@ import { byAge, type KindAdapter, type MaintenanceRequest } from '../../core/req
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
 
-/** All maintenances of the served kinds, on one node or on all, oldest first. Throws an error that says what could not be read. */
+/**
+ * Returns all maintenances of the served kinds, on one node or on all, oldest first. Throws an
+ * error that names what could not be read.
+ */
 export const requestsOf = async (api: Api, adapters: readonly KindAdapter[], node?: string): Promise<readonly MaintenanceRequest[]> => {
   const lists = await Promise.all(
     adapters.map(async adapter => {
@@ -16,6 +19,6 @@ export const requestsOf = async (api: Api, adapters: readonly KindAdapter[], nod
     .toSorted(byAge);
 };
 
-/** How people call it: `NodeMaintenance disk`, `Maintenance ops/n1`. */
+/** Returns a maintenance's title: `NodeMaintenance disk`, `Maintenance ops/n1`. */
 export const titleOf = ({ adapter, namespace, name }: MaintenanceRequest): string =>
   `${adapter.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;

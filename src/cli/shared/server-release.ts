@@ -5,10 +5,13 @@ import type { Log } from '../../support/log.ts';
 import { ApiError } from './api-error.ts';
 import type { Reach } from './kinds.ts';
 
-/** Seconds between tries. */
+/** Seconds between retries. */
 const pause = 2;
 
-/** The release of the API server. Throws an ApiError when the server refuses to say it, another Error when the server fails. */
+/**
+ * Returns the release of the API server. Throws an ApiError when the server refuses the request,
+ * another Error when it fails.
+ */
 export const releaseOf = async (api: Api, signal?: AbortSignal): Promise<KubernetesRelease> => {
   const response = await api.call({ method: 'GET', path: '/version' }, signal);
   if (response.status >= 500) throw new Error(statusMessage(response));
@@ -26,7 +29,10 @@ const tell = (log: Log, release: KubernetesRelease): void => {
     });
 };
 
-/** Logs in one line what the API server is and lacks. Retries until the server responds or the signal is aborted. Never rejects. */
+/**
+ * Logs the API server's version, and its missing features, in one line. Retries until the server
+ * responds or the signal is aborted. Never rejects.
+ */
 export const logServerVersion = async ({ api, clock, log, defects, signal }: Reach): Promise<void> => {
   while (!signal.aborted) {
     try {

@@ -1,7 +1,7 @@
 import type { Log } from '../../support/log.ts';
 import { onStop } from './on-stop.ts';
 
-/** Aborted by the first SIGINT or SIGTERM. */
+/** Returns a signal that the first SIGINT or SIGTERM aborts. */
 export const stopSignal = (log: Log): AbortSignal => {
   const controller = new AbortController();
   onStop(signal => {

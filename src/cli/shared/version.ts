@@ -1,6 +1,6 @@
 import { readShipped } from '../../support/shipped.ts';
 
-/** The version in package.json. */
+/** Returns the version in package.json. */
 export const version = (): string => {
   return (JSON.parse(readShipped('package.json').toString()) as { readonly version: string }).version;
 };

@@ -2,7 +2,10 @@ import { type Connection, connect } from '../../kube/connect.ts';
 import { type ConnectionFlags, connectionOf } from './connection-flags.ts';
 import { version } from './version.ts';
 
-/** Does the work with a connection to the chosen cluster, and closes it. Throws a KubeconfigError when there is none to be found. */
+/**
+ * Runs the work with a connection to the chosen cluster, and closes it. Throws a KubeconfigError
+ * when no cluster is configured.
+ */
 export const withCluster = async (
   flags: ConnectionFlags,
   env: Readonly<Record<string, string | undefined>>,

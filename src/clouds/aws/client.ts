@@ -3,13 +3,19 @@ import { environmentProxies } from '../../support/proxy.ts';
 import { type Ec2, type Ec2Failure, ec2Codes } from './ec2.ts';
 
 export type Ec2Options = {
-  /** For example `eu-central-1`. */
+  /** Region, for example `eu-central-1`. */
   readonly region: string;
-  /** Left out: the SDK's own chain finds them (environment, shared files, web identity, container, instance role) and renews them. */
+  /**
+   * Credentials; without them, the SDK's own chain finds (environment, shared files, web identity,
+   * container, instance role) and renews them.
+   */
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string; readonly sessionToken?: string };
-  /** Another URL than the region's own: a VPC endpoint, or a test. */
+  /** URL instead of the region's own: a VPC endpoint, or a test's server. */
   readonly endpoint?: string;
-  /** Of which the proxies count, for the SDK's questions about credentials too; this process's own when left out. */
+  /**
+   * Environment with the proxies, which apply to the SDK's requests for credentials too; this
+   * process's own when left out.
+   */
   readonly env?: Env;
 };
 
@@ -26,8 +32,9 @@ const failureOf = (error: unknown): Ec2Failure => {
 };
 
 /**
- * Opens EC2 of one region; the SDK is loaded with the first of them. Nothing is asked until `describe` is, so wrong credentials show there.
- * Connections are kept, at most two; dispose of it to close them. The SDK itself tries a call three times, 10 s each.
+ * Opens a client for EC2 in one region; the first call loads the SDK. Sends no request before
+ * `describe`, so wrong credentials show there. Keeps at most two connections alive; dispose of the
+ * client to close them. The SDK itself tries a call three times, 10 s each.
  */
 export const openEc2 = async ({ region, credentials, endpoint, env = process.env }: Ec2Options): Promise<Ec2 & Disposable> => {
   const { EC2Client, DescribeInstanceStatusCommand } = await import('./sdk.ts');

@@ -1,7 +1,8 @@
 /**
- * Whether a MachineEventSource may name this endpoint. Who may write one could otherwise have signed requests, with the session token of the operator, sent to any
- * address, and announcements forged from there. Amazon's own over https are allowed (docs.aws.amazon.com/general/latest/gr/rande.html), others where
- * the operator's flags name them.
+ * Returns whether a MachineEventSource may name this endpoint. Otherwise, authors of sources could
+ * have signed requests, with the session token of the operator, sent to any address, and forge
+ * announcements from there. Amazon's own endpoints over https are allowed
+ * (docs.aws.amazon.com/general/latest/gr/rande.html), others where the operator's flags name them.
  */
 export const mayAsk = (endpoint: string, allowed: readonly string[]): boolean => {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;

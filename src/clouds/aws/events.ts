@@ -11,7 +11,10 @@ const kinds: ReadonlyMap<string, EventKind> = new Map([
   ['instance-stop', 'stop'],
 ]);
 
-/** One scheduled event, from the API or from the metadata service. `state` is the metadata service's: the API has none. */
+/**
+ * A scheduled event, from the API or from the metadata service. `state` comes from the metadata
+ * service: the API has none.
+ */
 export type AwsEvent = {
   readonly id?: string | undefined;
   readonly code?: string | undefined;
@@ -23,12 +26,15 @@ export type AwsEvent = {
 
 const unknownCode = 'unknown';
 
-/** A finished event stays listed for up to a week with a mark before its description. */
+/** Prefix in the description of a finished event, which stays listed for up to a week. */
 const mark = /^\s*\[(completed|cancell?ed)\]\s*/i;
 
 const over: Readonly<Record<string, EventState>> = { completed: 'Completed', canceled: 'Cancelled', cancelled: 'Cancelled' };
 
-/** `active` is the metadata service's word for what is scheduled: it says nothing of whether AWS has begun. */
+/**
+ * Returns the state. `active` is the metadata service's word for scheduled events: it does not mean
+ * that AWS has started.
+ */
 const stateOf = (event: AwsEvent, now: Temporal.Instant): EventState => {
   const marked = mark.exec(event.description ?? '')?.[1] ?? event.state ?? '';
   const begun = event.notBefore !== undefined && !isBefore(now, event.notBefore);
@@ -53,8 +59,9 @@ const eventOf = (event: AwsEvent, id: string, instance: string, source: string, 
 };
 
 /**
- * The events of one instance. AWS may begin at NotBefore, so that is the deadline. A code that is not known counts as maintenance. An event
- * without an id of AWS's own is called by its code, the second of a kind (by time) `code-2`: neither changes when it is moved or over.
+ * Returns the events of one instance. AWS may start at NotBefore, so that is the deadline. An
+ * unknown code counts as maintenance. An event without an id of AWS's own gets its code as id, the
+ * second of a kind (by time) `code-2`: neither changes when the event is moved or over.
  */
 export const machineEvents = (
   events: readonly AwsEvent[],
@@ -75,7 +82,7 @@ export const machineEvents = (
 const instantOf = (date: Date | undefined): Temporal.Instant | undefined =>
   date === undefined || Number.isNaN(date.getTime()) ? undefined : Temporal.Instant.fromEpochMilliseconds(date.getTime());
 
-/** The API's spelling of an event. */
+/** Converts an event of the API. */
 export const fromEc2 = (event: Ec2Event): AwsEvent => ({
   id: event.InstanceEventId,
   code: event.Code,

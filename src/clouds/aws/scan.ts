@@ -7,24 +7,24 @@ import { fromEc2, machineEvents } from './events.ts';
 import { toSourceError } from './source-error.ts';
 
 export type Ec2Scan = {
-  /** Instance ids in any order; what occurs twice is asked for once. */
+  /** Instance ids in any order; duplicates are requested once. */
   readonly instances: readonly string[];
   readonly client: Ec2;
-  /** The name under which the sighting is told. */
+  /** Name of the source in the observation. */
   readonly source: string;
   readonly clock: Clock;
-  /** Uniform in [0, 1): jitter of the back-off. */
+  /** Random source, uniform in [0, 1), for the jitter of the backoff. */
   readonly random?: () => number;
   readonly signal: AbortSignal;
 };
 
-/** The only two forms: EC2 refuses a call with anything else in it. */
+/** Pattern of the only two valid forms of ids: EC2 refuses a call with any other. */
 const instanceId = /^i-([0-9a-f]{8}|[0-9a-f]{17})$/;
 
-/** Calls in all for one batch that EC2 throttles; the SDK repeats each of them too. */
+/** Limit of calls for one batch that EC2 throttles; the SDK retries each of them too. */
 const throttledCalls = 5;
 
-/** These concern every batch: asking on would only repeat them. */
+/** Returns whether a failure concerns every batch, so that further calls would only repeat it. */
 const isFinal = ({ reason }: SourceError): boolean => reason !== 'Failed';
 
 type Work = Pick<Ec2Scan, 'client' | 'clock' | 'signal'> & { readonly random: () => number };
@@ -40,14 +40,17 @@ const ask = async ({ client, clock, signal, random }: Work, ids: readonly string
   }
 };
 
-/** The ids among these that a refusal names; all of a batch of one. */
+/** Returns the ids that an error names; the single id of a batch of one. */
 const blamed = (ids: readonly string[], message: string): readonly string[] => {
   if (ids.length === 1) return ids;
   const named = new Set(message.match(/\bi-[0-9a-f]+\b/g));
   return ids.filter(id => named.has(id));
 };
 
-/** What to ask next instead of a batch that was refused for some of its ids: without them, or in halves when it does not say which. */
+/**
+ * Returns the batches that replace one that was refused because of some ids: without them, or in
+ * halves when the error does not name them.
+ */
 const withoutBlamed = (ids: readonly string[], bad: readonly string[]): readonly (readonly string[])[] => {
   if (bad.length === 0) return [ids.slice(0, ids.length / 2), ids.slice(ids.length / 2)];
   const rest = ids.filter(id => !bad.includes(id));
@@ -67,7 +70,8 @@ const scanBatches = async (work: Work, batches: readonly (readonly string[])[], 
       queue.unshift(...withoutBlamed(ids, bad));
     } else {
       const trouble = toSourceError(failure);
-      // What ends the scan is worth more than what cost a batch, and of the latter the first is told.
+      // A failure that ends the scan takes precedence over one of a batch, and of the latter the
+      // first is reported.
       if (seen.trouble === undefined || isFinal(trouble)) seen.trouble = trouble;
       if (isFinal(trouble)) return;
     }
@@ -83,12 +87,15 @@ const eventsOf = ({ statuses, looked }: Seen, source: string, now: Temporal.Inst
 };
 
 /**
- * Asks EC2 for the scheduled events of these instances, 100 at a call. Ids that EC2 does not know (or that are none) are set aside and never
- * cost the others their answer. What EC2 throttles is repeated with growing waits, at most five calls for a batch; after any other trouble
- * that concerns all of them no more is asked, and what was seen until then counts. The order of the instances makes no difference.
+ * Requests the scheduled events of these instances from EC2, 100 in a call. Ids that are unknown to
+ * EC2 (or invalid) are set aside and never affect the others. Throttled calls are retried with
+ * growing waits, at most five calls for a batch; after any other failure that concerns all
+ * instances the scan ends, and keeps the results so far. The order of the instances makes no
+ * difference.
  *
- * It rejects with the signal's reason when that is aborted; every other failure is the sighting's `trouble`.
- * EC2: at most 100 ids a call, never together with MaxResults; one unknown id fails the whole call (InvalidInstanceID.NotFound).
+ * Rejects with the signal's reason; every other failure is the observation's `trouble`. EC2: at
+ * most 100 ids a call, never together with MaxResults; one unknown id fails the whole call
+ * (InvalidInstanceID.NotFound).
  */
 export const scanEc2 = async ({ instances, source, random = Math.random, ...work }: Ec2Scan): Promise<SourceObservation> => {
   const all = [...new Set(instances)].sort();

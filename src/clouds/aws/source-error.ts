@@ -11,7 +11,10 @@ const named =
 
 const network = /^(E(CONN(REFUSED|RESET|ABORTED)|NOTFOUND|AI_AGAIN|TIMEDOUT|HOSTUNREACH|NETUNREACH|PIPE|PROTO)|UND_ERR_.*|.*CERT.*)$/;
 
-/** The first that fits says what is wrong. Names are those of EC2 (API reference, "Error codes"), of STS and of the SDK. */
+/**
+ * Classes of errors; the first match counts. Names are those of EC2 (API reference, "Error codes"),
+ * of STS and of the SDK.
+ */
 const classes: readonly Class[] = [
   {
     reason: 'Throttled',
@@ -90,7 +93,10 @@ const words = ({ name, message, status }: Ec2Failure): string => {
   return what === '' ? `HTTP ${status ?? 'failure'}` : what;
 };
 
-/** Why EC2 could not be asked: the reason as a word, and what happened and what to do as a sentence. */
+/**
+ * Returns why a request to EC2 failed: the reason as a word, and the error and a remedy as a
+ * sentence.
+ */
 export const toSourceError = (failure: Ec2Failure): SourceError => {
   const { reason, help } = classes.find(({ is }) => is(failure)) ?? {
     reason: 'Failed',

@@ -10,7 +10,10 @@ import { askMetadata, type MetadataAccess, type MetadataReader, type MetadataRes
 const tokenSeconds = 21_600;
 const root = '/latest/meta-data/';
 
-/** A session token of IMDSv2: asked for once, renewed in good time, dropped when the service refuses it. */
+/**
+ * Keeps a session token of IMDSv2: fetched once, renewed before it expires, dropped when the
+ * service refuses it.
+ */
 const tokens = (access: MetadataAccess) => {
   let kept: { readonly token: string; readonly until: Temporal.Instant } | undefined;
   const fetchToken = async (signal: AbortSignal): Promise<Fetched<string>> => {
@@ -34,7 +37,9 @@ const tokens = (access: MetadataAccess) => {
   };
 };
 
-/** Undefined: the service knows no such thing, which is how it says that there is none. */
+/**
+ * Sends a request; 'none' means that the service responded with 404, its way to report an absence.
+ */
 type Ask = (path: string, signal: AbortSignal) => Promise<Fetched<MetadataResponse | 'none'>>;
 
 const asking = (access: MetadataAccess): Ask => {
@@ -111,14 +116,20 @@ const rebalance = (raw: unknown, instance: string, source: string): readonly Mac
   ];
 };
 
-/** What an Auto Scaling group has in store for its instance: the target states in which it does not go on running here, and what is known of them. */
+/**
+ * Target states of an Auto Scaling group in which its instance does not continue to run here, with
+ * their events.
+ */
 const targets: ReadonlyMap<string, { readonly kind: EventKind; readonly description: string }> = new Map([
   ['Terminated', { kind: 'termination', description: 'The Auto Scaling group terminates this instance' }],
   ['Warmed:Stopped', { kind: 'stop', description: 'The Auto Scaling group stops this instance, for its warm pool' }],
   ['Warmed:Hibernated', { kind: 'stop', description: 'The Auto Scaling group hibernates this instance, for its warm pool' }],
 ]);
 
-/** Without a deadline: AWS does not say how long the group's lifecycle hooks wait. */
+/**
+ * Returns the event of a target state, without a deadline: AWS does not publish how long the
+ * group's lifecycle hooks wait.
+ */
 const lifecycle = (target: string, instance: string, source: string): readonly MachineEvent[] => {
   const known = targets.get(target);
   return known === undefined
@@ -149,7 +160,7 @@ const identifying = (ask: Ask): MetadataReader['identity'] => {
   };
 };
 
-/** The region of this machine; trouble where there is no metadata service of EC2. */
+/** Returns the region of this machine; a failure without a metadata service of EC2. */
 export const awsRegion = async (access: MetadataAccess, signal: AbortSignal): Promise<Fetched<string>> => {
   const { told, trouble } = await asking(access)('placement/region', signal);
   if (trouble !== undefined) return { trouble };
@@ -158,7 +169,9 @@ export const awsRegion = async (access: MetadataAccess, signal: AbortSignal): Pr
   return { told: told.text.trim() };
 };
 
-/** Asks for the instance's id and two documents; no document where the service has none. */
+/**
+ * Requests the instance's id and two documents; a document is absent where the service has none.
+ */
 const asksTwo =
   (ask: Ask, identity: MetadataReader['identity'], one: string, other: string) =>
   async (signal: AbortSignal): Promise<Fetched<readonly [string, unknown, unknown]>> => {
@@ -169,7 +182,7 @@ const asksTwo =
     return trouble === undefined ? { told: [id.told, first.told, second.told] } : { trouble };
   };
 
-/** The target state of an instance of an Auto Scaling group; empty for any other. */
+/** Returns the target state of an instance in an Auto Scaling group; empty for any other. */
 const targetState = async (ask: Ask, signal: AbortSignal): Promise<Fetched<string>> => {
   const { told, trouble } = await ask('autoscaling/target-lifecycle-state', signal);
   if (trouble !== undefined) return { trouble };
@@ -177,8 +190,10 @@ const targetState = async (ask: Ask, signal: AbortSignal): Promise<Fetched<strin
 };
 
 /**
- * Reads what EC2's metadata service (IMDSv2 only) announces about this machine: scheduled events and their history, the two minutes' notice of
- * a Spot instance, the recommendation to rebalance, and that its Auto Scaling group takes it out. All times are UTC. What the service does not know (404) is announced by nobody.
+ * Reads the announcements of EC2's metadata service (IMDSv2 only) for this machine: scheduled
+ * events and their history, the two minutes' notice of a Spot instance, the recommendation to
+ * rebalance, and the removal by its Auto Scaling group. All times are UTC. A 404 means that nothing
+ * is announced.
  */
 export const awsMetadata = (access: MetadataAccess): MetadataReader => {
   const { clock, source } = access;
@@ -202,7 +217,7 @@ export const awsMetadata = (access: MetadataAccess): MetadataReader => {
       const { told, trouble } = await maintenances(signal);
       if (trouble !== undefined) return { trouble };
       const [id, scheduled, history] = told;
-      // One that is over may for a moment be in both: then it is over.
+      // A finished event may be in both for a moment: then the finished one counts.
       const events = machineEvents([...listed(scheduled), ...listed(history)].map(maintenance), id, source, clock.now());
       return { told: [...new Map(events.map(event => [event.id, event])).values()] };
     },

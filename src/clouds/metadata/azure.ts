@@ -8,7 +8,10 @@ import { askMetadata, type MetadataAccess, type MetadataReader, type MetadataReq
 const eventsPath = '/metadata/scheduledevents?api-version=2020-07-01';
 const computePath = '/metadata/instance/compute?api-version=2021-02-01';
 
-/** The first question ever enables scheduled events for the machine and can take two minutes (Azure, "Enabling and disabling"). */
+/**
+ * Timeout of the first request, in milliseconds: the very first one enables scheduled events for
+ * the machine and can take two minutes (Azure, "Enabling and disabling").
+ */
 const firstAnswerMs = 130_000;
 
 const kinds: ReadonlyMap<string, EventKind> = new Map([
@@ -31,7 +34,10 @@ const describe = (raw: JsonObject): string => {
   return `${string(raw['Description']) || string(raw['EventType'])}${by}${lasts}`;
 };
 
-/** A document names machines of the whole availability set or placement group: names of resources know no case. */
+/**
+ * Returns whether an event names this machine. A document names machines of the whole availability
+ * set or placement group; names of resources are case-insensitive.
+ */
 const concerns = (raw: JsonObject, { name }: Self): boolean => {
   const { Resources: resources } = raw;
   return Array.isArray(resources) && resources.some(resource => string(resource as Json).toLowerCase() === name.toLowerCase());
@@ -83,15 +89,22 @@ const documentOf = async (ask: Ask, timeoutMs: number, signal: AbortSignal): Pro
   return { told: events.filter(isObject) };
 };
 
-/** Azure lets an event begin early once one of its machines has said so: for every machine that it names. */
+/**
+ * A reader for Azure, which starts an event early once one of its machines has acknowledged it: for
+ * every machine that it names.
+ */
 export interface AzureMetadata extends MetadataReader {
-  /** Says that Azure need not wait any longer, for none of the machines of the event. Undefined when Azure has heard it. Never called by the reader itself. */
+  /**
+   * Acknowledges an event, so that Azure waits no longer, for any of its machines. Returns
+   * undefined on success. Never called by the reader itself.
+   */
   acknowledge(eventId: string, signal: AbortSignal): Promise<SourceError | undefined>;
 }
 
 /**
- * Reads Azure's Scheduled Events (api-version 2020-07-01) about this machine. NotBefore is the deadline; it is missing once the event has
- * started. What is over is not listed any more: there is no state Completed. All times are UTC. The first answer may take two minutes.
+ * Reads Azure's Scheduled Events (api-version 2020-07-01) for this machine. NotBefore is the
+ * deadline; it is missing once the event has started. Finished events are not listed: there is no
+ * state Completed. All times are UTC. The first response may take two minutes.
  */
 export const azureMetadata = (access: MetadataAccess): AzureMetadata => {
   const ask = asking(access);

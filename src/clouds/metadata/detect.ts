@@ -7,7 +7,7 @@ export type MetadataProvider = 'aws' | 'azure' | 'gcp';
 
 type Probe = { readonly provider: MetadataProvider; readonly question: MetadataRequest; readonly is: (reply: MetadataResponse) => boolean };
 
-/** In the order of how sure an answer is: other clouds imitate EC2's paths. */
+/** Probes, the most reliable first: other clouds imitate EC2's paths. */
 const probes: readonly Probe[] = [
   {
     provider: 'gcp',
@@ -30,8 +30,9 @@ const probes: readonly Probe[] = [
 ];
 
 /**
- * Finds out whose machine this is by asking the metadata service in the three ways at once. Undefined when none of them fits, or nobody
- * answers within the time limit (2 s when left out): that is an answer too, not an error.
+ * Detects the cloud of this machine by three requests to the metadata service at once. Returns
+ * undefined when none matches, or none responds within the time limit (2 s when left out): that is
+ * a result, not an error.
  */
 export const detectCloud = async (options: {
   readonly clock: Clock;

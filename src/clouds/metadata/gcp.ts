@@ -9,9 +9,15 @@ import { askMetadata, type MetadataAccess, type MetadataReader, type MetadataRes
 const root = '/computeMetadata/v1/instance/';
 const upcomingPath = 'upcoming-maintenance?alt=json';
 
-/** Compute Engine sends the signal to shut down as it sets `preempted`, and takes the machine 30 s later. */
+/**
+ * Seconds from `preempted`, when Compute Engine also sends the shutdown signal, to the end of the
+ * machine.
+ */
 const preemptedSeconds = 30;
-/** Machines with GPUs have an hour, all others 60 s (Compute Engine, "Handle GPU host maintenance events"). */
+/**
+ * Seconds of notice: machines with GPUs have an hour, all others 60 s (Compute Engine, "Handle GPU
+ * host maintenance events").
+ */
 const noticeSeconds = 60;
 
 type Ask = (path: string, signal: AbortSignal) => Promise<Fetched<MetadataResponse>>;
@@ -28,7 +34,10 @@ const value = async (ask: Ask, path: string, signal: AbortSignal): Promise<Fetch
   return told.status === 200 ? { told: told.text.trim() } : { trouble: unexpected(path, told) };
 };
 
-/** Remembers when a value was first seen for as long as it stays, so that deadlines do not move from look to look. */
+/**
+ * Remembers when a value was first seen as long as it stays, so that deadlines do not move from
+ * read to read.
+ */
 class Since {
   readonly #seen = new Map<string, { readonly value: string; readonly at: Temporal.Instant }>();
 
@@ -76,11 +85,14 @@ const preemption = (preempted: string, instance: string, source: string, seen: T
 const field = (raw: JsonObject, snake: string): Json | undefined =>
   raw[snake] ?? raw[snake.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
 
-/** Google writes booleans as strings, too. */
+/** Returns a word in upper case; Google writes booleans as strings, too. */
 const word = (value: Json | undefined): string =>
   typeof value === 'string' || typeof value === 'boolean' ? value.toString().toUpperCase() : '';
 
-/** Google shows it bare, and in its documents under a title; nothing, `{}`, `"NONE"` and an error are ways of saying that there is none. */
+/**
+ * Returns the planned maintenance: Google returns it bare, and in its documentation under a title;
+ * an empty body, `{}`, `"NONE"` and an error all mean that there is none.
+ */
 const upcomingOf = (document: unknown): JsonObject | undefined => {
   if (!isObject(document)) return undefined;
   const candidates = [document, ...Object.values(document).filter(isObject)];
@@ -110,7 +122,10 @@ const upcomingEvent = (raw: JsonObject, stops: boolean, instance: string, source
 };
 
 export type GcpAccess = MetadataAccess & {
-  /** How long before it stops a machine Google says so, in seconds; 60 when left out. 3600 is right for machines with GPUs. */
+  /**
+   * Seconds of notice before Google stops a machine; 60 when left out. 3600 is right for machines
+   * with GPUs.
+   */
   readonly terminationNoticeSeconds?: number;
 };
 
@@ -127,14 +142,15 @@ const identifying = (ask: Ask): MetadataReader['identity'] => {
   };
 };
 
-/** What is planned, as the server has it; undefined when nothing is. */
+/** Reads the planned maintenance; undefined when there is none. */
 const planning = (ask: Ask): ((signal: AbortSignal) => Promise<Fetched<JsonObject | undefined>>) => {
   let planned = false;
   return async signal => {
     const { told, trouble } = await ask(upcomingPath, signal);
     if (trouble !== undefined) return { trouble };
     if (told.status === 404) return { told: undefined };
-    // 503 is said where nothing was ever announced. Said of something that was, it is doubted once.
+    // 503 is the response where nothing was ever announced. After an announcement, the first 503
+    // counts as a failure.
     if (told.status === 503 && !planned) return { told: undefined };
     planned = false;
     if (told.status !== 200) return { trouble: unexpected(upcomingPath, told) };
@@ -148,8 +164,9 @@ const planning = (ask: Ask): ((signal: AbortSignal) => Promise<Fetched<JsonObjec
 };
 
 /**
- * Reads what Compute Engine's metadata server announces about this machine: live migration or termination for host maintenance, preemption, and
- * maintenance that is planned ahead. The first two name no time: their deadline counts from the moment they were first seen here. UTC.
+ * Reads the announcements of Compute Engine's metadata server for this machine: live migration or
+ * termination for host maintenance, preemption, and maintenance that is planned ahead. The first
+ * two have no time: their deadline counts from the moment they were first seen here. UTC.
  */
 export const gcpMetadata = (access: GcpAccess): MetadataReader => {
   const { clock, source, terminationNoticeSeconds: notice = noticeSeconds } = access;

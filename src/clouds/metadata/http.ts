@@ -7,15 +7,15 @@ import { isDefect } from '../../support/panic-handler.ts';
 import { direct } from '../../support/proxy.ts';
 import type { Fetched, SourceError } from '../source-error.ts';
 
-/** Where every cloud answers a machine about itself. */
+/** Address of the metadata service in every cloud. */
 const metadataBase = 'http://169.254.169.254';
 
-/** How a reader gets at the metadata service. */
+/** Options for access to the metadata service. */
 export type MetadataAccess = {
-  /** Left out: `http://169.254.169.254`. */
+  /** Base URL; `http://169.254.169.254` when left out. */
   readonly base?: string;
   readonly clock: Clock;
-  /** Told in every event as its source. */
+  /** Source of every event. */
   readonly source: string;
 };
 
@@ -29,9 +29,12 @@ export type MetadataRequest = {
 
 export type MetadataResponse = HttpResponse;
 
-/** What a reader offers. `urgent` is asked every few seconds, `scheduled` every half minute. None of them rejects but for an aborted signal. */
+/**
+ * Reader of a metadata service. `urgent` is called every few seconds, `scheduled` every half
+ * minute. They reject only for an aborted signal.
+ */
 export interface MetadataReader {
-  /** The machine as the cloud calls it: what the last part of its providerID is. */
+  /** Returns the machine's id in the cloud: the last part of its providerID. */
   identity(signal: AbortSignal): Promise<Fetched<string>>;
   urgent(signal: AbortSignal): Promise<Fetched<readonly MachineEvent[]>>;
   scheduled(signal: AbortSignal): Promise<Fetched<readonly MachineEvent[]>>;
@@ -39,12 +42,16 @@ export interface MetadataReader {
 
 const maxReplyLength = 1 << 20;
 
-/** Without a connection that is kept: questions are seconds apart. Not fetch, which costs every node another 10 MiB for a client of its own. */
+/**
+ * Transport without keep-alive: requests are seconds apart. Not fetch, whose own client costs every
+ * node another 10 MiB.
+ */
 const exchange = createTransport({ mostBytes: maxReplyLength, keepAlive: false, proxyFor: direct });
 
 /**
- * Asks the metadata service once. An answer of any status is told; none within the time limit (5 s when left out) is the trouble Unreachable.
- * It rejects with the signal's reason when that is aborted, and for defects. Redirects are not followed: a metadata service sends none.
+ * Sends one request to the metadata service. Returns a response of any status; without one within
+ * the time limit (5 s when left out), the failure Unreachable. Rejects with the signal's reason,
+ * and for defects. Redirects are not followed: a metadata service sends none.
  */
 export const askMetadata = async (
   access: MetadataAccess,
@@ -72,7 +79,7 @@ export const askMetadata = async (
   }
 };
 
-/** The service has answered, but not with what was asked for. */
+/** Returns the failure for an unexpected response. */
 export const unexpected = (path: string, { status, text }: MetadataResponse, help = 'It is asked again.'): SourceError => {
   const said = text.trim().replace(/\s+/g, ' ').slice(0, 100);
   return {
@@ -81,7 +88,7 @@ export const unexpected = (path: string, { status, text }: MetadataResponse, hel
   };
 };
 
-/** Reads JSON; what is none is trouble. */
+/** Parses JSON; returns a failure when it is invalid. */
 export const parsed = (path: string, reply: MetadataResponse): Fetched<unknown> => {
   try {
     return { told: JSON.parse(reply.text) as unknown };

@@ -10,32 +10,41 @@ import type { MetadataProvider } from './detect.ts';
 import { type GcpAccess, gcpMetadata } from './gcp.ts';
 import type { MetadataReader } from './http.ts';
 
-/** What one machine was told about itself. `instance` is empty as long as the metadata service has not said which machine this is. */
+/**
+ * Announcements for one machine. `instance` is empty until the metadata service has returned the
+ * machine's id.
+ */
 export type OwnMachineObservation = SourceObservation & { readonly instance: string };
 
 export type MetadataWatch = {
   readonly provider: MetadataProvider;
-  /** Milliseconds between two looks for what leaves only seconds; 2000 when left out. */
+  /** Milliseconds between two reads of urgent events; 2000 when left out. */
   readonly every?: number;
-  /** Milliseconds between two looks for what is planned ahead; 30,000 when left out. */
+  /** Milliseconds between two reads of planned events; 30,000 when left out. */
   readonly scheduledEvery?: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly log: Log;
   readonly defects: PanicHandler;
-  /** Uniform in [0, 1): jitter of the back-off. */
+  /** Random source, uniform in [0, 1), for the jitter of the backoff. */
   readonly random?: () => number;
-  /** Told in sightings and events; `agent` when left out. */
+  /** Source in observations and events; `agent` when left out. */
   readonly source?: string;
-  /** Another metadata service than that of 169.254.169.254. */
+  /** Base URL of the metadata service instead of 169.254.169.254. */
   readonly base?: string;
   /** See GcpAccess. */
   readonly terminationNoticeSeconds?: number;
-  /** Called with the first look and with every one that differs. The next look waits for it. One that fails is called again. */
+  /**
+   * Callback for the first observation and every one that differs. The next read waits for it. A
+   * callback that fails is called again.
+   */
   readonly seen: (sighting: OwnMachineObservation) => void | Promise<void>;
 };
 
-/** A machine may have 30 s in all: more than half of them are not slept through. */
+/**
+ * Longest wait in milliseconds: a machine may have 30 s in all, and a wait must not take more than
+ * half of that.
+ */
 const maxWaitMs = 15_000;
 
 const openReader = (provider: MetadataProvider, access: GcpAccess): MetadataReader => {
@@ -45,7 +54,10 @@ const openReader = (provider: MetadataProvider, access: GcpAccess): MetadataRead
 
 type Events = Fetched<readonly MachineEvent[]>;
 
-/** What both looks have shown. Only when both were answered are the machine's events completely known. */
+/**
+ * Combines the results of both reads. The machine's events are completely known only when both
+ * succeeded.
+ */
 const sightingOf = (source: string, instance: string, urgent: Events, scheduled: Events): OwnMachineObservation => {
   const trouble = urgent.trouble ?? scheduled.trouble;
   const events = [...(urgent.told ?? []), ...(scheduled.told ?? [])];
@@ -55,7 +67,7 @@ const sightingOf = (source: string, instance: string, urgent: Events, scheduled:
 
 const textOf = ({ looked, ...rest }: OwnMachineObservation): string => JSON.stringify({ ...rest, looked: [...looked] });
 
-/** Says what is wrong once, not at every look, and when it is over. */
+/** Logs a failure once, not at every read, and its end. */
 const complaining = (log: Log, provider: string): ((trouble: SourceError | undefined) => void) => {
   let said: string | undefined;
   return trouble => {
@@ -66,7 +78,10 @@ const complaining = (log: Log, provider: string): ((trouble: SourceError | undef
   };
 };
 
-/** Tells what differs from what was told last; false when that could not be done, and is still to be done. */
+/**
+ * Returns a function that reports changed observations; it returns false when that failed and must
+ * be repeated.
+ */
 const telling = ({ seen, log, defects, provider }: MetadataWatch): ((sighting: OwnMachineObservation) => Promise<boolean>) => {
   let told: string | undefined;
   return async sighting => {
@@ -84,7 +99,10 @@ const telling = ({ seen, log, defects, provider }: MetadataWatch): ((sighting: O
   };
 };
 
-/** One look after the other: what leaves only seconds every time, what is planned ahead when it is due and the service answers at all. */
+/**
+ * Returns a function for one read after the other: urgent events every time, planned events when
+ * due and the service responds at all.
+ */
 const looking = (reader: MetadataReader, { provider, clock, defects }: MetadataWatch, source: string, scheduledEvery: number) => {
   let [instance, due] = ['', -Infinity];
   let scheduled: Events = { told: [] };
@@ -103,7 +121,8 @@ const looking = (reader: MetadataReader, { provider, clock, defects }: MetadataW
   return async (signal: AbortSignal): Promise<{ readonly sighting: OwnMachineObservation; readonly answered: boolean }> => {
     const urgent = await read(signal).catch((error: unknown): Events => {
       signal.throwIfAborted();
-      // What the service refuses comes as a value: this is ours, and the next look may go well.
+      // Refusals of the service are returned as values: this is a defect of Drydock, and the next
+      // read may succeed.
       return { trouble: { reason: 'Failed', message: defects.tell('Process', `metadata of ${provider}`, error) } };
     });
     return { sighting: sightingOf(source, instance, urgent, scheduled), answered: urgent.trouble === undefined };
@@ -111,9 +130,11 @@ const looking = (reader: MetadataReader, { provider, clock, defects }: MetadataW
 };
 
 /**
- * Looks at the metadata service of this machine until the signal is aborted, and resolves then. It tells the first look and every change, and
- * survives every failure: a service that is away, slow or talks nonsense is asked again after waits that grow to 15 s, complained of once in
- * the log, and told as `trouble` with nothing in `looked`, so that nobody takes silence for the all-clear.
+ * Watches the metadata service of this machine until the signal is aborted, and then resolves.
+ * Reports the first observation and every change, and survives every failure: a service that is
+ * absent, slow or returns invalid data is retried after waits that grow to 15 s, logged once, and
+ * reported as `trouble` with nothing in `looked`, so that silence is not taken for the end of an
+ * event.
  */
 export const watchMetadata = async (options: MetadataWatch): Promise<void> => {
   const { provider, every = 2000, scheduledEvery = 30_000, clock, signal, log, random = Math.random, source = 'agent' } = options;

@@ -6,17 +6,17 @@ import { isBefore, secondsAfter } from '../time.ts';
 import { whyNotMigratable } from '../vm/kubevirt.ts';
 import type { VmPod } from '../vm/vm-pod.ts';
 
-/** What the policy says of one pod. */
+/** Decision of the policy about one pod. */
 export type DrainBehavior =
   | { readonly behavior: 'evict'; readonly wave: number }
-  /** It is not the drain's business. */
+  /** The drain ignores the pod. */
   | {
       readonly behavior: 'ignore';
       readonly reason: 'TerminatingTooLong' | 'MirrorPod' | 'NotSelected' | 'LeftAlone' | 'DaemonSet' | 'LastOperator';
     }
-  /** It is left to end by itself. */
+  /** The pod is left to end on its own. */
   | { readonly behavior: 'await'; readonly reason: 'AwaitingCompletion' | 'GoesWithItsVm' | 'WorkOfPlan' }
-  /** Evicting it would destroy something, and nobody has agreed to that. */
+  /** An eviction would destroy something, and no policy has agreed to that. */
   | {
       readonly behavior: 'refuse';
       readonly reason: 'LocalData' | 'Unmanaged' | 'DaemonSet' | 'NotMigratable' | 'VirtualMachineStops';
@@ -24,30 +24,30 @@ export type DrainBehavior =
       readonly remedy: string;
     };
 
-/** The plans that work on the node: an eviction would cut off in the middle what they do there, or take away what it came to. */
+/** Plans that work on the node: an eviction would interrupt their work, or lose its result. */
 export type PlanWork = {
-  /** Where the pods that do it are: nobody else may make pods there. */
+  /** Namespace of the pods that do the work: only Drydock may create pods there. */
   readonly namespace: string;
   /** Labels of the plans; undefined as long as they are not known. */
   readonly plans: ReadonlySet<string> | undefined;
 };
 
-/** What has to be known beside the pod. */
+/** Facts beside the pod that the decision needs. */
 export type FilterContext = {
   readonly now: Temporal.Instant;
   /** `namespace/name` of the DaemonSets that exist; undefined as long as that is not known. */
   readonly daemonSets: ReadonlySet<string> | undefined;
-  /** The VMs of virt-launcher pods, by the uid of the pod. */
+  /** VMs of virt-launcher pods, by the uid of the pod. */
   readonly vmPods: ReadonlyMap<string, VmPod>;
-  /** Missing where nobody asks for plans. */
+  /** Work of plans; missing if plans are not watched. */
   readonly planWork?: PlanWork | undefined;
-  /** `namespace/name` of the operator's own pod, while nobody could do its work any more if it went. */
+  /** `namespace/name` of the operator's own pod, while no other pod could take over its work. */
   readonly lastOperator?: string | undefined;
 };
 
 type Rule = (pod: Pod, policy: DrainPolicy, filterContext: FilterContext) => DrainBehavior | undefined;
 
-/** Whether the pick chooses the pod. */
+/** Reports whether the pick selects the pod. */
 const picks = (pick: PodPick, pod: Pod): boolean =>
   (pick.podSelector === undefined || matches(pick.podSelector, pod.labels)) &&
   (pick.namespaces === undefined || pick.namespaces.length === 0 || pick.namespaces.includes(pod.namespace)) &&
@@ -61,10 +61,16 @@ const waveOf = (pod: Pod, { waves }: DrainPolicy): number => {
 
 const evict = (pod: Pod, policy: DrainPolicy): DrainBehavior => ({ behavior: 'evict', wave: waveOf(pod, policy) });
 
-/** kubectl counts whole seconds, and asks for more of them than the flag says (skipDeletedFilter). */
+/**
+ * Second that is added: kubectl counts whole seconds, and demands more of them than the flag gives
+ * (skipDeletedFilter).
+ */
 const wholeSecond = 1;
 
-/** When a pod is not waited for any more, under a policy that says so: that long after the time by which it was to be gone, its grace period included. */
+/**
+ * Returns the time from which the pod is no longer waited for, under a policy with that limit: the
+ * limit after the time by which the pod was to be gone, grace period included.
+ */
 export const waitedForUntil = (pod: Pod, { skipWaitForDeleteTimeoutSeconds: wait }: DrainPolicy): Temporal.Instant | undefined => {
   const due = wait > 0 ? goneBy(pod) : undefined;
   return due && secondsAfter(due, wait + wholeSecond);
@@ -83,7 +89,10 @@ const notSelected: Rule = (pod, { podSelector }) =>
 const leftAlone: Rule = (pod, { ignorePods }) =>
   ignorePods.some(pick => picks(pick, pod)) ? { behavior: 'ignore', reason: 'LeftAlone' } : undefined;
 
-/** Running ones come back at once, so they stay; one whose DaemonSet is gone counts as unmanaged; finished ones go as all finished pods do. */
+/**
+ * Decides on DaemonSet pods. Running ones are recreated at once, so they stay; a pod whose
+ * DaemonSet is gone counts as unmanaged; finished ones leave as all finished pods do.
+ */
 const daemonSetPod: Rule = (pod, policy, { daemonSets }) => {
   if (!isDaemonSetPod(pod) || isFinished(pod)) return undefined;
   const exists = daemonSets === undefined || daemonSets.has(`${pod.namespace}/${pod.owner?.name ?? ''}`);
@@ -97,14 +106,20 @@ const daemonSetPod: Rule = (pod, policy, { daemonSets }) => {
   };
 };
 
-/** Like those of a DaemonSet: its kubelet starts it again, and where it went nobody would give the node back. */
+/**
+ * Keeps the last operator, like the pods of a DaemonSet: its kubelet restarts it, and without it no
+ * process would release the node.
+ */
 const lastOperator: Rule = (pod, _policy, filterContext) =>
   pod.key === filterContext.lastOperator && !isTerminating(pod) ? { behavior: 'ignore', reason: 'LastOperator' } : undefined;
 
-/** What is going already needs no permission to go. */
+/** Evicts pods that are leaving already: they need no permission. */
 const leaving: Rule = (pod, policy) => (isTerminating(pod) || isFinished(pod) ? evict(pod, policy) : undefined);
 
-/** A plan ends its work within its time limit, and notes what it came to: that is waited for, whoever else drains the node. */
+/**
+ * Waits for the work of a plan: the plan ends it within its time limit and records the result,
+ * during any drain of the node.
+ */
 const workOfPlan: Rule = (pod, _policy, { planWork }) => {
   const plan = pod.labels[planAnnotation];
   if (planWork === undefined || plan === undefined || pod.namespace !== planWork.namespace || isTerminating(pod)) return undefined;
@@ -114,11 +129,17 @@ const workOfPlan: Rule = (pod, _policy, { planWork }) => {
 const awaited: Rule = (pod, { awaitPods }) =>
   awaitPods.some(pick => picks(pick, pod)) ? { behavior: 'await', reason: 'AwaitingCompletion' } : undefined;
 
-/** A hot-plugged volume's pod ends with the VM's pod that owns it, and KubeVirt refuses its eviction before. */
+/**
+ * Waits for the pod of a hot-plugged volume: it ends with the VM's pod that owns it, and KubeVirt
+ * refuses its eviction before.
+ */
 const volumeOfVm: Rule = pod =>
   pod.owner?.kind === 'Pod' && pod.name.startsWith('hp-volume-') ? { behavior: 'await', reason: 'GoesWithItsVm' } : undefined;
 
-/** Somebody would rather have nothing moved than a VM left behind, or shut down. */
+/**
+ * Refuses the drain if the policy prefers that nothing moves to a VM that is left behind or shut
+ * down.
+ */
 const vmRefused: Rule = (pod, { virtualMachines: { notMigratable, notMigrated } }, { vmPods }) => {
   const vmPod = vmPods.get(pod.uid);
   if (vmPod === undefined || vmPod.stay !== 'here') return undefined;
@@ -132,7 +153,7 @@ const vmRefused: Rule = (pod, { virtualMachines: { notMigratable, notMigrated } 
   return { behavior: 'refuse', reason: 'VirtualMachineStops', message, remedy: 'set its evictionStrategy to LiveMigrate, or shut it down' };
 };
 
-/** A VM takes along what it has when it migrates. */
+/** Reports whether the VM takes its local data along when it migrates. */
 const takesItAlong = (vmPod: VmPod | undefined): boolean => vmPod !== undefined && vmPod.evictionEffect !== 'Stops';
 
 const localData: Rule = (pod, { deleteEmptyDirData }, { vmPods }) =>
@@ -155,7 +176,7 @@ const unmanaged: Rule = (pod, { force }) =>
       }
     : undefined;
 
-/** Read aloud, this list is the policy: the first rule with an opinion decides. */
+/** Rules in the order of the policy: the first rule with a decision wins. */
 const rules: readonly Rule[] = [
   terminatingTooLong,
   mirrorPod,
@@ -172,7 +193,7 @@ const rules: readonly Rule[] = [
   unmanaged,
 ];
 
-/** The fate of one pod under one policy. Total: every pod has exactly one. */
+/** Returns the decision for one pod under one policy. Total: every pod has exactly one. */
 export const drainBehaviorOf = (pod: Pod, policy: DrainPolicy, filterContext: FilterContext): DrainBehavior => {
   for (const rule of rules) {
     const behavior = rule(pod, policy, filterContext);

@@ -5,13 +5,14 @@ import { type Budget, isFreeEviction } from './budgets/budget.ts';
 import { type Attempt, retryAt } from './outcome/retry.ts';
 import type { PodDecision } from './pod-decision.ts';
 
-/** What the last answer about a pod comes to. */
+/** Evaluates the last response about a pod. */
 
 const seenText = (budget: Budget): string => `${budget.key}@${budget.resourceVersion}`;
 
 /**
- * Something has happened since the refusal that makes the answer worth asking for again: the budget that was seen then has changed or is gone; or none
- * was known then that the pod takes from, and a watch has told of one since. As long as none has, nothing that is known here changes the answer.
+ * Reports whether a change since the refusal makes a retry worthwhile: the budget that was seen
+ * then has changed or is gone; or the pod takes from a budget that the watch has delivered only
+ * since. Without such a change, nothing known here changes the response.
  */
 export const isOutdated = (pod: Pod, { outcome, budgetSeen, ended }: Attempt, budgets: readonly Budget[]): boolean => {
   const [budget] = budgets;
@@ -21,23 +22,29 @@ export const isOutdated = (pod: Pod, { outcome, budgetSeen, ended }: Attempt, bu
   return budgetSeen !== (budget && seenText(budget));
 };
 
-/** Too many budgets, and one at most is known here: the others have gone, or no watch has told of them yet. In seconds. */
+/**
+ * Seconds until the retry after a refusal for too many budgets, if at most one is known here: the
+ * others are gone, or no watch has delivered them yet.
+ */
 const onceOneIsLeft = 1;
 
-/** When it is asked for again, if nothing has made the answer outdated. */
+/** Returns the time of the next attempt, unless a newer budget outdates the last response. */
 export const retryTimeFor = (pod: Pod, attempt: Attempt, budgets: readonly Budget[]): Temporal.Instant =>
   attempt.outcome.kind === 'multipleBudgets' && budgets.length < 2
     ? secondsAfter(attempt.at, onceOneIsLeft * attempt.tries)
     : retryAt(attempt, pod.uid);
 
-/** Seconds after which an eviction that was accepted has to be seen on the pod. */
+/** Seconds within which an accepted eviction has to be observed on the pod. */
 const seenWithin = 30;
 
-/** What an attempt has taught about the pod: it counts until a newer answer, also while the pod is asked for once more. */
+/**
+ * Returns the blocker that the last response proves: it counts until a newer response, also during
+ * a retry.
+ */
 export const lastingBlocker = (pod: Pod, { outcome, at, tries }: Attempt, now: Temporal.Instant): BlockerInfo | undefined => {
   if (outcome.kind === 'gone') return undefined;
   if (outcome.kind !== 'accepted') return outcomeBlockerInfo(pod, outcome.kind, outcome.message);
-  // Asked once more because nothing has come of it, or about to be.
+  // A retry, because the accepted eviction had no effect, or is about to be one.
   return tries > 1 || !isBefore(now, secondsAfter(at, seenWithin)) ? ignoredBlockerInfo(pod, tries) : undefined;
 };
 

@@ -17,57 +17,69 @@ import { considerTerminating } from './terminating-pod.ts';
 import { roomFor } from './vm/migration-slots.ts';
 import { MigrationSlots, vmPodDecision } from './vm/vm-pod-decision.ts';
 
-/** A pod that has to go, and how. */
+/** A pod that has to leave, and how. */
 export type EvictionCandidate = {
   readonly pod: Pod;
   readonly wave: number;
   readonly method: 'evict' | 'delete';
-  /** Seconds; the pod's own when left out. */
+  /** Seconds of grace period; the pod's own if left out. */
   readonly gracePeriodSeconds?: number;
-  /** A rung of the ladder has overruled its budgets: the deletion is announced as a disruption first. */
+  /**
+   * True if a rung of the ladder has overruled the pod's budgets: the pod gets the condition
+   * DisruptionTarget before its deletion.
+   */
   readonly escalated: boolean;
-  /** The guest is shut down because it cannot be moved and the policy says so: announced as the above. */
+  /**
+   * True if the guest is shut down because it cannot be moved and the policy allows that; the pod
+   * gets the same condition.
+   */
   readonly shutsDownVm?: true;
-  /** A request has agreed to VMs being shut down by their eviction. */
+  /** True if a request allows that the eviction of a VM's pod shuts the VM down. */
   readonly mayStopVm?: true;
 };
 
-/** One call to make now. */
+/** A call to make now. */
 export type PodCall = Omit<EvictionCandidate, 'method'> & {
   readonly method: EvictionMethod;
-  /** The budget that it takes from, with the version that allowed it. */
+  /** Budget that the call takes from, with the version that allowed it. */
   readonly budget?: Budget;
-  /** Of a deletion: the budgets that it does not ask. */
+  /** Budgets that a deletion bypasses. */
   readonly overrules?: readonly BypassedBudget[];
-  /** The responder that a rung of the ladder does not wait for. */
+  /** Responder that a rung of the ladder does not wait for. */
   readonly overrulesResponder?: string;
-  /** Of an EvictionRequest: the node that will own it. */
+  /** Node that will own the EvictionRequest. */
   readonly requestFor?: RequestOwner;
 };
 
-/** What is known beside the pods. */
+/** Facts beside the pods that the plan needs. */
 export type PlanContext = {
   readonly nodeName: string;
   readonly budgets: readonly Budget[];
-  /** Of all nodes: budgets do not end at a node. */
+  /** In-flight evictions of all nodes: budgets span nodes. */
   readonly inFlight: readonly InFlightEviction[];
-  /** By the pod's uid. */
+  /** Attempts by the pod's uid. */
   readonly attempts: ReadonlyMap<string, Attempt>;
-  /** uids of the pods that were there when the node was held: all others have come although it is. Missing as long as that is not known. */
+  /**
+   * uids of the pods that were there when the node was held: all others have come although it is
+   * held. Missing as long as that is not known.
+   */
   readonly residents?: ReadonlySet<string>;
-  /** By owner. */
+  /** Recreations by owner. */
   readonly recreations: ReadonlyMap<string, Recreations>;
-  /** Pods that are on no node and that budgets may miss, as far as they have been looked for. */
+  /** Pods that are on no node and that budgets may miss, as far as they have been listed. */
   readonly unscheduled?: readonly Pod[];
-  /** The node, where it is not Ready. */
+  /** The node, if it is not Ready. */
   readonly deadNode?: DeadNode;
-  /** Missing where there is no KubeVirt. */
+  /** VMs; missing if there is no KubeVirt. */
   readonly vms?: NodeVms;
-  /** Responders whose turn it is, by the uid of the pod, whoever has requested that; missing where there are none. */
+  /**
+   * Responders whose turn it is, by the uid of the pod, regardless of the requester; missing if
+   * there are none.
+   */
   readonly responders?: ReadonlyMap<string, ActiveResponder>;
-  /** Missing where nobody may request anything. */
+  /** Our EvictionRequests; missing if none may be created. */
   readonly evictionRequests?: EvictionRequestsKnown;
-  /** The VMs of virt-launcher pods, by the uid of the pod. */
+  /** VMs of virt-launcher pods, by the uid of the pod. */
   readonly vmPods: ReadonlyMap<string, VmPod>;
   readonly now: Temporal.Instant;
 };
@@ -75,25 +87,31 @@ export type PlanContext = {
 export type EvictionPlan = {
   readonly calls: readonly PodCall[];
   readonly blockerInfos: readonly BlockerInfo[];
-  /** Keys of the budgets that have to allow more before the rest can go. */
+  /** Keys of the budgets that have to allow more before the rest can leave. */
   readonly waitsFor: readonly string[];
-  /** VMs wait until KubeVirt has less to do. */
+  /** True if VMs wait until KubeVirt has less to do. */
   readonly waitsForSlots: boolean;
   readonly requeueAt?: Temporal.Instant;
-  /** By owner, with the calls of this plan. */
+  /** Recreations by owner, with the calls of this plan included. */
   readonly recreations: ReadonlyMap<string, Recreations>;
 };
 
-/** Somebody waits for a budget: its change is what wakes, and this many seconds are the safety net. */
+/**
+ * Seconds until the next look while a pod waits for a budget. The budget's change requeues the
+ * node; this is the safety net.
+ */
 const lookAgainAfter = 60;
 
-/** Came to the node although it was held. */
+/** Reports whether the pod came to the node although it was held. */
 const isLate = ({ uid }: Pod, { residents }: Pick<PlanContext, 'residents'>): boolean => residents !== undefined && !residents.has(uid);
 
-/** Keeps count of what the budgets, and KubeVirt, have to give while the pods of one plan take from them. */
+/**
+ * A ledger of what the budgets, and KubeVirt, still allow while the pods of one plan take from
+ * them.
+ */
 class BudgetLedger {
   readonly room: MigrationSlots;
-  /** Pods of the node that have been asked for and not been answered about, by uid. */
+  /** In-flight evictions of the node's pods without a response, by uid. */
   readonly asked: ReadonlyMap<string, InFlightEviction>;
   readonly #left = new Map<string, number>();
   readonly #overruled = new Map<string, number>();
@@ -107,14 +125,16 @@ class BudgetLedger {
     this.room = new MigrationSlots(vms === undefined ? 0 : roomFor(nodeName, vms, vmPods, planContext));
   }
 
-  /** Takes one disruption from the budget; false when there is none left. */
+  /** Takes one disruption from the budget; false if none is left. */
   take(budget: Budget): boolean {
     const left = this.#left.get(budget.key) ?? availableDisruptions(budget, this.#planContext.inFlight, this.#planContext.now);
     this.#left.set(budget.key, Math.max(0, left - 1));
     return left > 0;
   }
 
-  /** A deletion takes one away, whatever the budget allows: evictions get what is left then. */
+  /**
+   * Takes one disruption for a deletion, even if the budget has none: evictions get the remainder.
+   */
   overrule(budget: Budget): BypassedBudget {
     const { inFlight, now } = this.#planContext;
     const earlier = this.#overruled.get(budget.key) ?? 0;
@@ -144,7 +164,7 @@ const overruledBy = ({ pod, method }: EvictionCandidate, { budgets }: PlanContex
   return overrules.length > 0 ? { overrules } : {};
 };
 
-/** Only for pods that have not been asked for yet: what has begun goes on. */
+/** Delays only pods whose eviction has not been sent yet: an eviction that has begun goes on. */
 const recreationBackoff = (pod: Pod, { recreations, now, ...planContext }: PlanContext): PodDecision | undefined => {
   if (!isLate(pod, planContext)) return undefined;
   const before = recreations.get(ownerKey(pod));
@@ -152,7 +172,10 @@ const recreationBackoff = (pod: Pod, { recreations, now, ...planContext }: PlanC
   return before && until && { verdict: 'wait', blockerInfo: recreationBlocker(pod, before), requeueAt: until };
 };
 
-/** Of a VM's pod that is to be evicted; undefined for all others, and for those that go like them. */
+/**
+ * Returns the decision for a VM's pod that is to be evicted; undefined for all others, and for VMs
+ * whose pod is evicted like them.
+ */
 const askKubeVirt = (
   { pod, method, mayStopVm }: EvictionCandidate,
   { vms, vmPods, attempts, now }: PlanContext,
@@ -163,7 +186,9 @@ const askKubeVirt = (
   return vmPodDecision(pod, vmPod, { vms, attempt: attempts.get(pod.uid), mayStop: mayStopVm === true, room: ledger.room, now });
 };
 
-/** A responder of the pod's own makes it leave: no call of ours goes past it, unless a rung of the ladder says so. */
+/**
+ * Leaves the pod to its own responder: no call of ours bypasses it, except by a rung of the ladder.
+ */
 const deferToResponder = ({ pod, escalated }: EvictionCandidate, { responders, now }: PlanContext): PodWait | undefined => {
   const responder = responders?.get(pod.uid);
   if (responder === undefined || responder.isDefault || escalated) return undefined;
@@ -181,11 +206,14 @@ const overruledResponder = ({ pod }: EvictionCandidate, { responders }: PlanCont
   return responder === undefined || responder.isDefault ? {} : { overrulesResponder: responder.name };
 };
 
-/** The budgets that its eviction asks. */
+/** Returns the budgets that the eviction is checked against. */
 const guardsOf = ({ pod, method }: EvictionCandidate, { budgets }: PlanContext): readonly Budget[] =>
   isGuarded(pod) && method === 'evict' ? budgetsOf(pod, budgets) : [];
 
-/** What the last answer has taught, as long as nothing that is known here has changed since. */
+/**
+ * Returns the blocker that the last response proves, as long as nothing known here has changed
+ * since.
+ */
 const lastTaught = (candidate: EvictionCandidate, planContext: PlanContext): BlockerInfo | undefined => {
   const { pod } = candidate;
   const attempt = planContext.attempts.get(pod.uid);
@@ -193,10 +221,10 @@ const lastTaught = (candidate: EvictionCandidate, planContext: PlanContext): Blo
   return lastingBlocker(pod, attempt, planContext.now);
 };
 
-/** Seconds after which an eviction that was sent has to be answered. */
+/** Seconds within which a response to a sent eviction is expected. */
 const answeredWithin = 5;
 
-/** It has been asked for, and the answer is still to come. */
+/** Returns the decision for an in-flight eviction, whose response is still to come. */
 const waitForAnswer = (candidate: EvictionCandidate, { state, at }: InFlightEviction, planContext: PlanContext): PodDecision => {
   const known = isTerminating(candidate.pod) ? undefined : lastTaught(candidate, planContext);
   if (known !== undefined) return { verdict: 'wait', blockerInfo: known };
@@ -234,9 +262,10 @@ const decidePod = (candidate: EvictionCandidate, planContext: PlanContext, ledge
 };
 
 /**
- * Deletions take from budgets without asking, so they have the first word. Pods that are not Ready cost no budget and go next, then pods, then
- * VMs: the important ones, and of those the small ones, so that as many as possible are safe soon. The name decides the rest, so that the plan
- * never depends on the order given.
+ * Compares candidates by turn. Deletions bypass budgets, so they come first. Pods that are not
+ * Ready cost no budget and come next, then pods, then VMs: the important ones, and of those the
+ * small ones, so that as many as possible are safe soon. The name decides the rest, so that the
+ * plan never depends on the given order.
  */
 const byTurn =
   (vmPods: ReadonlyMap<string, VmPod>) =>
@@ -255,7 +284,7 @@ const callOf = (
   ledger: BudgetLedger,
 ): PodCall => {
   const { pod, wave, method } = candidate;
-  // It is going already: nothing is overruled by its having less time.
+  // The pod is terminating already: a shorter grace period overrules nothing.
   if (gracePeriodSeconds !== undefined) return { pod, wave, method, escalated: false, gracePeriodSeconds };
   return {
     ...candidate,
@@ -282,8 +311,9 @@ const recreationsAfter = (
 };
 
 /**
- * Which pods to ask for now, why the others wait, and when to look again. A wave starts when nothing of the one before is left. Pure and
- * total; calls never exceed what a budget allows, evictions of other nodes included.
+ * Plans which pods to evict now, why the others wait, and when to look again. A wave starts when
+ * nothing of the previous wave is left. Pure and total; calls never exceed what a budget allows,
+ * evictions of other nodes included.
  */
 export const plan = (candidates: readonly EvictionCandidate[], planContext: PlanContext): EvictionPlan => {
   const current = Math.min(...candidates.map(({ wave }) => wave));

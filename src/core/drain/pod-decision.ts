@@ -2,25 +2,25 @@ import type { BlockerInfo } from './blockers/blocker.ts';
 import type { Budget } from './budgets/budget.ts';
 import type { RequestOwner } from './responders/eviction-request.ts';
 
-/** Nothing is asked for now. */
+/** Decision to send nothing now. */
 export type PodWait = {
   readonly verdict: 'wait';
   readonly blockerInfo?: BlockerInfo;
   readonly requeueAt?: Temporal.Instant;
   /** Key of the budget that has to allow more. */
   readonly waitsFor?: string;
-  /** KubeVirt has as many VMs to move as it can. */
+  /** True if KubeVirt has as many VMs to move as it can. */
   readonly waitsForSlots?: true;
 };
 
-/** What becomes of one pod now. */
+/** Decision about one pod now. */
 export type PodDecision =
   | PodWait
   | {
       readonly verdict: 'call';
       readonly budget?: Budget;
-      /** In place of what the candidate says. */
+      /** Seconds of grace period that replace the candidate's. */
       readonly gracePeriodSeconds?: number;
-      /** Its responders are asked, by an EvictionRequest that this node owns. */
+      /** Node that owns the EvictionRequest to the pod's responders. */
       readonly requestFor?: RequestOwner;
     };

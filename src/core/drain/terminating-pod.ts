@@ -14,26 +14,35 @@ const waitForEnd = (pod: Pod, now: Temporal.Instant): PodWait => {
   return { verdict: 'wait', blockerInfo: terminatingBlockerInfo(pod, overdue), ...(!overdue && { requeueAt: end }) };
 };
 
-/** How the drain would have the pod go. */
+/** A pod, and how the drain wants it to leave. */
 type Wanted = { readonly pod: Pod; readonly method: Exclude<EvictionMethod, 'request'>; readonly gracePeriodSeconds?: number };
 
-/** What is known beside it. */
+/** Facts beside the pod. */
 type Known = {
-  /** It has been asked for, and the answer is still to come. */
+  /** True if its eviction is in flight, and the response is still to come. */
   readonly isAsked: boolean;
-  /** A responder of the pod's own has its turn: how long the pod has is its business. */
+  /**
+   * Wait for a responder of the pod's own, if it has its turn: the responder decides how long the
+   * pod has.
+   */
   readonly responding: PodWait | undefined;
   readonly attempt: Attempt | undefined;
   readonly now: Temporal.Instant;
 };
 
-/** Seconds to end, where they are fewer than the pod has been given. The API server makes a grace period only shorter. */
+/**
+ * Returns the grace period in seconds, if it is shorter than the pod's current one. The API server
+ * only ever shortens a grace period.
+ */
 const shorterGrace = ({ pod, method, gracePeriodSeconds }: Wanted): number | undefined => {
   const wanted = gracePeriodSeconds ?? (method === 'delete' ? pod.graceSeconds : undefined);
   return wanted !== undefined && wanted < pod.deletionGraceSeconds ? wanted : undefined;
 };
 
-/** A pod that is going, whoever has asked it to, is asked once more where it may be given less time than it has. */
+/**
+ * Decides on a terminating pod, whichever client deleted it: it is evicted again where its grace
+ * period may be shortened.
+ */
 export const considerTerminating = (wanted: Wanted, { isAsked, responding, attempt, now }: Known): PodDecision => {
   const { pod, method } = wanted;
   const waiting = waitForEnd(pod, now);

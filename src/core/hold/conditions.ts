@@ -2,33 +2,35 @@ import type { JsonObject } from '../json.ts';
 import { conditionOf, type Node, transitionTimeOf } from '../node/node.ts';
 import { timeText } from '../time.ts';
 
-/** The conditions of KEP-5683 that a maintenance speaks for. */
+/** Condition types of KEP-5683 that a maintenance sets. */
 const lifecycleConditions = ['DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress'] as const;
 
 type LifecycleCondition = (typeof lifecycleConditions)[number];
 
-/** What to say; a type left out is to be absent. */
+/** Wanted conditions; a type that is left out is to be absent. */
 export type WantedConditions = Partial<
   Readonly<Record<LifecycleCondition, { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string }>>
 >;
 
-/** All reasons of ours begin like this: a condition with another one is somebody else's. */
+/** Prefix of all our reasons: a condition with another reason belongs to another actor. */
 const ourReason = 'Drydock';
 
 const isOurs = (node: Node, type: LifecycleCondition): boolean => conditionOf(node, type)?.reason.startsWith(ourReason) === true;
 
 /**
- * A True with a foreign reason is another actor's word (KEP-5683 defines no ownership); it is left alone. Everything else may be written:
- * the node controller turns conditions to Unknown, the kubelet resets them when it starts.
+ * Reports whether the condition is True with a foreign reason: it belongs to another actor
+ * (KEP-5683 defines no ownership) and is left alone. Everything else may be written: the node
+ * controller turns conditions to Unknown, the kubelet resets them when it starts.
  */
 const isForeign = (node: Node, type: LifecycleCondition): boolean => conditionOf(node, type)?.status === 'True' && !isOurs(node, type);
 
-/** A maintenance has left a word on the node. */
+/** Reports whether a maintenance has left a condition on the node. */
 export const hasLifecycleConditions = (node: Node): boolean => lifecycleConditions.some(type => isOurs(node, type));
 
 /**
- * The strategic merge patch of `nodes/status` that makes the node say what is wanted, and nothing of ours beside it; undefined when it does
- * already. Only these four types are in it, so that a kubelet writing its own at the same time loses nothing.
+ * Returns the strategic merge patch of `nodes/status` that sets the wanted conditions and removes
+ * our others; undefined if the node has them already. Only these four types are in it, so that a
+ * kubelet that writes its own at the same time loses nothing.
  */
 export const conditionsPatch = (node: Node, wanted: WantedConditions, now: Temporal.Instant): JsonObject | undefined => {
   const conditions: JsonObject[] = [];

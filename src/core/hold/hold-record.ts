@@ -3,10 +3,13 @@ import type { Marks } from '../node/marks.ts';
 import { type Taint, taintId } from '../node/node.ts';
 import { readTime } from '../time.ts';
 
-/** What was on the node before the hold, for each thing that the hold has touched. null: it was not there. */
+/**
+ * State of the node before the hold, for each part that the hold has changed. null: the part did
+ * not exist.
+ */
 export type HoldRecord = {
   readonly unschedulable?: boolean;
-  /** By `key:effect`. */
+  /** Taints by `key:effect`. */
   readonly taints: Readonly<Record<string, Taint | null>>;
   readonly labels: Readonly<Record<string, string | null>>;
   /** Names of the kinds whose maintenances hold the node. */
@@ -15,7 +18,7 @@ export type HoldRecord = {
 
 export const emptyRecord: HoldRecord = { taints: {}, labels: {} };
 
-/** Characters of a record that are read; ours have some hundred. */
+/** Characters of a record that are read; ours have about a hundred. */
 const maxRecordLength = 16_384;
 
 const parsed = (text: string | undefined): JsonObject | undefined => {
@@ -28,11 +31,15 @@ const parsed = (text: string | undefined): JsonObject | undefined => {
   }
 };
 
-/** Values of labels and of taints (apimachinery: IsValidLabelValue). */
+/**
+ * Reports whether this is a valid value of labels and of taints (apimachinery: IsValidLabelValue).
+ */
 const isValue = (value: unknown): value is string =>
   typeof value === 'string' && /^(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?$/.test(value);
 
-/** The taint that the record tells for this mark; undefined for anything else than that very taint, or null. */
+/**
+ * Returns the recorded taint for this mark; undefined for anything except that very taint, or null.
+ */
 const taintOf = (raw: unknown, mark: Taint): Taint | null | undefined => {
   if (raw === null) return null;
   if (!isObject(raw) || raw['key'] !== mark.key || raw['effect'] !== mark.effect) return undefined;
@@ -49,23 +56,24 @@ const taintOf = (raw: unknown, mark: Taint): Taint | null | undefined => {
 const known = <T>(pairs: readonly (readonly [string, T | undefined])[]): Record<string, T> =>
   Object.fromEntries(pairs.filter((pair): pair is readonly [string, T] => pair[1] !== undefined));
 
-/** Names of the kinds that hold the node, as the record says. */
+/** Returns the names of the kinds that hold the node, according to the record. */
 export const holdersIn = (text: string | undefined): readonly string[] => {
   const kinds = parsed(text)?.['kinds'];
   return Array.isArray(kinds) ? kinds.filter(kind => typeof kind === 'string') : [];
 };
 
-/** The taints that holds have touched, by `key:effect`, as the record says. */
+/** Returns the taints that holds have changed, by `key:effect`, according to the record. */
 export const taintsIn = (text: string | undefined): readonly string[] => {
   const taints = parsed(text)?.['taints'];
   return isObject(taints) ? Object.keys(taints) : [];
 };
 
 /**
- * Reads the record. It is an annotation, which the kubelet of the node may write as well, but no taint and no protected label is a kubelet's to change: so only
- * what some served kind could have touched (`marks`) is read, and of that only what could have been there. An unreadable one, or one edited
- * by hand, counts as empty: what stands on the node at that moment is then taken for what was there before, so that nothing of somebody else's is
- * removed.
+ * Reads the record. It is an annotation, which the kubelet of the node may write as well, but a
+ * kubelet may change neither taints nor protected labels: so only parts that a served kind could
+ * have changed (`marks`) are read, and of those only values that could have existed. A record that
+ * is unreadable, or was edited by hand, counts as empty: the present state of the node then counts
+ * as the state before, so that nothing of others is removed.
  */
 export const readHoldRecord = (text: string | undefined, marks: Pick<Marks, 'taints' | 'labels'>): HoldRecord | undefined => {
   const record = parsed(text);
@@ -87,7 +95,7 @@ export const readHoldRecord = (text: string | undefined, marks: Pick<Marks, 'tai
 const sorted = <T>(record: Readonly<Record<string, T>>): Record<string, T> =>
   Object.fromEntries(Object.entries(record).sort(([one], [other]) => (one < other ? -1 : 1)));
 
-/** The record as it is stored: the same content always gives the same text. */
+/** Returns the record as it is stored: the same content always gives the same text. */
 export const writeHoldRecord = ({ unschedulable, taints, labels, kinds = [] }: HoldRecord): string =>
   JSON.stringify({
     ...(unschedulable !== undefined && { unschedulable }),
@@ -96,16 +104,19 @@ export const writeHoldRecord = ({ unschedulable, taints, labels, kinds = [] }: H
     ...(kinds.length > 0 && { kinds: [...new Set(kinds)].sort() }),
   } satisfies JsonObject);
 
-/** The record says nothing any more: nothing of ours is on the node. */
+/** Reports whether the record is empty: nothing of ours is on the node. */
 export const isEmpty = ({ unschedulable, taints, labels }: HoldRecord): boolean =>
   unschedulable === undefined && Object.keys(taints).length === 0 && Object.keys(labels).length === 0;
 
-/** Kubernetes itself puts it on every cordoned node, so it does not tell who holds it. */
+/**
+ * Taint that Kubernetes itself sets on every cordoned node, so it does not show who holds the node.
+ */
 const ofEveryCordon = 'node.kubernetes.io/unschedulable:NoSchedule';
 
 /**
- * The marks that only a hold of ours can have left are all gone, although the record is there: somebody has given the node back without
- * it, as the operator does that it was moved back to.
+ * Reports whether the marks that only our hold can have left are all gone, although the record
+ * exists: another actor has released the node without it, for example an older operator after a
+ * downgrade.
  */
 export const isOutdated = (holdRecord: HoldRecord, taints: readonly Taint[]): boolean => {
   const ours = Object.entries(holdRecord.taints).flatMap(([id, old]) => (old === null && id !== ofEveryCordon ? [id] : []));

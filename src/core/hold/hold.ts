@@ -3,17 +3,26 @@ import type { Marks } from '../node/marks.ts';
 import { beforeAnnotation, type Node, type Taint, taintId } from '../node/node.ts';
 import { emptyRecord, type HoldRecord, isEmpty, readHoldRecord, writeHoldRecord } from './hold-record.ts';
 
-/** How a node has to be changed so that it is held as wanted. */
+/** Change of a node that makes it held as wanted. */
 export type HoldChange = {
-  /** Merge patch, guarded by the node's resourceVersion: cordon, taints, labels and the record in one write. */
+  /**
+   * Merge patch, guarded by the node's resourceVersion: cordon, taints, labels and the record in
+   * one write.
+   */
   readonly patch: JsonObject;
-  /** The node becomes schedulable by it. */
+  /** True if the node becomes schedulable by it. */
   readonly uncordons: boolean;
-  /** What was set before and has been taken away by somebody: it is put back. For people, sorted. */
+  /**
+   * Marks that were set before, have been removed by another actor, and are restored. For people,
+   * sorted.
+   */
   readonly lost: readonly string[];
 };
 
-/** All that several maintenances want on one node. A label wanted twice has the value of the first. */
+/**
+ * Returns everything that several maintenances want on one node. A label that is wanted twice has
+ * the value of the first.
+ */
 export const unionMarks = (all: readonly Marks[]): Marks => {
   const taints = new Map<string, Taint>();
   const labels: Record<string, string> = {};
@@ -26,7 +35,10 @@ export const unionMarks = (all: readonly Marks[]): Marks => {
 
 const findTaint = (taints: readonly Taint[], id: string): Taint | undefined => taints.find(taint => taintId(taint) === id);
 
-/** The record after the change: what is newly touched goes in as it stands now, what is let go goes out. */
+/**
+ * Returns the record after the change: newly changed parts are added with their present state,
+ * released ones are removed.
+ */
 const nextHoldRecord = (node: Node, holdRecord: HoldRecord, wanted: Marks, kinds: readonly string[]): HoldRecord => {
   const taints = wanted.taints.map(taint => {
     const id = taintId(taint);
@@ -45,7 +57,10 @@ const nextHoldRecord = (node: Node, holdRecord: HoldRecord, wanted: Marks, kinds
   };
 };
 
-/** Wanted taints first, then the node's own in their order (seed contract 3.4), with what was there before restored in place. */
+/**
+ * Returns the wanted taints first, then the node's own in their order (seed contract 3.4), with the
+ * taints from before restored in place.
+ */
 const nextTaints = (node: Node, holdRecord: HoldRecord, wanted: Marks): readonly Taint[] => {
   const wantedIds = new Set(wanted.taints.map(taintId));
   const added = wanted.taints.filter(taint => findTaint(node.taints, taintId(taint)) === undefined);
@@ -71,7 +86,7 @@ const nextLabels = (node: Node, holdRecord: HoldRecord, wanted: Marks): Record<s
 const nextUnschedulable = (node: Node, holdRecord: HoldRecord, wanted: Marks): boolean =>
   wanted.unschedulable || (holdRecord.unschedulable === undefined ? node.unschedulable : holdRecord.unschedulable);
 
-/** Set by an earlier hold and missing now. */
+/** Returns the marks that an earlier hold has set and that are missing now. */
 const lostMarks = (node: Node, holdRecord: HoldRecord, wanted: Marks): readonly string[] => [
   ...(wanted.unschedulable && holdRecord.unschedulable !== undefined && !node.unschedulable ? ['the cordon'] : []),
   ...wanted.taints
@@ -84,17 +99,20 @@ const lostMarks = (node: Node, holdRecord: HoldRecord, wanted: Marks): readonly 
     .sort(),
 ];
 
-/** For whom the marks are put on. */
+/** Holders of the marks. */
 type Holders = {
-  /** All that any served kind can put on a node: nothing else is taken off or put back, whatever the record says. */
+  /**
+   * Everything that any served kind can set on a node: nothing else is removed or restored,
+   * whatever the record contains.
+   */
   readonly marks: Marks;
   /** Names of their kinds, for the record. */
   readonly kinds?: readonly string[];
-  /** The record to start from when the node has none: that of a node held by the operator before us. */
+  /** Record to start from if the node has none: that of a node held by the previous operator. */
   readonly assumed?: HoldRecord;
 };
 
-/** The write that takes the record off and touches nothing else. */
+/** Returns the write that removes the record and changes nothing else. */
 export const discardRecordChange = (node: Node): HoldChange => ({
   patch: { metadata: { resourceVersion: node.resourceVersion, annotations: { [beforeAnnotation]: null } } },
   uncordons: false,
@@ -102,8 +120,9 @@ export const discardRecordChange = (node: Node): HoldChange => ({
 });
 
 /**
- * The one write that makes the node carry exactly the wanted marks beside what is not ours; undefined when it does already. Holding,
- * guarding, letting one of several maintenances go and giving the node back are all this function.
+ * Returns the one write that makes the node carry exactly the wanted marks beside those of others;
+ * undefined if it does already. This function holds, guards, removes one of several maintenances,
+ * and releases the node.
  */
 export const holdChange = (node: Node, wanted: Marks, { marks, kinds = [], assumed = emptyRecord }: Holders): HoldChange | undefined => {
   const stored = readHoldRecord(node.holdRecord, marks);
@@ -132,7 +151,10 @@ export const holdChange = (node: Node, wanted: Marks, { marks, kinds = [], assum
   };
 };
 
-/** The record that an operator without one leaves: it took for granted that nothing of its marks was there (seed contract, M5). */
+/**
+ * Returns the record that an operator without one implies: it assumed that none of its marks
+ * existed before (seed contract, M5).
+ */
 export const inferredRecord = (wanted: Marks): HoldRecord => ({
   ...(wanted.unschedulable && { unschedulable: false }),
   taints: Object.fromEntries(wanted.taints.map(taint => [taintId(taint), null])),

@@ -11,7 +11,7 @@ import { nextMigrations } from './turn.ts';
 
 type Step = (snapshot: HostSnapshot, behaviors: readonly ServerPlan[], now: Temporal.Instant) => readonly HostCall[] | undefined;
 
-/** Nobody holds the node any more: what Nova has not begun is called off, as far as we asked for it. */
+/** Aborts queued migrations that we requested, when no maintenance holds the node any more. */
 const callOff: Step = snapshot => {
   if (snapshot.desired !== undefined || !snapshot.isReleased || !isMarked(snapshot.marker, snapshot.service.disabledReason))
     return undefined;
@@ -22,13 +22,16 @@ const callOff: Step = snapshot => {
 const isFromUs = (snapshot: HostSnapshot, { user, created }: ServerMigration): boolean =>
   user !== undefined && user === snapshot.user && !isBefore(created, since(snapshot));
 
-/** A cold migration that we asked for has to be confirmed, also after everybody has lost interest in the host. */
+/** Confirms a cold migration that we requested, even if nothing is wanted of the host any more. */
 const confirm: Step = (_, behaviors) => {
   const calls = behaviors.flatMap(({ call }) => (call?.kind === 'confirm' ? [call] : []));
   return calls.length === 0 ? undefined : calls;
 };
 
-/** Enabled again only when the reason is ours, and only when nothing is left that the reason is needed to recognise. */
+/**
+ * Enables the service only if the disabled reason is ours, and only when nothing is left that can
+ * be recognised only by that reason.
+ */
 const enable: Step = snapshot => {
   const { desired, isReleased, marker, service } = snapshot;
   if (desired !== undefined || !isReleased || service.isEnabled || !isMarked(marker, service.disabledReason)) return undefined;
@@ -36,20 +39,23 @@ const enable: Step = snapshot => {
   return isColdLeft ? undefined : [{ kind: 'enable' }];
 };
 
-/** New servers are kept away before anything moves. */
+/** Disables the service, which keeps new servers away, before anything moves. */
 const disable: Step = ({ desired, marker, service }, _, now) =>
   desired !== undefined && service.isEnabled ? [{ kind: 'disable', reason: markOf(marker, desired.why, now) }] : undefined;
 
 const move: Step = (snapshot, behaviors, now) =>
   snapshot.desired === undefined || snapshot.service.isEnabled ? undefined : nextMigrations(snapshot, behaviors, now);
 
-/** The first that has something to do says what; confirming goes on beside all of it. */
+/** Steps in this order: the first one with calls decides; confirmations are sent beside it. */
 const steps: readonly Step[] = [disable, callOff, enable, move];
 
 const byName = (one: VmStatus, other: VmStatus): number =>
   one.name === other.name ? (one.id < other.id ? -1 : 1) : one.name < other.name ? -1 : 1;
 
-/** A server that was scheduled before the service was disabled may not be on the host's list yet. */
+/**
+ * Seconds in which a server that was scheduled before the service was disabled may be missing in
+ * the host's list.
+ */
 const settleSeconds = 3;
 
 const isEmpty = (snapshot: HostSnapshot, vms: readonly VmStatus[], now: Temporal.Instant): boolean => {
@@ -61,8 +67,9 @@ const isEmpty = (snapshot: HostSnapshot, vms: readonly VmStatus[], now: Temporal
 };
 
 /**
- * What to do about one hypervisor now: a pure function of what Nova says, of the desired state and of the time. Nothing is asked twice, because what is
- * under way is read from Nova itself; what is remembered between two looks (refusals, what was asked) can be lost at any time.
+ * Decides what to do about one hypervisor now: a pure function of Nova's responses, the desired
+ * state and the time. No call is repeated, because work in progress is read from Nova itself; the
+ * memory between two passes (refusals, requested servers) can be lost at any time.
  */
 export const decideHost = (snapshot: HostSnapshot, now: Temporal.Instant): HostDecision => {
   const serverPlans = [
@@ -83,10 +90,10 @@ export const decideHost = (snapshot: HostSnapshot, now: Temporal.Instant): HostD
 };
 
 const againMs = (snapshot: HostSnapshot, vms: readonly VmStatus[], calls: readonly HostCall[], empty: boolean): number | undefined => {
-  // What the service has become is looked at once more, at once.
+  // The new state of the service is read again at once.
   if (calls.some(({ kind }) => kind === 'disable' || kind === 'enable')) return 0;
   const isLeftOver = isMarked(snapshot.marker, snapshot.service.disabledReason);
   if (snapshot.desired === undefined) return isLeftOver ? (snapshot.isReleased ? 1000 : 10_000) : undefined;
-  // Nothing has to leave any more: it is only to be seen that nothing comes.
+  // Nothing has to leave any more: only arrivals are watched for.
   return vms.every(hasGone) && !empty ? 1000 : lookAgainMs(snapshot, vms);
 };

@@ -1,18 +1,22 @@
 import { readTime, secondsAfter, timeText } from '../time.ts';
 
 /**
- * What `disabled_reason` of a service begins with when we disabled it. Whoever follows nodes gives back what another one of its kind took, also after
- * a restart; what was emptied once, by hand, is left to whoever did that.
+ * Prefix of a service's `disabled_reason` if we disabled it. The operator that follows nodes
+ * releases services that another replica took, also after a restart; a host that was emptied once,
+ * by a command, is left to its user.
  */
 export type Marker = 'drydock: ' | 'drydock nova: ';
 
-/** Nova takes no longer reason. */
+/** Longest reason that Nova accepts. */
 const maxLength = 255;
 
-/** The reason that we disable a service with: for people, and for ourselves after a restart. At most 255 characters. */
+/**
+ * Returns the reason with which we disable a service: for people, and for ourselves after a
+ * restart. At most 255 characters.
+ */
 export const markOf = (marker: Marker, why: string, now: Temporal.Instant): string => {
   const since = ` (since ${timeText(now)})`;
-  // Nova refuses what is not printable.
+  // Nova refuses unprintable characters.
   const text = why
     .replaceAll(/\p{C}+/gu, ' ')
     .replaceAll(/\s+/g, ' ')
@@ -20,13 +24,16 @@ export const markOf = (marker: Marker, why: string, now: Temporal.Instant): stri
   return `${marker}${text.slice(0, maxLength - marker.length - since.length)}${since}`;
 };
 
-/** We disabled it. */
+/** Reports whether we disabled it. */
 export const isMarked = (marker: Marker, reason: string | undefined): boolean => reason?.startsWith(marker.trimEnd()) === true;
 
-/** Clocks of two machines, and Nova's whole seconds. */
+/** Seconds of difference between the clocks of two machines, and Nova's whole seconds. */
 const slackSeconds = 5;
 
-/** When we disabled it, a little earlier rather than later; undefined where the reason does not say it. */
+/**
+ * Returns when we disabled it, rather a little early than late; undefined if the reason does not
+ * contain the time.
+ */
 export const markedSince = (marker: Marker, reason: string | undefined): Temporal.Instant | undefined => {
   if (!isMarked(marker, reason)) return undefined;
   const since = readTime(/ \(since (\S+)\)$/.exec(reason ?? '')?.[1]);

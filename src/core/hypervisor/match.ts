@@ -1,6 +1,6 @@
-/** Which hypervisor a node is. */
+/** Matching of nodes and hypervisors. */
 
-/** Names the hypervisor that a node is, as a label or an annotation of the node. */
+/** Label or annotation of a node with the name of its hypervisor. */
 export const hypervisorKey = 'drydock.dev/hypervisor';
 
 export type NodeIdentity = {
@@ -11,25 +11,30 @@ export type NodeIdentity = {
 };
 
 export type HypervisorIdentity = {
-  /** The `host` of its nova-compute. */
+  /** Value of `host` of its nova-compute. */
   readonly host: string;
-  /** `hypervisor_hostname`: often the same, often with a domain. */
+  /** Value of `hypervisor_hostname`: often the same, often with a domain. */
   readonly hostname?: string;
   /** UUID of the compute node. */
   readonly id?: string;
 };
 
-/** `host`: it is this one. `problem`: it cannot be told, and why. */
+/** Result for a node. `host`: its hypervisor. `problem`: why that is unknown. */
 export type Match = { readonly host: string } | { readonly problem: string };
 
-/** The nodes that are hypervisors, or may be, by name; the others are none. */
+/**
+ * Function that returns the nodes that are hypervisors, or may be, by name; all others are none.
+ */
 export type Matcher = (nodes: readonly NodeIdentity[], hypervisors: readonly HypervisorIdentity[]) => ReadonlyMap<string, Match>;
 
 type Claim = { readonly node: string; readonly rank: number; readonly hosts: readonly string[] };
 
 const shortOf = (name: string): string => name.split('.', 1)[0] ?? name;
 
-/** One of the two is the other without its domain. Two different domains are two machines. */
+/**
+ * Reports whether one of the two is the other without its domain. Two different domains are two
+ * machines.
+ */
 const isSameMachine = (one: string, other: string): boolean =>
   one.includes('.') !== other.includes('.') && shortOf(one) === shortOf(other) && !/^[\d.]+$|:/.test(`${one}${other}`);
 
@@ -39,7 +44,10 @@ const hostsOf = (hypervisors: readonly HypervisorIdentity[], fits: (name: string
 
 const lower = (name: string): string => name.toLowerCase();
 
-/** What the node says itself, its name, its providerID, its name with or without a domain: the first that says anything counts. */
+/**
+ * Returns the claim of a node, by the first of these that exists: its annotation or label, its
+ * name, its providerID, its name with or without a domain.
+ */
 const claimOf = (node: NodeIdentity, hypervisors: readonly HypervisorIdentity[]): Claim | string | undefined => {
   const named = node.annotations?.[hypervisorKey] ?? node.labels?.[hypervisorKey];
   if (named !== undefined) {
@@ -75,9 +83,11 @@ const settle = (claim: Claim, claims: readonly Claim[]): Match => {
 };
 
 /**
- * Finds the hypervisor of each node: by the label or annotation `drydock.dev/hypervisor`; by its name, which is the service's host or the
- * hypervisor's name; by a providerID that ends with the hypervisor's UUID; by its name with or without a domain. What is ambiguous is told as a
- * problem and never guessed. A providerID `openstack:///UUID` names a server, a guest, and so fits no hypervisor.
+ * Finds the hypervisor of each node: by the label or annotation `drydock.dev/hypervisor`; by its
+ * name, which is the service's host or the hypervisor's name; by a providerID that ends with the
+ * hypervisor's UUID; by its name with or without a domain. An ambiguity is reported as a problem
+ * and never guessed. A providerID `openstack:///UUID` names a server, a guest, and so matches no
+ * hypervisor.
  */
 export const matchHosts: Matcher = (nodes, hypervisors) => {
   const matches = new Map<string, Match>();

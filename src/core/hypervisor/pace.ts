@@ -4,20 +4,26 @@ import { hasSucceeded, type ServerMigration } from './server.ts';
 import { since } from './server-history.ts';
 import type { HostSnapshot } from './snapshot.ts';
 
-/** The migrations off this host that went well, of this time. */
+/** Returns the successful migrations off this host since it is to be empty. */
 const completed = (snapshot: HostSnapshot): readonly ServerMigration[] => {
   const from = since(snapshot);
   return snapshot.migrations.filter(one => one.source === snapshot.host && hasSucceeded(one) && !isBefore(one.created, from));
 };
 
-/** Seconds from one server that has left to the next, as observed; undefined before the first. */
+/**
+ * Returns the observed seconds from one server that has left to the next; undefined before the
+ * first.
+ */
 const secondsEach = (done: readonly ServerMigration[]): number | undefined => {
   const begin = earliest(done.map(({ created }) => created));
   if (begin === undefined) return undefined;
   return Math.max(...done.map(({ updated }) => secondsBetween(begin, updated))) / done.length;
 };
 
-/** When the last server that can move will have left, at the pace so far; undefined before one has, and when there is none. */
+/**
+ * Returns when the last server that can move will have left, at the pace so far; undefined before
+ * the first has left, and if none is left.
+ */
 export const expectedEnd = (snapshot: HostSnapshot, vms: readonly VmStatus[]): Temporal.Instant | undefined => {
   const done = completed(snapshot);
   const each = secondsEach(done);
@@ -32,8 +38,9 @@ const soonestMs = 1000;
 const latestMs = 5000;
 
 /**
- * Milliseconds until the next look while servers move: four tenths of the time from one that leaves to the next, between 1 and 5 s, so that the queue in
- * Nova never runs dry and Nova has better things to do than to answer; 10 s when nothing is under way.
+ * Returns the milliseconds until the next look while servers move: four tenths of the time from one
+ * that leaves to the next, between 1 and 5 s, so that the queue in Nova never runs empty and Nova
+ * is not busy with our requests; 10 s when nothing moves.
  */
 export const lookAgainMs = (snapshot: HostSnapshot, vms: readonly VmStatus[]): number => {
   if (!vms.some(isOnItsWay)) return idleMs;

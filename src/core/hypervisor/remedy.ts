@@ -1,4 +1,4 @@
-/** What helps against the reasons that Nova gives; the first that fits. The only place that reads them. */
+/** Remedies for Nova's reasons; the first match applies. No other code parses the reasons. */
 const remedies: readonly (readonly [RegExp, string])[] = [
   [
     /no ?valid ?host/i,
@@ -10,7 +10,7 @@ const remedies: readonly (readonly [RegExp, string])[] = [
   [/was aborted/i, 'nothing, if it was aborted by mistake: it is tried again'],
 ];
 
-/** What would help, for people. */
+/** Returns the remedy for people. */
 export const remedyFor = (reason: string): string =>
   remedies.find(([pattern]) => pattern.test(reason))?.[1] ??
   'see the logs of nova-compute on both hosts, and `openstack server event list`';

@@ -3,34 +3,40 @@ import { isMarked, markedSince } from './mark.ts';
 import { hasFailed, hasSucceeded, isCold, isUnderWay, type ServerMigration } from './server.ts';
 import type { HostSnapshot } from './snapshot.ts';
 
-/** What has become of one server since its host is to be empty. */
+/** History of one server since its host is to be empty. */
 export type ServerHistory = {
-  /** The latest of its migrations from here that is not over. */
+  /** Latest of its migrations from here that is not over. */
   readonly current: ServerMigration | undefined;
-  /** The latest that went well. */
+  /** Latest successful migration. */
   readonly done: ServerMigration | undefined;
-  /** Attempts that came to nothing: failed ones, and those that Nova refused. */
+  /** Number of unsuccessful attempts: failed ones, and those that Nova refused. */
   readonly tries: number;
-  /** Why the last one did; in Nova's words, where it has any. */
+  /** Reason of the last failure; in Nova's words, if there are any. */
   readonly reason: string | undefined;
-  /** The next attempt may begin then. */
+  /** Time from which the next attempt may begin. */
   readonly next: Temporal.Instant | undefined;
 };
 
-/** When this emptying began: as the mark on the service says, else when the desired state arrived. */
+/**
+ * Returns when this emptying began: according to the mark on the service, otherwise when the
+ * desired state arrived.
+ */
 export const since = ({ marker, service, desiredSince }: Pick<HostSnapshot, 'marker' | 'service' | 'desiredSince'>): Temporal.Instant =>
   markedSince(marker, service.disabledReason) ?? desiredSince;
 
 const firstPauseSeconds = 10;
 const maxPauseSeconds = 600;
 
-/** Seconds between an attempt that came to nothing and the next one: 10, 20, 40, … at most 10 minutes. */
+/**
+ * Returns the seconds between an unsuccessful attempt and the next one: 10, 20, 40, … at most 10
+ * minutes.
+ */
 const pauseSeconds = (tries: number): number => Math.min(firstPauseSeconds * 2 ** Math.max(tries - 1, 0), maxPauseSeconds);
 
 const newest = (migrations: readonly ServerMigration[]): ServerMigration | undefined =>
   migrations.reduce<ServerMigration | undefined>((best, one) => (best === undefined || one.id > best.id ? one : best), undefined);
 
-/** All that is known of the attempts to move one server off the host. */
+/** Returns the history of the attempts to move one server off the host. */
 export const serverHistoryOf = (snapshot: HostSnapshot, server: string): ServerHistory => {
   const from = since(snapshot);
   const own = snapshot.migrations.filter(one => one.server === server && one.source === snapshot.host);
@@ -54,8 +60,9 @@ export const serverHistoryOf = (snapshot: HostSnapshot, server: string): ServerH
 };
 
 /**
- * It is a cold migration that we asked for, so that confirming it is ours as well: it began after we disabled the service, and its user is
- * ours. Where Nova does not tell users (before 2.80), only what this process asked for counts.
+ * Reports whether it is a cold migration that we requested, so that we have to confirm it as well:
+ * it began after we disabled the service, and its user is ours. If Nova does not report users
+ * (before 2.80), only requests of this process count.
  */
 export const isOurs = (snapshot: HostSnapshot, migration: ServerMigration): boolean => {
   const { host, user, asked, marker, service } = snapshot;

@@ -7,11 +7,11 @@ import { isOurs, type ServerHistory, serverHistoryOf } from './server-history.ts
 import type { HostCall, HostSnapshot } from './snapshot.ts';
 import { isMigrationStuck, isStuck, timeLimitText } from './stuck.ts';
 
-/** What is to become of one server. */
+/** Plan for one server. */
 export type ServerPlan = {
   readonly server: NovaServer;
   readonly standing: VmStatus;
-  /** It may be asked for now. Those that begin a migration wait for their turn. */
+  /** Call that may be sent now. Calls that begin a migration wait for their turn. */
   readonly call?: HostCall;
 };
 
@@ -26,7 +26,7 @@ const resized: Trouble = [
   'confirm it (`openstack server resize confirm`) or revert it (`openstack server resize revert`)',
 ];
 
-/** States in which Nova moves nothing, with what is said to that. */
+/** Texts for states in which Nova moves nothing. */
 const stuck: Readonly<Record<string, Trouble>> = {
   error: [
     'is in error, and Nova moves no such servers',
@@ -53,7 +53,10 @@ const moving = (server: NovaServer, migration: ServerMigration, progress: number
   });
 };
 
-/** It tries again after all that; from the third time on people are told that it cannot. */
+/**
+ * Number of tries from which people are informed that the server cannot move; it is retried after
+ * that as well.
+ */
 const patience = 3;
 
 const failing = (server: NovaServer, { tries, reason = '' }: ServerHistory): VmStatus =>
@@ -61,7 +64,7 @@ const failing = (server: NovaServer, { tries, reason = '' }: ServerHistory): VmS
     ? standing(server, { state: 'Waiting', message: `tried ${tries === 2 ? 'twice' : 'once'}: ${reason}` })
     : standing(server, { state: 'Cannot', message: reason, remedy: `${remedyFor(reason)}; retried with pauses of up to 10 minutes` });
 
-/** The server can be moved: now, or after a pause. */
+/** Returns the plan for a server that can be moved: now, or after a pause. */
 const movable = (
   snapshot: HostSnapshot,
   server: NovaServer,
@@ -97,7 +100,7 @@ const byState = (snapshot: HostSnapshot, server: NovaServer, track: ServerHistor
   return { server, standing: standing(server, { state: 'Cannot', message, remedy }) };
 };
 
-/** How somebody gets Nova to let go of it, when nothing works on it any more. */
+/** Returns how a user makes Nova release the server, if nothing works on it any more. */
 const releaseRemedy = (task: string): string =>
   task.includes('delet')
     ? 'see why in `openstack server event list` and the logs of nova-compute; then delete it again (`openstack server delete --force`)'
@@ -114,7 +117,9 @@ const busy = (snapshot: HostSnapshot, server: NovaServer, task: string, now: Tem
   return { server, standing: standing(server, { state: 'Waiting', message }) };
 };
 
-/** It has a task, and a record of a migration that is not over: both have to come to an end. */
+/**
+ * Returns the plan for a server with a task and an open record of a migration: both have to end.
+ */
 const onItsWay = (snapshot: HostSnapshot, server: NovaServer, current: ServerMigration, now: Temporal.Instant): ServerPlan => {
   if (!isMigrationStuck(snapshot, current, server, now))
     return { server, standing: moving(server, current, snapshot.progress.get(server.id)) };
@@ -122,20 +127,26 @@ const onItsWay = (snapshot: HostSnapshot, server: NovaServer, current: ServerMig
   return { server, standing: standing(server, { state: 'Cannot', message, remedy: releaseRemedy(server.taskState ?? '') }) };
 };
 
-/** Accepted a moment ago: the record of its migration is about to be made. */
+/**
+ * Returns the plan for a move that was just accepted: the record of its migration is about to be
+ * created.
+ */
 const accepted = (snapshot: HostSnapshot, server: NovaServer, now: Temporal.Instant): ServerPlan =>
   isStuck(snapshot, server, 'migrating', now)
     ? hanging(server, 'migrating')
     : { server, standing: standing(server, { state: 'Migrating', message: 'migration is accepted' }) };
 
-/** Nova clears the task before it ends the record, a moment later. A record that stays open without a task is a wreck of an earlier failure. */
+/**
+ * Reports whether the record is fresh. Nova clears the task before it ends the record, a moment
+ * later. A record that stays open without a task is the remainder of an earlier failure.
+ */
 const isFresh = ({ updated }: ServerMigration, now: Temporal.Instant): boolean => isBefore(now, secondsAfter(updated, 60));
 
-/** What is to become of a server that is on the host. */
+/** Returns the plan for a server that is on the host. */
 export const planServer = (snapshot: HostSnapshot, server: NovaServer, now: Temporal.Instant): ServerPlan => {
   const track = serverHistoryOf(snapshot, server.id);
   const { taskState, vmState } = server;
-  // Nova leaves task states on servers in error when it is killed; nothing comes of those.
+  // Nova leaves task states on servers in error when it is killed; they never end.
   if (vmState !== 'error' && taskState !== undefined) {
     if (track.current !== undefined) return onItsWay(snapshot, server, track.current, now);
     return taskState === 'migrating' ? accepted(snapshot, server, now) : busy(snapshot, server, taskState, now);
@@ -147,7 +158,7 @@ export const planServer = (snapshot: HostSnapshot, server: NovaServer, now: Temp
   return byState(snapshot, server, track, now);
 };
 
-/** What is to become of a server that has left the host, or is about to be elsewhere. */
+/** Returns the plan for a server that has left the host, or is about to be elsewhere. */
 export const planDepartedServer = (snapshot: HostSnapshot, server: NovaServer, now: Temporal.Instant): ServerPlan | undefined => {
   const { current, done } = serverHistoryOf(snapshot, server.id);
   const target = server.host;

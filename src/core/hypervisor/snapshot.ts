@@ -4,61 +4,70 @@ import type { ComputeService, NovaServer, ServerMigration } from './server.ts';
 
 /** An attempt that Nova refused at once, which leaves no trace there. */
 export type NovaRefusal = {
-  /** How many, one after the other; 0: nobody knows whether it arrived. */
+  /** Number of refusals in a row; 0: it is unknown whether the call arrived. */
   readonly count: number;
   readonly at: Temporal.Instant;
-  /** Nova's own words. */
+  /** Message of Nova. */
   readonly message: string;
 };
 
 export type MigrationLimits = {
-  /** Migrations off one host that have been asked for and are not over, at the most. */
+  /** Limit of migrations off one host that were requested and are not over. */
   readonly perHost: number;
-  /** Over all hosts. */
+  /** Limit over all hosts. */
   readonly total: number;
-  /** Those that wait in Nova's own queue: enough that it always has a next one, so few that a change of mind costs little. */
+  /**
+   * Limit of those that wait in Nova's own queue: enough that it always has a next one, and few
+   * enough that a change of plans costs little.
+   */
   readonly ahead: number;
 };
 
 export const defaultLimits: MigrationLimits = { perHost: 8, total: 32, ahead: 2 };
 
-/** Everything that is known of one hypervisor at one moment. */
+/** Everything known about one hypervisor at one moment. */
 export type HostSnapshot = {
-  /** The `host` of its service. */
+  /** Value of `host` of its service. */
   readonly host: string;
   readonly marker: Marker;
   readonly service: ComputeService;
   readonly desired: DesiredHostState | undefined;
-  /** When this process first received the desired state: counts where the service's reason does not say it. */
+  /**
+   * Time at which this process first received the desired state: it counts if the service's reason
+   * does not contain one.
+   */
   readonly desiredSince: Temporal.Instant;
-  /** Attempts that failed before this do not count: somebody has asked anew. */
+  /** Time before which failed attempts do not count, because the request was repeated. */
   readonly anewFrom?: Temporal.Instant;
-  /** Nobody holds the node any more. False as long as that is not known. */
+  /** True if no maintenance holds the node any more. False as long as that is unknown. */
   readonly isReleased: boolean;
-  /** On the host, of all projects. */
+  /** Servers on the host, of all projects. */
   readonly servers: readonly NovaServer[];
-  /** Elsewhere by now, with a record of a migration from here. */
+  /** Servers that are elsewhere by now, with a record of a migration from here. */
   readonly elsewhere: readonly NovaServer[];
-  /** From this host or to it. */
+  /** Migrations from this host or to it. */
   readonly migrations: readonly ServerMigration[];
-  /** Percent, by id of the server. */
+  /** Percentage by id of the server. */
   readonly progress: ReadonlyMap<string, number>;
-  /** Why a migration failed, by its id. */
+  /** Reasons of failed migrations, by their id. */
   readonly reasons: ReadonlyMap<number, string>;
-  /** By id of the server. */
+  /** Refusals by id of the server. */
   readonly refusals: ReadonlyMap<string, NovaRefusal>;
-  /** Servers that this process has asked to move: counts where Nova does not tell who asked. */
+  /** Servers whose move this process has requested: they count if Nova does not report the user. */
   readonly asked: ReadonlySet<string>;
-  /** Since when this process has seen a server in the task, or the state without one, that it is in now; by id of the server, by Nova's clock. */
+  /**
+   * Times since when this process has seen a server in its present task, or in its present state
+   * without one; by id of the server, by Nova's clock.
+   */
   readonly seenSince: ReadonlyMap<string, Temporal.Instant>;
-  /** The user that Drydock is to Nova. */
+  /** Drydock's user in Nova. */
   readonly user: string | undefined;
   readonly limits: MigrationLimits;
-  /** Migrations that may begin before the limit over all hosts is reached. */
+  /** Number of migrations that may begin before the limit over all hosts is reached. */
   readonly free: number;
 };
 
-/** One call to Nova that changes something. */
+/** A call to Nova that changes something. */
 export type HostCall =
   | { readonly kind: 'disable'; readonly reason: string }
   | { readonly kind: 'enable' }
@@ -70,6 +79,9 @@ export type HostCall =
 export type HostDecision = {
   readonly calls: readonly HostCall[];
   readonly view: HostView;
-  /** Milliseconds until Nova is asked again; undefined: nothing is wanted of this host any more. */
+  /**
+   * Milliseconds until the next requests to Nova; undefined: nothing is wanted of this host any
+   * more.
+   */
   readonly againMs: number | undefined;
 };

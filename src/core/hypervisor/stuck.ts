@@ -2,10 +2,13 @@ import { isBefore, secondsAfter } from '../time.ts';
 import { isQueued, isUnderWay, type NovaServer, type ServerMigration } from './server.ts';
 import type { HostSnapshot } from './snapshot.ts';
 
-/** Seconds after which a task counts as one of which nothing comes: Nova does each in seconds, a guest gets a minute or a few to power off. */
+/**
+ * Seconds after which a task counts as stuck: Nova does each in seconds, a guest gets up to a few
+ * minutes to power off.
+ */
 const defaults = 600;
 
-/** The same where disks are copied, or fetched. */
+/** Seconds for tasks that copy or fetch disks. */
 const copying = 3600;
 
 const copies = /image|shelv|rebuild|resize|spawn|block_device_mapping|backup|building/;
@@ -19,8 +22,10 @@ const later = (one: Temporal.Instant, other: Temporal.Instant | undefined): Temp
   other === undefined || isBefore(other, one) ? one : other;
 
 /**
- * Nothing comes of the server's task any more: Nova has not written to the server for longer than the task takes, by Nova's own times; or this process has seen
- * it in that task for so long, whatever else was written. A migration may have been at work all that time: of it Nova's times alone say something, where there are any.
+ * Reports whether the server's task is stuck: Nova has not written to the server for longer than
+ * the task takes, by Nova's own times; or this process has seen the server in that task for as
+ * long, regardless of other writes. A migration may have been running all that time: for it only
+ * Nova's times count, if there are any.
  */
 export const isStuck = (
   { seenSince }: Pick<HostSnapshot, 'seenSince'>,
@@ -32,13 +37,17 @@ export const isStuck = (
   return (task !== 'migrating' || updated === undefined) && isPast(seenSince.get(id), limitOf(task), now);
 };
 
-/** Another migration off the host is on its way: Nova takes what waits when that has ended. */
+/**
+ * Reports whether another migration off the host is in progress: Nova starts the queued ones when
+ * that has ended.
+ */
 const isBehindAnother = ({ host, migrations }: HostSnapshot, { id }: ServerMigration, now: Temporal.Instant): boolean =>
   migrations.some(one => one.id !== id && one.source === host && isUnderWay(one) && !isQueued(one) && !isPast(one.updated, copying, now));
 
 /**
- * Nothing comes of the migration any more. One that runs is written to by Nova every few seconds, or at its end; one that waits does so for another one. How long it has been seen
- * says nothing: copying may take hours.
+ * Reports whether the migration is stuck. Nova writes to a running one every few seconds, or at its
+ * end; a queued one waits for another one. How long it has been seen proves nothing: copying may
+ * take hours.
  */
 export const isMigrationStuck = (
   snapshot: HostSnapshot,
@@ -50,5 +59,5 @@ export const isMigrationStuck = (
   return isPast(later(migration.updated, server.updated), isQueued(migration) ? defaults : copying, now);
 };
 
-/** How long Nova has to have been at it, for people. */
+/** Returns the time limit of a task, for people. */
 export const timeLimitText = (task: string): string => (limitOf(task) === copying ? 'an hour' : 'ten minutes');

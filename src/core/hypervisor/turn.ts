@@ -3,19 +3,23 @@ import type { ServerPlan } from './server-plan.ts';
 import type { HostCall, HostSnapshot } from './snapshot.ts';
 import { isMigrationStuck, isStuck } from './stuck.ts';
 
-/** Active servers are waited for by somebody, stopped ones by nobody. */
+/** Ranks by state: active servers are in use, stopped ones are not. */
 const ranks: Readonly<Record<string, number>> = { active: 0, paused: 1, stopped: 2 };
 
 /**
- * Who goes first: active, then paused, then stopped ones, because work that goes on is at risk longest on a host that fails; the smallest of each
- * first, so that the most are safe the soonest and the time of one is known early; then by id, so that the order is the same after a restart.
+ * Compares by turn: active, then paused, then stopped servers, because running work is at risk
+ * longest on a host that fails; the smallest of each first, so that most are safe soonest and the
+ * time of one is known early; then by id, so that the order is the same after a restart.
  */
 const inOrder = (one: ServerPlan, other: ServerPlan): number =>
   (ranks[one.server.vmState] ?? 3) - (ranks[other.server.vmState] ?? 3) ||
   (one.server.memoryMiB ?? 0) - (other.server.memoryMiB ?? 0) ||
   (one.server.id < other.server.id ? -1 : 1);
 
-/** Migrations off this host that have been asked for and are not over, and how many of them Nova has not begun. Those that hang take no room: the others go on. */
+/**
+ * Returns how many migrations off this host were requested and are not over, and how many of them
+ * Nova has not begun. Stuck ones do not count, so that the others go on.
+ */
 export const inFlightMigrations = (snapshot: HostSnapshot, now: Temporal.Instant): { readonly all: number; readonly queued: number } => {
   const { host, servers, elsewhere, migrations } = snapshot;
   const byId = new Map([...elsewhere, ...servers].map(server => [server.id, server] as const));
@@ -25,7 +29,7 @@ export const inFlightMigrations = (snapshot: HostSnapshot, now: Temporal.Instant
     const server = byId.get(one.server);
     return server === undefined || !isMigrationStuck(snapshot, one, server, now);
   });
-  // Accepted a moment ago: Nova's conductor has not made the record yet.
+  // Just accepted: Nova's conductor has not created the record yet.
   const fresh = servers.filter(
     server => server.taskState === 'migrating' && !recorded.has(server.id) && !isStuck(snapshot, server, 'migrating', now),
   ).length;
@@ -33,8 +37,9 @@ export const inFlightMigrations = (snapshot: HostSnapshot, now: Temporal.Instant
 };
 
 /**
- * The migrations to ask for now. How many Nova does at a time is its own setting, and no client can read it; so more are asked for as long as
- * fewer than `ahead` wait in its queue: it always has a next one, however many it does at a time.
+ * Returns the migrations to request now. How many Nova runs at a time is its own setting, which no
+ * client can read; so more are requested as long as fewer than `ahead` wait in its queue: it always
+ * has a next one, whatever its setting is.
  */
 export const nextMigrations = (snapshot: HostSnapshot, behaviors: readonly ServerPlan[], now: Temporal.Instant): readonly HostCall[] => {
   const { all, queued } = inFlightMigrations(snapshot, now);

@@ -1,7 +1,7 @@
 import { type LeaseName, leaseKey } from '../request/request.ts';
 import { isTaken, type Lease } from './lease.ts';
 
-/** One of these leases is there and says that its holder has the node. */
+/** Reports whether one of these leases exists and its holder has the node. */
 export const isLeased = (names: readonly LeaseName[], leases: { readonly get: (key: string) => Lease | undefined }): boolean =>
   names.some(name => {
     const lease = leases.get(leaseKey(name));

@@ -5,7 +5,7 @@ import { isBefore, microTimeText, readTime, secondsAfter } from '../time.ts';
 
 /** A coordination.k8s.io/v1 Lease, as stored. */
 export type Lease = {
-  /** `namespace/name`. */
+  /** Key `namespace/name`. */
   readonly key: string;
   readonly uid: string;
   readonly resourceVersion: string;
@@ -27,7 +27,7 @@ type RawLease = {
   };
 };
 
-/** Keeps of a Lease object what this type has. */
+/** Reads the needed fields of a Lease. */
 export const readLease = (raw: unknown): Lease => {
   const { metadata, spec } = raw as RawLease;
   const acquireTime = readTime(spec?.acquireTime);
@@ -44,29 +44,32 @@ export const readLease = (raw: unknown): Lease => {
   };
 };
 
-/** How long a node lease is asked for, and how early it is renewed, in seconds. */
+/** Duration of a node lease, and interval of its renewals, in seconds. */
 export type LeaseTerms = { readonly durationSeconds: number; readonly renewEverySeconds: number };
 
-/** What to do about a node's lease. */
+/** Decision about a node's lease. */
 export type LeaseDecision =
-  /** Ours; look again at `renewAt`. */
+  /** The lease is ours; the next look is at `renewAt`. */
   | { readonly state: 'held'; readonly renewAt: Temporal.Instant }
-  /** Ours for the asking. */
+  /** The lease is available. */
   | { readonly state: 'create' | 'update'; readonly body: JsonObject }
-  /** Somebody else's; it ends at `until` unless renewed. */
+  /** Another holder has the lease; it ends at `until` unless renewed. */
   | { readonly state: 'foreign'; readonly message: string; readonly until: Temporal.Instant };
 
-/** When the lease ends; undefined when it says too little to be valid at all. */
+/** Returns when the lease ends; undefined if it lacks the fields to be valid at all. */
 const endOf = ({ renewTime, durationSeconds }: Lease): Temporal.Instant | undefined =>
   renewTime === undefined || durationSeconds === undefined ? undefined : secondsAfter(renewTime, durationSeconds);
 
-/** A foreign lease counts while it runs; one renewed in the future is not to be believed (seed contract, chapter 5). */
+/**
+ * Reports whether a foreign lease is valid: it counts while it runs; one that was renewed in the
+ * future is not believed (seed contract, chapter 5).
+ */
 const isValid = (lease: Lease, now: Temporal.Instant): boolean => {
   const end = endOf(lease);
   return end !== undefined && !isBefore(end, now) && lease.renewTime !== undefined && !isBefore(now, lease.renewTime);
 };
 
-/** The text of the seed operators' lease library. */
+/** Returns the text of the seed operators' lease library. */
 const heldByOther = (lease: Lease): string =>
   `can't update or invalidate the lease because it is held by different owner: ${lease.holder === undefined || lease.holder === '' ? 'unknown' : lease.holder}`;
 
@@ -85,13 +88,16 @@ const creation = ({ namespace, name, holder }: LeaseName, node: Node, now: Tempo
   },
 });
 
-/** Every write also sets the owner to exactly the node and the duration to what is asked for. */
+/**
+ * Returns the update of a lease. Every write also sets the owner to exactly the node, and the
+ * duration to the configured one.
+ */
 const update = (lease: Lease, node: Node, terms: LeaseTerms, changed: JsonObject): JsonObject => ({
   metadata: { resourceVersion: lease.resourceVersion, ownerReferences: ownerReferences(node) },
   spec: { leaseDurationSeconds: terms.durationSeconds, ...changed },
 });
 
-/** Taken anew: acquired and renewed now, one transition more. */
+/** Returns the fields of a takeover: acquired and renewed now, one transition more. */
 const taken = (lease: Lease, holder: string, now: Temporal.Instant): JsonObject => ({
   holderIdentity: holder,
   acquireTime: microTimeText(now),
@@ -110,8 +116,8 @@ const renewOwn = (lease: Lease, name: LeaseName, node: Node, now: Temporal.Insta
 };
 
 /**
- * The node lease arithmetic of the seed operators (seed contract, chapter 5), with one difference: an own lease that still runs is renewed
- * when it is due, not at every look.
+ * Decides about the node lease as the seed operators do (seed contract, chapter 5), with one
+ * difference: our own lease that still runs is renewed when it is due, not at every look.
  */
 export const requestLease = (
   lease: Lease | undefined,
@@ -127,18 +133,24 @@ export const requestLease = (
   return { state: 'update', body: update(lease, node, terms, taken(lease, name.holder, now)) };
 };
 
-/** Whether the lease is ours to delete. One without a holder belongs to nobody, so it may go as well. */
+/**
+ * Reports whether the lease is ours to delete. One without a holder belongs to no operator, so it
+ * may be deleted as well.
+ */
 export const mayRelease = (lease: Lease, holder: string): boolean =>
   lease.holder === undefined || lease.holder === '' || lease.holder === holder;
 
-/** Released, and left behind for the next one who asks: that is how the KubeVirt operator releases (seed contract, chapter 10.4). */
+/**
+ * Reports whether the lease was released and left behind for the next operator, as the KubeVirt
+ * operator does (seed contract, chapter 10.4).
+ */
 export const isBlank = ({ durationSeconds, acquireTime, renewTime, transitions }: Lease): boolean =>
   durationSeconds === undefined && acquireTime === undefined && renewTime === undefined && transitions === undefined;
 
-/** It says that the holder has the node, whether it has run out or not. */
+/** Reports whether the holder has the node according to the lease, expired or not. */
 export const isTaken = (lease: Lease, holder: string): boolean => lease.holder === holder && !isBlank(lease);
 
-/** The patch that makes a lease blank. The holder stays, as that operator leaves it. */
+/** Returns the patch that makes a lease blank. The holder stays, as that operator leaves it. */
 export const blanked = ({ resourceVersion }: Lease): JsonObject => ({
   metadata: { resourceVersion },
   spec: { leaseDurationSeconds: null, acquireTime: null, renewTime: null, leaseTransitions: null },

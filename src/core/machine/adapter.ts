@@ -6,34 +6,40 @@ import type { MachineRequest } from './request.ts';
 import type { MachineDecision, MachineSnapshot } from './snapshot.ts';
 import type { EventSource, Notice, ScanResult } from './source.ts';
 
-/** A machine, or a node where there is none, that something is announced about. */
+/** A machine, or a node without one, that an announcement is about. */
 export type AnnouncedTarget = {
   /** Name of the Machine or of the node. */
   readonly name: string;
-  /** As the cloud calls it. */
+  /** Name of the instance in the cloud. */
   readonly instance: string;
   readonly machine?: { readonly apiVersion: string; readonly namespace: string };
   readonly nodeName?: string;
 };
 
-/** How the kinds about machines say what the core thinks. Nothing else knows their fields. */
+/** An adapter between the core and the kinds about machines. Nothing else knows their fields. */
 export type MachineAdapter = {
-  /** A string says why the ignoring invalid object. */
+  /**
+   * Function that reads a MachineMaintenance; a string is the reason why the object is invalid and
+   * ignored.
+   */
   readonly readMaintenance: (raw: unknown) => MachineRequest | string;
   readonly maintenanceStatus: (verdict: MachineDecision, snapshot: MachineSnapshot, now: Temporal.Instant) => JsonObject;
-  /** A new MachineMaintenance. `source`: how its events are answered; as by default when left out. */
+  /**
+   * Function that returns a new MachineMaintenance. `source`: source whose settings decide the
+   * response to its events; defaults if left out.
+   */
   readonly newMaintenance: (
     target: AnnouncedTarget,
     place: { readonly namespace: string; readonly name: string },
     events: readonly MachineEvent[],
     source?: EventSource,
   ) => JsonObject;
-  /** What `spec.drain` says, with its defaults. */
+  /** Function that parses `spec.drain`, with its defaults. */
   readonly drainPolicy: (drain: JsonObject) => DrainPolicy;
-  /** `spec` of a merge patch that makes the events these. */
+  /** Function that returns the `spec` of a merge patch with these events. */
   readonly eventsSpec: (events: readonly MachineEvent[]) => JsonObject;
   readonly readWindow: (raw: unknown) => MaintenanceWindow;
-  /** `until`: when it will be another. */
+  /** Function that returns the status of a window. `until`: time of its next change. */
   readonly windowStatus: (
     window: MaintenanceWindow,
     now: Temporal.Instant,

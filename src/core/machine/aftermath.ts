@@ -5,9 +5,15 @@ import { type MachineEvent, occurrenceOf } from './event.ts';
 import type { MachineHistory } from './request.ts';
 import type { MachineSnapshot } from './snapshot.ts';
 
-/** What is left when an event is over: "Completed" says of a reboot that the danger has passed, and of a retirement that the harm is done. */
+/**
+ * State after the end of an event: "Completed" means for a reboot that the danger has passed, and
+ * for a retirement that the machine is lost.
+ */
 
-/** `passed`: the machine goes on. `taken`: the cloud has stopped the machine, or has it back. */
+/**
+ * Effects by kind. `passed`: the machine goes on. `taken`: the cloud has stopped the machine, or
+ * has taken it back.
+ */
 const aftermaths: Readonly<Record<EventKind, 'passed' | 'taken'>> = {
   reboot: 'passed',
   redeploy: 'passed',
@@ -20,27 +26,37 @@ const aftermaths: Readonly<Record<EventKind, 'passed' | 'taken'>> = {
   preemption: 'taken',
 };
 
-/** Whether the machine is gone, or stopped, once an event of this kind has happened. */
+/** Reports whether the machine is gone, or stopped, once an event of this kind has happened. */
 export const takesMachine = ({ kind }: Pick<MachineEvent, 'kind'>): boolean => aftermaths[kind] === 'taken';
 
-/** Whether it has been dealt with. Statuses of before have the id of the first occurrence alone. */
+/**
+ * Reports whether the event has been handled. Statuses of older versions contain the id of the
+ * first occurrence alone.
+ */
 export const isHandled = ({ handled }: Pick<MachineHistory, 'handled'>, event: MachineEvent): boolean =>
   handled.has(occurrenceOf(event)) || (event.occurrence === undefined && handled.has(event.id));
 
-/** Seconds that a node gets to be missed: clouds call a reboot or a stop completed before the kubelet's silence is noticed. */
+/**
+ * Seconds until the absence of a node is noticed: clouds report a reboot or a stop as completed
+ * before the kubelet's silence is noticed.
+ */
 const settleSeconds = 60;
 
-/** The events by which the cloud has taken the machine, by its own word, and that nothing was done about in an earlier life of the request. */
+/**
+ * Returns the events by which the cloud reports to have taken the machine, and that were not
+ * handled in an earlier life of the request.
+ */
 export const takenBy = ({ request }: MachineSnapshot): readonly MachineEvent[] =>
   request.events.filter(event => event.state === 'Completed' && takesMachine(event) && !isHandled(request.history, event));
 
-/** When a node that is Ready is believed to have survived the end of its events. */
+/** Returns when a node that is Ready counts as having survived the end of its events. */
 export const sparedAt = ({ request }: MachineSnapshot, now: Temporal.Instant): Temporal.Instant =>
   secondsAfter(request.history.eventsOverAt ?? now, settleSeconds);
 
 /**
- * What has become of a machine all of whose events are over: taken, where its node is not Ready (any more); settling, as long as that may still show; spared
- * after that: somebody has started it again, or it was never taken. Undefined where none of the events takes a machine.
+ * Returns the fate of a machine all of whose events are over: taken, if its node is not Ready (any
+ * more); settling, as long as that may still change; spared after that: the machine was started
+ * again, or never taken. Undefined if none of the events takes a machine.
  */
 export const fateOf = (snapshot: MachineSnapshot, now: Temporal.Instant): 'taken' | 'settling' | 'spared' | undefined => {
   const { node } = snapshot;

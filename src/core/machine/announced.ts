@@ -1,21 +1,28 @@
 import { isBefore } from '../time.ts';
 import { type EventState, isPending, type MachineEvent } from './event.ts';
 
-/** How the events of a machine go on when somebody has looked at them again. */
+/** Update of the events of a machine after a source was read again. */
 
-/** Two sources of one cloud tell the same event under the same id: its API and the metadata service of the machine. */
+/**
+ * Returns the id of an event. Two sources of one cloud announce the same event under the same id:
+ * its API and the metadata service of the machine.
+ */
 const idOf = ({ provider, id }: MachineEvent): string => `${provider} ${id}`;
 
 const progress: Readonly<Record<EventState, number>> = { Scheduled: 0, Active: 1, Completed: 2, Cancelled: 2 };
 
-/** A copy of what the same sender has said before, by his own clock: transports keep no order. What does not say when it was written comes in the order of its arrival. */
+/**
+ * Reports whether this is a copy of an earlier announcement of the same sender, by the sender's
+ * clock: transports keep no order. Announcements without a time count in the order of their
+ * arrival.
+ */
 const isLate = ({ toldAt: before }: MachineEvent, { toldAt, state }: MachineEvent, isOver: boolean): boolean => {
   if (before === undefined || toldAt === undefined) return false;
-  // Of two that were written at the same moment, the one that says that it is over was the later one.
+  // Of two that were written at the same time, the one that ends the event is the later one.
   return isBefore(toldAt, before) || (isOver && isPending({ state }) && !isBefore(before, toldAt));
 };
 
-/** What is remembered of an event when its sender says something new of it. */
+/** Returns the event with its new announcement, and the fields that are remembered of it. */
 const takenOver = ({ occurrence, toldAt }: MachineEvent, told: MachineEvent): MachineEvent => ({
   ...told,
   ...(occurrence !== undefined && { occurrence }),
@@ -28,8 +35,9 @@ const reopen = (known: MachineEvent, told: MachineEvent): MachineEvent => ({
 });
 
 /**
- * Whoever told it first has the say; from another source only that it is further on counts: one of the two is always behind. What was over and is announced again by
- * whoever said that it was over is another occurrence.
+ * Returns the updated event. The first source decides; an announcement of another source counts
+ * only if it is further on: one of the two always lags behind. If the source that ended an event
+ * announces it again, that is another occurrence.
  */
 const updated = (known: MachineEvent, told: MachineEvent): MachineEvent => {
   if (known.source !== told.source) return progress[told.state] > progress[known.state] ? { ...known, state: told.state } : known;
@@ -38,7 +46,9 @@ const updated = (known: MachineEvent, told: MachineEvent): MachineEvent => {
   return isOver && isPending(told) ? reopen(known, told) : takenOver(known, told);
 };
 
-/** An event that is not announced any more without a word: what was due has happened, what was not has been called off. */
+/**
+ * Closes an event that disappears from its source: a due one has happened, any other was cancelled.
+ */
 const closeMissingEvent = (event: MachineEvent, now: Temporal.Instant): MachineEvent => {
   if (!isPending(event)) return event;
   const due = event.state === 'Active' || (event.notBefore !== undefined && !isBefore(now, event.notBefore));
@@ -46,13 +56,17 @@ const closeMissingEvent = (event: MachineEvent, now: Temporal.Instant): MachineE
   return { ...event, state };
 };
 
-/** The same event as another source has told it: the seed's objects know code and id only. */
+/**
+ * Reports whether it is the same event as another source has announced it: the seed's objects
+ * contain code and id only.
+ */
 const isSeedOf = (known: MachineEvent, told: MachineEvent): boolean =>
   known.source === 'machine-maintenance-operator' && told.provider === known.provider && (known.id === told.id || known.id === told.code);
 
 /**
- * The events of a machine after one source has been looked at: `told` is all that it announces now (`complete`), or only what has changed.
- * What other sources have said stays. An event that was moved is the same event with other times.
+ * Returns the events of a machine after one source has been read: `told` is everything that it
+ * announces now (`complete`), or only changes. Events of other sources stay. An event that was
+ * moved is the same event with other times.
  */
 export const mergeEvents = (
   known: readonly MachineEvent[],
@@ -72,14 +86,20 @@ export const mergeEvents = (
   return [...kept, ...fresh.values()];
 };
 
-/** Kept with a machine at most: those that have ended long ago go first. */
+/**
+ * Maximum number of events that are kept with a machine: those that ended long ago are dropped
+ * first.
+ */
 const limit = 32;
 
-/** Pending ones first, then by deadline, then by id: the first says most. */
+/**
+ * Compares events: pending ones first, then by deadline, then by id. The first is the most
+ * important one.
+ */
 export const byUrgency = (one: MachineEvent, other: MachineEvent): number =>
   Number(isPending(other)) - Number(isPending(one)) ||
   (one.deadline?.epochMilliseconds ?? Number.MAX_SAFE_INTEGER) - (other.deadline?.epochMilliseconds ?? Number.MAX_SAFE_INTEGER) ||
   (one.id < other.id ? -1 : 1);
 
-/** In the order in which they are stored. */
+/** Returns the events in the order in which they are stored. */
 export const sorted = (events: readonly MachineEvent[]): readonly MachineEvent[] => events.toSorted(byUrgency).slice(0, limit);

@@ -16,7 +16,7 @@ import {
 import { validateStrategy } from './steps/strategy.ts';
 import { drain, replace, surge } from './steps/work.ts';
 
-/** Read aloud, this list is the life of a machine maintenance: the first step that is not done says what is to be done now. */
+/** Steps in the life of a machine maintenance: the first one that is not done decides. */
 const steps: readonly MachineStep[] = [
   claim,
   cleanUp,
@@ -42,8 +42,9 @@ const steps: readonly MachineStep[] = [
 ];
 
 /**
- * What to do about a machine maintenance now: a pure function of what is known and of the time. Everything it goes by is stored in the API, most
- * of it on the objects that it changes, so a process that is killed between any two writes and started again goes on where it was.
+ * Decides what to do about a machine maintenance now: a pure function of the snapshot and the time.
+ * Everything that it depends on is stored in the API, most of it on the objects that it changes, so
+ * a process that is killed between any two writes continues after its restart where it was.
  */
 export const decideMachine = (snapshot: MachineSnapshot, now: Temporal.Instant): MachineDecision => {
   for (const step of steps) {

@@ -3,28 +3,32 @@ import type { Machine } from './machine.ts';
 import { isSameProviderId } from './provider-id.ts';
 
 /**
- * Which Machine a Node is. Both carry the same providerID, or they are not the same machine: names collide between the clusters whose Machines one management
- * cluster holds, and whoever may write a Machine chooses the node that its status names.
+ * Identity of Machines and Nodes. Both have the same providerID, or they are not the same machine:
+ * names collide between the clusters whose Machines one management cluster holds, and a user who
+ * may write a Machine chooses the node that its status names.
  */
 
-/** A Node, as far as its identity goes. */
+/** A Node, as far as its identity is concerned. */
 export type ProvidedNode = { readonly name: string; readonly providerId?: string };
 
-/** A Machine, as far as its identity goes. */
+/** A Machine, as far as its identity is concerned. */
 export type MachineIdentity = Pick<Machine, 'namespace' | 'name' | 'providerId' | 'nodeName' | 'addresses'>;
 
-/** What was looked for, or why nothing is taken for it. */
+/** The identified object, or why there is none. */
 export type Identified<T> =
   | { readonly found: T }
   | {
       readonly lack: string;
-      /** Something looks as if it were the one, and may be. */
+      /** True if a candidate looks like the object, and may be it. */
       readonly isNear?: true;
     };
 
 const machineText = ({ namespace, name }: MachineIdentity): string => `Machine ${namespace}/${name}`;
 
-/** Why the Node is not this Machine; undefined where it is: the same providerID, and no other node that the Machine names as its own. */
+/**
+ * Returns why the Node is not this Machine; undefined if it is: the same providerID, and no other
+ * node that the Machine names as its own.
+ */
 export const identityLack = (node: ProvidedNode, machine: MachineIdentity): string | undefined => {
   const what = machineText(machine);
   if (node.providerId === undefined) return `node ${node.name} has no spec.providerID, which would prove that it is ${what}`;
@@ -37,15 +41,18 @@ export const identityLack = (node: ProvidedNode, machine: MachineIdentity): stri
 };
 
 type IdentityQuery<T> = {
-  /** What is looked for, for people: "several Machines have the providerID of node n1". */
+  /** Words for the message to people: "several Machines have the providerID of node n1". */
   readonly words: { readonly of: string; readonly several: string; readonly none: string };
   readonly lackOf: (one: T) => string | undefined;
-  /** It looks as if it were the one: why it is not is told. */
+  /**
+   * Function that reports whether the candidate looks like the object: the message explains why it
+   * is not.
+   */
   readonly isNear: (one: T) => boolean;
   readonly nameOf: (one: T) => string;
 };
 
-/** The only one without a lack. */
+/** Returns the only candidate without a lack. */
 const onlyOne = <T>(among: Iterable<T>, { words, lackOf, isNear, nameOf }: IdentityQuery<T>): Identified<T> => {
   const all = [...among];
   const [found, ...others] = all.filter(one => lackOf(one) === undefined);
@@ -60,7 +67,7 @@ const onlyOne = <T>(among: Iterable<T>, { words, lackOf, isNear, nameOf }: Ident
   return lack === undefined ? { lack: `no ${words.none} the providerID of ${words.of}` } : { lack, isNear: true };
 };
 
-/** The Machine of a Node among these: exactly one has its identity. */
+/** Returns the Machine of a Node among these: exactly one has its identity. */
 export const machineOfNode = <M extends MachineIdentity>(node: ProvidedNode, machines: Iterable<M>): Identified<M> =>
   onlyOne(machines, {
     words: { of: `node ${node.name}`, several: 'Machines have', none: 'Machine has' },
@@ -69,16 +76,19 @@ export const machineOfNode = <M extends MachineIdentity>(node: ProvidedNode, mac
     nameOf: machineText,
   });
 
-/** The names of nodes that a Machine may be, whatever their providerIDs say: many clouds name nodes as their machines, or after an address. */
+/**
+ * Returns the names of nodes that a Machine may be, regardless of their providerIDs: many clouds
+ * name nodes after their machines, or after an address.
+ */
 export const likelyNames = ({ name, nodeName, addresses = [] }: MachineIdentity): readonly string[] => [
   ...new Set([...(nodeName === undefined ? [] : [nodeName]), name, ...addresses]),
 ];
 
-/** Nothing proves that the node is the Machine, and nothing that it is not. */
+/** Reports whether nothing proves that the node is the Machine, and nothing that it is not. */
 const isUndecided = (node: ProvidedNode, machine: MachineIdentity): boolean =>
   (node.providerId === undefined || machine.providerId === undefined) && likelyNames(machine).includes(node.name);
 
-/** The Node of a Machine among these: exactly one has its identity. */
+/** Returns the Node of a Machine among these: exactly one has its identity. */
 export const nodeOfMachine = <N extends ProvidedNode>(machine: MachineIdentity, nodes: Iterable<N>): Identified<N> =>
   onlyOne(nodes, {
     words: { of: machineText(machine), several: 'nodes have', none: 'node has' },

@@ -2,29 +2,35 @@ import { isObject, type JsonObject } from '../json.ts';
 import type { Labels } from '../pod/selector.ts';
 import { readTime } from '../time.ts';
 
-/** Machines of the two machine APIs, and what replaces them, as far as replacing needs them. */
+/**
+ * Machines of the two machine APIs, and the sets that replace them, as far as a replacement needs
+ * them.
+ */
 
-/** openshift: machine.openshift.io. capi: cluster.x-k8s.io. */
+/** Machine API. openshift: machine.openshift.io. capi: cluster.x-k8s.io. */
 export type MachineApi = 'openshift' | 'capi';
 
-/** Name and owner of the hook with which Drydock keeps a machine whole until its replacement is there. Both at least 3 characters. */
+/**
+ * Name and owner of the hook with which Drydock keeps a machine until its replacement exists. Both
+ * have at least 3 characters.
+ */
 export const hookName = 'DrydockReplacement';
 export const hookOwner = 'drydock.dev/machine-maintenance';
 
-/** Puts a Machine first in line when its set is made smaller. */
+/** Annotations that make a Machine the next to be deleted when its set is scaled down. */
 export const deleteMarks: Readonly<Record<MachineApi, string>> = {
   openshift: 'machine.openshift.io/delete-machine',
   capi: 'cluster.x-k8s.io/delete-machine',
 };
 
-/** Of the annotations that are Cluster API's hooks. */
+/** Prefix of the annotations that are Cluster API's hooks. */
 export const preDrainPrefix = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/';
 
-/** A controller that owns something. */
+/** A controller that owns an object. */
 type Owner = { readonly kind: string; readonly name: string; readonly uid: string };
 
 type Common = {
-  /** `api/namespace/name`, for sets `api/Kind/namespace/name`. */
+  /** Key `api/namespace/name`, for sets `api/Kind/namespace/name`. */
   readonly key: string;
   readonly api: MachineApi;
   readonly apiVersion: string;
@@ -36,7 +42,10 @@ type Common = {
   readonly path: string;
   readonly labels: Labels;
   readonly owner?: Owner;
-  /** What tells its controllers to leave it alone, in the words of its API. Missing: nothing does. */
+  /**
+   * Name of the field or annotation that makes its controllers leave it alone. Missing: it is not
+   * paused.
+   */
   readonly pausedBy?: string;
 };
 
@@ -46,38 +55,47 @@ export type Machine = Common & {
   readonly phase?: string;
   readonly providerId?: string;
   readonly nodeName?: string;
-  /** Names and addresses of the machine, by which its node may be called. */
+  /** Names and addresses of the machine, after which its node may be named. */
   readonly addresses?: readonly string[];
   readonly controlPlane: boolean;
   readonly zone?: string;
-  /** Hooks that keep its drain from beginning, ours included. */
+  /** Hooks that keep its drain from beginning, including ours. */
   readonly preDrainHooks: readonly { readonly name: string; readonly owner: string }[];
-  /** Value of the mark that puts it first in line; missing where there is none. */
+  /** Value of the mark that makes it the next to be deleted; missing if there is none. */
   readonly deleteMark?: string;
-  /** The machine API calls it available: said by Cluster API from v1beta2 on. */
+  /** True if the machine API reports it as available: Cluster API does so from v1beta2 on. */
   readonly available: boolean;
-  /** What the machine API says of its deletion, in its own words. */
+  /** Message of the machine API about its deletion. */
   readonly said?: string;
-  /** Cluster API: the Cluster that it is part of, in the same namespace. */
+  /** Name of the Cluster that it is part of, in the same namespace, for Cluster API. */
   readonly clusterName?: string;
 };
 
 /** A Cluster of Cluster API, as far as its machines need it. */
 export type MachineCluster = Common;
 
-/** What makes as many machines as it says: a MachineSet, a MachineDeployment, or the controller of a control plane. */
+/**
+ * A set that creates as many machines as its replicas: a MachineSet, a MachineDeployment, or the
+ * controller of a control plane.
+ */
 export type MachineSet = Common & {
   readonly replicas: number;
   readonly deleting: boolean;
-  /** It replaces machines of a control plane that are deleted. */
+  /** True if it replaces deleted machines of a control plane. */
   readonly controlPlane: boolean;
-  /** Replicas are the Cluster's topology's to say: a number that others write does not stay. */
+  /** True if the Cluster's topology sets the replicas: a number that others write does not stay. */
   readonly topologyOwned: boolean;
-  /** Machines that were added to replace one: value of the record by the uid of the machine maintenance. */
+  /**
+   * Machines that were added to replace one: value of the record by the uid of the machine
+   * maintenance.
+   */
   readonly surges: ReadonlyMap<string, string>;
 };
 
-/** The record of a machine too many, on the set that has it: written and taken off together with the number of replicas. */
+/**
+ * Prefix of the record of a surge machine, on its set: written and removed together with the number
+ * of replicas.
+ */
 export const surgePrefix = 'surge.drydock.dev/';
 
 type Raw = {
@@ -98,7 +116,7 @@ type Raw = {
   readonly status?: JsonObject;
 };
 
-/** Where a collection of a machine API is served. */
+/** A collection of a machine API, as it is served. */
 export type MachineKind = {
   readonly api: MachineApi;
   readonly apiVersion: string;
@@ -106,20 +124,24 @@ export type MachineKind = {
   readonly plural: string;
 };
 
-/** Collection path for the whole cluster. */
+/** Returns the collection path for the whole cluster. */
 export const collectionOf = ({ apiVersion, plural }: MachineKind): string => `/apis/${apiVersion}/${plural}`;
 
-/** Any object of Cluster API may have it, and it counts whatever its value is. */
+/** Annotation that any object of Cluster API may have, and that counts with any value. */
 const pausedAnnotation = 'cluster.x-k8s.io/paused';
 
-/** On a MachineSet that is to make no more machines. That of a MachineDeployment leaves it to another of its sets. */
+/**
+ * Annotation on a MachineSet that is to create no more machines. That of a MachineDeployment leaves
+ * this to another of its sets.
+ */
 const makesNoneAnnotation = 'cluster.x-k8s.io/disable-machine-create';
 
 const pausable: readonly MachineKind['kind'][] = ['Cluster', 'MachineDeployment'];
 
 /**
- * The stop signs of both machine APIs. `cluster.x-k8s.io/skip-remediation` is none, nor is `machine.openshift.io/exclude-node-draining`: they speak of health checks and of a drain that
- * is not Drydock's.
+ * Returns the pause of an object in both machine APIs. `cluster.x-k8s.io/skip-remediation` is no
+ * pause, nor is `machine.openshift.io/exclude-node-draining`: they are about health checks and
+ * about a drain that is not Drydock's.
  */
 const pausedByOf = ({ metadata, spec, status }: Raw, { api, kind }: MachineKind, owner: Owner | undefined): string | undefined => {
   const { annotations = {} } = metadata;
@@ -127,7 +149,8 @@ const pausedByOf = ({ metadata, spec, status }: Raw, { api, kind }: MachineKind,
   if (kind === 'MachineSet' && owner?.kind !== 'MachineDeployment' && annotations[makesNoneAnnotation] !== undefined)
     return `annotation ${makesNoneAnnotation}`;
   if (api === 'capi' && pausable.includes(kind) && spec?.['paused'] === true) return 'spec.paused';
-  // A copy, or one that is being moved: its controllers leave it to those of the other machine API.
+  // A copy, or an object that is being migrated: its controllers leave it to those of the other
+  // machine API.
   const authority = status?.['authoritativeAPI'];
   return api === 'openshift' && (authority === 'ClusterAPI' || authority === 'Migrating')
     ? `status.authoritativeAPI ${authority}`
@@ -181,7 +204,10 @@ const conditionsOf = ({ status }: Raw): readonly JsonObject[] => {
   return Array.isArray(conditions) ? conditions.map(objectOf) : [];
 };
 
-/** What keeps a deletion: Cluster API says it in a condition; OpenShift in its conditions about hooks and the drain. */
+/**
+ * Returns what blocks a deletion: Cluster API has it in a condition, OpenShift in its conditions
+ * about hooks and the drain.
+ */
 const saidOf = (raw: Raw): string | undefined => {
   const about = conditionsOf(raw).find(({ type, status: value, reason }) => {
     if (type === 'Deleting') return value === 'True' && reason !== 'NotDeleting';
@@ -190,7 +216,7 @@ const saidOf = (raw: Raw): string | undefined => {
   return textOf(about?.['message']) ?? textOf(raw.status?.['errorMessage']);
 };
 
-/** A machine has a few addresses: whoever writes thousands of them is not listened to. */
+/** Maximum number of addresses that are read: a machine has a few, and thousands would be abuse. */
 const maxAddresses = 32;
 
 const addressesOf = ({ status }: Raw): readonly string[] => {
@@ -199,7 +225,7 @@ const addressesOf = ({ status }: Raw): readonly string[] => {
   return texts.filter(text => text !== undefined);
 };
 
-/** Keeps of a Machine what this type has. */
+/** Reads the needed fields of a Machine. */
 export const readMachine = (raw: unknown, kind: MachineKind): Machine => {
   const { metadata, spec, status } = raw as Raw;
   const { api } = kind;
@@ -230,13 +256,13 @@ export const readMachine = (raw: unknown, kind: MachineKind): Machine => {
   };
 };
 
-/** Keeps of a Cluster of Cluster API what this type has. */
+/** Reads the needed fields of a Cluster of Cluster API. */
 export const readMachineCluster = (raw: unknown, kind: MachineKind): MachineCluster => {
   const { namespace = '', name } = (raw as Raw).metadata;
   return commonOf(raw as Raw, kind, `${namespace}/${name}`);
 };
 
-/** Keeps of whatever makes machines what this type has. */
+/** Reads the needed fields of a set that creates machines. */
 export const readMachineSet = (raw: unknown, kind: MachineKind): MachineSet => {
   const { metadata, spec } = raw as Raw;
   const { api } = kind;

@@ -1,11 +1,17 @@
 import type { Machine, MachineCluster, MachineSet } from './machine.ts';
 
-/** Somebody else's stop sign: what its controllers leave alone because somebody has said so, Drydock leaves alone too. */
+/**
+ * Pauses by others: objects that their own controllers leave alone because of a pause are left
+ * alone by Drydock too.
+ */
 
-/** Why nothing is to be done to a machine, for people. */
+/** Reason why nothing is to be done to a machine, for people. */
 export type MachinePause = { readonly reason: 'MachinePaused' | 'PauseUnknown'; readonly message: string };
 
-/** What is known of the Cluster of a Machine: `withheld` where Drydock may not read it, `missing` where there is none (yet). */
+/**
+ * State of the Cluster of a Machine: `withheld` if Drydock may not read it, `missing` if there is
+ * none (yet).
+ */
 export type KnownCluster = MachineCluster | 'withheld' | 'missing';
 
 const paused = (what: string, { namespace, name, pausedBy }: Pick<Machine, 'namespace' | 'name' | 'pausedBy'>): MachinePause | undefined =>
@@ -29,6 +35,9 @@ const ofCluster = ({ namespace, clusterName }: Machine, cluster: KnownCluster | 
   };
 };
 
-/** What keeps everybody's hands off a machine: a pause of its own, of a set above it, or of its Cluster. Undefined where nothing does. */
+/**
+ * Returns the pause of a machine: its own, of a set above it, or of its Cluster. Undefined if there
+ * is none.
+ */
 export const pauseOf = (machine: Machine, sets: readonly MachineSet[], cluster: KnownCluster | undefined): MachinePause | undefined =>
   paused('Machine', machine) ?? sets.map(set => paused(set.kind, set)).find(found => found !== undefined) ?? ofCluster(machine, cluster);

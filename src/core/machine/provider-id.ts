@@ -1,41 +1,46 @@
 /**
- * The ways in which clouds call a machine: spec.providerID of Nodes and Machines, the names that their metadata services and announcements have, and fuller names
- * (ARNs, resource ids, links). The table of the forms that their documents name is in `provider-id.test.ts`.
+ * Names of machines in clouds: spec.providerID of Nodes and Machines, the names in their metadata
+ * services and announcements, and longer names (ARNs, resource ids, links). The table of the
+ * documented forms is in `provider-id.test.ts`.
  */
 
 type Parts = { readonly scheme: string; readonly path: readonly string[] };
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Oracle Cloud: `ocid1.instance.oc1.phx.…`, without a scheme. */
+/** Form of Oracle Cloud: `ocid1.instance.oc1.phx.…`, without a scheme. */
 const ocid = /^ocid1\.[a-z]+\.\S+$/;
 
-/** Alibaba Cloud: region and instance, `cn-hangzhou.i-…`, without a scheme. */
+/** Form of Alibaba Cloud: region and instance, `cn-hangzhou.i-…`, without a scheme. */
 const alibaba = /^[a-z]{2}(?:-[a-z0-9]+)+\.(i-[a-z0-9]+)$/;
 
 const schemeOf = (providerId: string): string | undefined => /^([a-z][a-z0-9+.-]*):\/\/\S+$/i.exec(providerId)?.[1]?.toLowerCase();
 
-/** Both clouds that write no scheme are written with one by others. */
+/** Removes a scheme that others write for the two clouds that write none. */
 const withoutScheme = (providerId: string): string => /^(?:oci:\/\/(?=ocid1\.)|alicloud:\/\/)(.*)$/s.exec(providerId)?.[1] ?? providerId;
 
-/** Letters that say nothing: Azure Resource Manager writes its ids as it likes, and a UUID is the same in both cases (RFC 9562). All other ids are compared as written. */
+/**
+ * Normalizes the case where it has no meaning: Azure Resource Manager writes its ids in any case,
+ * and a UUID is the same in both cases (RFC 9562). All other ids are compared as written.
+ */
 const comparable = (providerId: string): string => {
   const bare = withoutScheme(providerId);
   const scheme = schemeOf(bare);
   if (scheme === 'azure') return bare.toLowerCase();
   const last = bare.split('/').at(-1) ?? '';
   if (!uuid.test(last)) return bare;
-  // The region of an OpenStack is written by some of its controllers only.
+  // Only some controllers of OpenStack write the region.
   return scheme === 'openstack' ? `openstack:///${last.toLowerCase()}` : `${bare.slice(0, -last.length)}${last.toLowerCase()}`;
 };
 
-/** Whether both are given and name the same machine of the same provider. */
+/** Reports whether both are given and name the same machine of the same provider. */
 export const isSameProviderId = (one: string | undefined, other: string | undefined): boolean =>
   one !== undefined && one !== '' && other !== undefined && comparable(one) === comparable(other);
 
 /**
- * The machine as the cloud calls it: the last part of its providerID. A machine of an Azure scale set is `set_0`, as Azure's metadata service
- * and its events call it: its last part alone (`0`) is the same in every set. Undefined for what is no providerID of a form that is known.
+ * Returns the name of the machine in the cloud: the last part of its providerID. A machine of an
+ * Azure scale set is `set_0`, as in Azure's metadata service and its events: its last part alone
+ * (`0`) is the same in every set. Undefined for a text that is not a providerID of a known form.
  */
 export const instanceOf = (providerId: string | undefined): string | undefined => {
   const bare = withoutScheme(providerId ?? '');
@@ -48,7 +53,10 @@ export const instanceOf = (providerId: string | undefined): string | undefined =
   return set === undefined ? last : `${set}_${last}`;
 };
 
-/** Groups what may be the same machine: whatever has the same providerID is in the same group. Undefined without a providerID. */
+/**
+ * Returns the group of objects that may be the same machine: objects with the same providerID are
+ * in the same group. Undefined without a providerID.
+ */
 export const identityGroup = ({ providerId }: { readonly providerId?: string }): string | undefined =>
   providerId === undefined || providerId === '' ? undefined : comparable(instanceOf(providerId) ?? providerId).toLowerCase();
 
@@ -59,14 +67,17 @@ const isSameInstance = (providerId: string, name: string): boolean => {
   return ignoresCase ? instance.toLowerCase() === name.toLowerCase() : instance === name;
 };
 
-/** Fuller names than an instance, as the providerID that they stand for; an empty part fits everything. */
+/**
+ * Parsers of names that are longer than an instance, to the providerID that they stand for; an
+ * empty part matches everything.
+ */
 const fullNames: readonly ((name: string) => string | undefined)[] = [
   // EC2: ARN.
   name => {
     const [, region, id] = /^arn:aws[a-z-]*:ec2:([a-z0-9-]*):\d*:instance\/(i-[0-9a-f]+)$/.exec(name) ?? [];
     return id && `aws:///${region === '' ? '' : `${region}*`}/${id}`;
   },
-  // Azure: resource id, also of what hangs on the machine, as the subjects of Event Grid have it.
+  // Azure: resource id, also of a child of the machine, as in the subjects of Event Grid.
   name => {
     const resource =
       /^(?:https:\/\/management\.azure\.com)?(\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/(?:virtualMachineScaleSets\/[^/]+\/)?virtualMachines\/[^/]+)(?:\/providers\/.+)?$/i;
@@ -87,7 +98,7 @@ const fullNames: readonly ((name: string) => string | undefined)[] = [
   },
 ];
 
-/** The providerID that a fuller name stands for; the name itself where it is none. */
+/** Returns the providerID that a longer name stands for; the name itself if it is none. */
 const asProviderId = (name: string): string => {
   for (const read of fullNames) {
     const found = read(name);
@@ -96,7 +107,10 @@ const asProviderId = (name: string): string => {
   return name;
 };
 
-/** What the cloud calls the machine that somebody names in whatever way: by its providerID, a fuller name, or so. */
+/**
+ * Returns the name in the cloud of a machine that is named by its providerID, by a longer name, or
+ * by that name itself.
+ */
 export const instanceIn = (name: string): string => instanceOf(asProviderId(name)) ?? name;
 
 const partsOf = (providerId: string): Parts | undefined => {
@@ -108,14 +122,17 @@ const partsOf = (providerId: string): Parts | undefined => {
 const isSamePart = (one: string, other: string): boolean =>
   one === '' || other === '' || one === other || (other.endsWith('*') && one.startsWith(other.slice(0, -1)));
 
-/** The same scheme, and no part that both have differs: some leave the zone out, and an ARN knows the region only. */
+/**
+ * Reports whether both have the same scheme and no differing part: some leave the zone out, and an
+ * ARN contains the region only.
+ */
 const isSamePath = (providerId: string, other: string): boolean => {
   const [one, two] = [partsOf(providerId), partsOf(other)];
   if (one === undefined || two === undefined || one.scheme !== two.scheme || one.path.length !== two.path.length) return false;
   return one.path.every((part, at) => isSamePart(part, two.path[at] ?? '')) && one.path.at(-1) === two.path.at(-1);
 };
 
-/** Whether somebody who names a machine so means the one with this providerID. */
+/** Reports whether this name of a machine means the one with this providerID. */
 export const isCalled = (providerId: string, name: string): boolean => {
   if (name === '') return false;
   const full = asProviderId(name);
@@ -127,10 +144,16 @@ export const isCalled = (providerId: string, name: string): boolean => {
   );
 };
 
-/** EC2 can be asked about it. Fargate's nodes and those of other machines that AWS gives a providerID are no instances. */
+/**
+ * Reports whether EC2 knows it. Fargate's nodes and other machines with a providerID of AWS are no
+ * instances.
+ */
 export const isEc2Instance = (providerId: string): boolean => /^aws:\/\/[^/]*\/[^/]*\/i-[^/\s]+$/.test(providerId);
 
-/** The schemes of clouds whose metadata services agents read: theirs are names that those services have as well. */
+/**
+ * Providers by the schemes of clouds whose metadata services agents read: names with these schemes
+ * are also in those services.
+ */
 const agentSchemes: ReadonlyMap<string, string> = new Map([
   ['aws', 'aws'],
   ['azure', 'azure'],
@@ -138,8 +161,9 @@ const agentSchemes: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Whether what the agent of a node was told about a machine is about the node's own. The providerID of any other scheme (k3s, metal3, …) is a name that the metadata
- * service does not have, and says nothing against it.
+ * Reports whether the agent's facts about a machine are about its own node. The providerID of any
+ * other scheme (k3s, metal3, …) is a name that the metadata service does not have, and is no
+ * contradiction.
  */
 export const isAgentsOwn = (told: { readonly provider: string; readonly instance: string }, providerId: string | undefined): boolean => {
   const cloud = agentSchemes.get(schemeOf(providerId ?? '') ?? '');

@@ -8,12 +8,15 @@ import type { MachinePause } from './pause.ts';
 import type { MachinePhase, MachineRequest, MachineStrategy } from './request.ts';
 import type { Notice } from './source.ts';
 
-/** Another machine maintenance, as far as it may be in the way. */
+/** Another machine maintenance, as far as it may interfere. */
 export type ConcurrentMaintenance = {
   readonly key: string;
-  /** It has begun and is not over. */
+  /** True if it has begun and is not over. */
   readonly active: boolean;
-  /** It responds to announcements: nobody has asked for it by itself, and no plan, which has limits of its own. */
+  /**
+   * True if it responds to announcements: it was requested neither by a user nor by a plan, which
+   * has limits of its own.
+   */
   readonly responds: boolean;
   readonly set?: string;
   readonly zone?: string;
@@ -22,27 +25,33 @@ export type ConcurrentMaintenance = {
   readonly undrained: ReadonlySet<string>;
 };
 
-/** How many machines may be worked on at the same time; 0 is no limit. */
+/** Numbers of machines that may be worked on at the same time; 0 is no limit. */
 export type MachineLimits = {
   readonly perSet: number;
   readonly perZone: number;
-  /** Of all nodes, with Machines and without: those that are out of service in response to announcements. A number, or a percent of all nodes. */
+  /**
+   * Limit of all nodes, with and without Machines, that are out of service in response to
+   * announcements. A number, or a percentage of all nodes.
+   */
   readonly nodes: IntOrPercent;
 };
 
 /** A machine that is not being deleted and has no node that is Ready. */
 export type UnreadyMachine = {
   readonly machine: Machine;
-  /** Since when its node is not Ready, by that node's own condition. Missing: no node is known, or nothing says so. */
+  /**
+   * Time since when its node is not Ready, by that node's own condition. Missing: no node is known,
+   * or the condition has no time.
+   */
   readonly since?: Temporal.Instant;
 };
 
-/** What is to replace a machine, and what it has at the moment. */
+/** The set that is to replace a machine, and its present members. */
 export type ReplacementSet = {
   readonly set: MachineSet;
-  /** Its machines, the ones being deleted too. */
+  /** Machines of the set, including those being deleted. */
   readonly members: readonly Machine[];
-  /** How many of them are not being deleted and have a node that is Ready. */
+  /** Number of them that are not being deleted and have a node that is Ready. */
   readonly ready: number;
   readonly unready: readonly UnreadyMachine[];
 };
@@ -50,49 +59,66 @@ export type ReplacementSet = {
 /** Everything known about one machine maintenance at one moment. */
 export type MachineSnapshot = {
   readonly request: MachineRequest;
-  /** A machine API is served and has been read. */
+  /** True if a machine API is served and has been read. */
   readonly machineApi: boolean;
-  /** Missing: there is none (any more), or the request is about a node only. */
+  /** Machine; missing: there is none (any more), or the request is about a node only. */
   readonly machine?: Machine;
-  /** The node of the machine, by its identity (`identity.ts`). */
+  /** Node of the machine, by its identity (`identity.ts`). */
   readonly node?: Node;
-  /** Why the node that the machine names, or the Machine of the node, is not taken for it. */
+  /** Reason why the node that the machine names, or the Machine of the node, is not accepted. */
   readonly unidentified?: string;
-  /** The API server has been asked, and has no node of the name, or of the providerID, that the machine gives. */
+  /**
+   * True if the API server has confirmed that it has no node of the name, or of the providerID,
+   * that the machine has.
+   */
   readonly nodeIsGone?: true;
-  /** The pod of the operator that decides this (`namespace/name`), where it runs on the node: with the machine it would be lost. */
+  /**
+   * Pod of the operator that decides this (`namespace/name`), if it runs on the node: it would be
+   * lost with the machine.
+   */
   readonly operatorPod?: string;
-  /** Why nobody is to touch the machine, or why it is not known whether anybody may. */
+  /** Pause of the machine, or why it is not known whether it is paused. */
   readonly pause?: MachinePause;
-  /** Missing: nothing would replace the machine. */
+  /** Replacement; missing: nothing would replace the machine. */
   readonly replacement?: ReplacementSet;
-  /** Sets that have a machine too many on account of this request. */
+  /** Sets that have a surge machine because of this request. */
   readonly surged: readonly MachineSet[];
   /** The Maintenance that drains the node for this request. */
   readonly child?: MaintenanceRequest;
-  /** The drain that it is told differs from what this request wants: somebody has changed it. */
+  /**
+   * True if its drain policy differs from what this request wants, because a user has changed it.
+   */
   readonly childChanged?: true;
-  /** A Maintenance of that name that is not part of this request: of another node, or somebody else's. */
+  /**
+   * A Maintenance of that name that is not part of this request: of another node, or of another
+   * owner.
+   */
   readonly stranger?: MaintenanceRequest;
-  /** Sources of announcements whose word counts when they say that a machine goes within minutes. */
+  /** Sources whose announcements that a machine goes within minutes are trusted. */
   readonly urgentSources: ReadonlySet<string>;
-  /** What the agent of the node has heard. */
+  /** Events from the agent of the node. */
   readonly notice?: Notice;
-  /** All there are. */
+  /** All windows of the cluster. */
   readonly windows: readonly MaintenanceWindow[];
-  /** There may be another window, that was there before the request: why it is not known. Missing where all are known. */
+  /**
+   * Reason why it is not known whether there is another window that is older than the request.
+   * Missing if all are known.
+   */
   readonly windowsProblem?: string | undefined;
   readonly others: readonly ConcurrentMaintenance[];
   readonly limits: MachineLimits;
-  /** How many nodes the cluster has. */
+  /** Number of nodes of the cluster. */
   readonly nodeCount: number;
-  /** How long others of this strategy have taken, in seconds; missing as long as there were none. */
+  /** Seconds that others of each strategy have taken; missing as long as there were none. */
   readonly seen: ReadonlyMap<MachineStrategy, number>;
-  /** A node is drained this long before the cloud may begin, in seconds, where no window says otherwise. */
+  /**
+   * Seconds before the cloud's earliest start at which the drain of a node begins, unless a window
+   * determines it.
+   */
   readonly drainLeadSeconds: number;
 };
 
-/** What is noted when the work begins, and stays. */
+/** Facts that are stored when the work begins, and stay. */
 type Beginning = {
   readonly strategy: MachineStrategy;
   readonly becauseOfDeadline: boolean;
@@ -102,30 +128,33 @@ type Beginning = {
   readonly bootId?: string;
 };
 
-/** Where a machine maintenance stands, and what is to be done for the next step. */
+/** State of a machine maintenance, and what is to be done for the next step. */
 export type MachineDecision = {
   readonly phase: MachinePhase;
-  /** What it waits for, as a word. */
+  /** Reason of the wait, as a word. */
   readonly reason: string;
-  /** The same for people. */
+  /** Reason for people. */
   readonly message: string;
-  /** It does not go on by itself. */
+  /** True if it does not go on without help. */
   readonly warning?: true;
   readonly writes?: readonly Write[];
-  /** A write of the request itself: its status is written the next time. */
+  /** Write of the request itself: its status is written in the next pass. */
   readonly own?: Write;
   readonly begins?: Beginning;
-  /** What had begun is undone: it begins anew another time. */
+  /** True if the work is undone and begins again at another time. */
   readonly restarts?: true;
-  /** A node that the API server has to be asked about before anything more can be decided: by its name, or by the providerID that it would have. */
+  /**
+   * Node that has to be looked up before anything more can be decided: by its name, or by the
+   * providerID that it would have.
+   */
   readonly unseenNode?: { readonly name: string } | { readonly providerId: string };
-  /** Nothing begins before the API server has been asked whether there is another window. */
+  /** True if nothing begins before the API server has been queried for other windows. */
   readonly asksForWindows?: true;
-  /** When it will begin. */
+  /** Time of its start. */
   readonly startsAt?: Temporal.Instant;
-  /** Look again at this time, whatever happens. */
+  /** Time of the next look, even if nothing changes before. */
   readonly requeueAt?: Temporal.Instant;
 };
 
-/** One step of the way: undefined when it is done. */
+/** A step of a machine maintenance: returns undefined when it is done. */
 export type MachineStep = (snapshot: MachineSnapshot, now: Temporal.Instant) => MachineDecision | undefined;

@@ -5,10 +5,10 @@ import type { MachineStrategy } from './request.ts';
 
 export type Mark = { readonly key: string; readonly value?: string };
 
-/** What on a Node means something. What a signal leaves out fits everything. */
+/** A signal on a Node. A part that is left out matches everything. */
 type NodeSignal =
   | {
-      /** `messageContains` tells apart what shares a condition; letters' case makes no difference. */
+      /** `messageContains` distinguishes signals that share a condition, regardless of case. */
       readonly condition: { readonly type: string; readonly status: string; readonly messageContains?: string };
     }
   | { readonly taint: Mark & { readonly effect?: string } }
@@ -17,17 +17,23 @@ type NodeSignal =
 
 export type Signal = NodeSignal & {
   readonly kind: EventKind;
-  /** An annotation with an RFC 3339 time: when it may begin. */
+  /** Annotation with an RFC 3339 time: the earliest start. */
   readonly notBeforeAnnotation?: string;
-  /** An annotation with an RFC 3339 time: when the machine has to be empty. Left out: when it may begin. */
+  /**
+   * Annotation with an RFC 3339 time by which the machine has to be empty; the earliest start if
+   * left out.
+   */
   readonly deadlineAnnotation?: string;
-  /** A label with seconds since 1970: when it may begin. Labels cannot hold an RFC 3339 time. */
+  /** Label with seconds since 1970: the earliest start. Labels cannot contain an RFC 3339 time. */
   readonly notBeforeLabel?: string;
-  /** The condition's message has a time as in HTTP (`Wed, 26 Feb 2025 10:13:13 GMT`): when it may begin. */
+  /**
+   * True if the condition's message contains a time as in HTTP (`Wed, 26 Feb 2025 10:13:13 GMT`):
+   * the earliest start.
+   */
   readonly notBeforeInMessage?: boolean;
-  /** Left out: Scheduled where a time is known, else Active. */
+  /** State of the event; if left out: Scheduled if a time is known, otherwise Active. */
   readonly state?: 'Scheduled' | 'Active';
-  /** Left out: the condition's own message, or what the signal is. */
+  /** Description; the condition's own message, or the signal itself, if left out. */
   readonly description?: string;
 };
 
@@ -35,18 +41,18 @@ export type Signal = NodeSignal & {
 export const sourcesPath = '/apis/drydock.dev/v1alpha1/machineeventsources';
 export const noticesPath = '/apis/drydock.dev/v1alpha1/nodenotices';
 
-/** Ready-made signals, by the names under which they are switched on. */
+/** Names of ready-made signals, by which they are enabled. */
 export const presetNames = ['node-problem-detector', 'gke', 'aks', 'aws-node-termination-handler', 'karpenter'] as const;
 export type PresetName = (typeof presetNames)[number];
 
-/** How events of some kinds are answered. */
+/** Response to events of some kinds. */
 export type EventResponse = {
   readonly kinds: readonly EventKind[];
   readonly strategy?: MachineStrategy;
   readonly approval?: 'NotRequired' | 'Required';
 };
 
-/** EC2, asked for centrally. */
+/** Settings for EC2, which is queried centrally. */
 type AwsSource = {
   readonly region?: string;
   readonly credentialsSecret?: { readonly namespace: string; readonly name: string };
@@ -54,7 +60,7 @@ type AwsSource = {
   readonly intervalSeconds: number;
 };
 
-/** A MachineEventSource as the core sees it. */
+/** A MachineEventSource in the form that the core uses. */
 export type EventSource = {
   readonly key: string;
   readonly name: string;
@@ -65,45 +71,51 @@ export type EventSource = {
   readonly signals: readonly Signal[];
   readonly presets: readonly PresetName[];
   readonly responses: readonly EventResponse[];
-  /** Whether its word that a machine goes within minutes presses past approval, windows and limits. */
+  /**
+   * Urgency of its announcements: Heeded if the announcement that a machine goes within minutes
+   * overrides approval, windows and limits.
+   */
   readonly urgency: 'Heeded' | 'Ignored';
   readonly drain: JsonObject;
   readonly gates: readonly string[];
   readonly status: JsonObject;
 };
 
-/** What the agent of a node has heard. */
+/** Events from the agent of a node. */
 export type Notice = {
-  /** The node's name. */
+  /** Name of the node. */
   readonly key: string;
   readonly uid: string;
   readonly resourceVersion: string;
   readonly provider: string;
   readonly instance: string;
   readonly events: readonly MachineEvent[];
-  /** It could not ask for everything: what it does not tell may still be so. */
+  /** True if a part could not be read: an event that is missing here may still exist. */
   readonly incomplete: boolean;
   /** Ids of the events that the node has been drained for, as the operator has noted them there. */
   readonly drainedFor: readonly string[];
 };
 
-/** On a NodeNotice: ids of the events that its node has been drained for, by commas. An agent that is asked to tells its cloud. */
+/**
+ * Annotation on a NodeNotice: ids of the events that its node has been drained for, separated by
+ * commas. An agent that is configured to do so reports them to its cloud.
+ */
 export const drainedForAnnotation = 'drydock.dev/drained-for';
 
-/** What a scan has come to, for the status of its source. */
+/** Result of a scan, for the status of its source. */
 export type ScanResult = {
   readonly at: Temporal.Instant;
   readonly nextAt?: Temporal.Instant;
-  /** Machines whose events are known; left out where nodes are looked at as they change. */
+  /** Number of machines whose events are known; left out if nodes are read as they change. */
   readonly machines?: number;
   readonly pending?: number;
   readonly unknown: readonly string[];
-  /** `namespace/name`. */
+  /** Machines as `namespace/name`. */
   readonly withoutProviderId: readonly string[];
   readonly trouble?: { readonly reason: TroubleReason; readonly message: string };
 };
 
-/** An object of a source's own, by which it is named in events. */
+/** Returns the reference to the source, for events about it. */
 export const sourceSubject = ({ name, uid, resourceVersion }: EventSource) => ({
   apiVersion: 'drydock.dev/v1alpha1',
   kind: 'MachineEventSource',

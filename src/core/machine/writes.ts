@@ -11,22 +11,25 @@ import type { MachineSnapshot } from './snapshot.ts';
 import { drainedForAnnotation, type Notice, noticesPath } from './source.ts';
 import { urgentDeadline } from './urgency.ts';
 
-/** The changes that a machine maintenance makes of other objects, each guarded by what was seen. */
+/** Writes of a machine maintenance to other objects, each guarded by the version that was read. */
 
 export const machineMaintenanceApi = 'machinemaintenance.managed.openshift.io/v1alpha1';
 export const machineMaintenancesPath = `/apis/${machineMaintenanceApi}/machinemaintenances`;
 export const machineMaintenanceFinalizer = 'drydock.dev/machine-maintenance';
 
-/** On a Maintenance: `namespace/name` of the MachineMaintenance that it is part of. */
+/** Annotation on a Maintenance: `namespace/name` of the MachineMaintenance that it is part of. */
 export const parentAnnotation = 'drydock.dev/machine-maintenance';
 
-/** On a MachineMaintenance that somebody, or a plan, made before anything was announced about its machine: it does not end with events that were added to it. */
+/**
+ * Annotation on a MachineMaintenance that a user, or a plan, created before anything was announced
+ * about its machine: it does not end with events that were added to it.
+ */
 export const independentAnnotation = 'drydock.dev/independent-of-events';
 
 export const pathOfRequest = ({ namespace, name }: Pick<MachineRequest, 'namespace' | 'name'>): string =>
   `/apis/${machineMaintenanceApi}/namespaces/${encodeURIComponent(namespace)}/machinemaintenances/${encodeURIComponent(name)}`;
 
-/** An event about the machine maintenance itself. */
+/** Returns an event about the machine maintenance itself. */
 export const announce = (
   { namespace, name, uid, resourceVersion }: MachineRequest,
   type: KubeEvent['type'],
@@ -40,7 +43,7 @@ export const announce = (
   about: { apiVersion: machineMaintenanceApi, kind: 'MachineMaintenance', namespace, name, uid, resourceVersion },
 });
 
-/** A change of the request itself. */
+/** Changes the request itself. */
 export const ownWrite = (request: MachineRequest, what: string, body: JsonObject, announces: readonly KubeEvent[] = []): Write => {
   const { metadata, ...rest } = body as { readonly metadata?: JsonObject };
   return {
@@ -54,7 +57,7 @@ export const ownWrite = (request: MachineRequest, what: string, body: JsonObject
   };
 };
 
-/** Deletes the request itself, as long as it is the one that was seen. */
+/** Deletes the request itself, provided that it is the one that was read. */
 export const deleteRequestWrite = (request: MachineRequest, what: string): Write => ({
   description: what,
   method: 'DELETE',
@@ -64,7 +67,10 @@ export const deleteRequestWrite = (request: MachineRequest, what: string): Write
   events: [],
 });
 
-/** The seed's flag: set before the machine goes, so that who starts anew knows that it is meant to. */
+/**
+ * Sets the seed's flag: before the machine is deleted, so that a restarted process knows that this
+ * is intended.
+ */
 export const flagWrite = (request: MachineRequest): Write =>
   ownWrite(request, 'record that the machine is to be deleted', { spec: { maintenancescheduled: true } });
 
@@ -81,7 +87,7 @@ const merge = (what: string, object: Machine | MachineSet, body: JsonObject, sto
   };
 };
 
-/** Puts the Machine first in line, or takes it out of the line. */
+/** Marks the Machine as the next to be deleted, or removes the mark. */
 export const markWrite = (machine: Machine, value: string | null): Write =>
   merge(
     value === null ? 'remove the deletion mark of the machine' : 'mark the machine as the next to be deleted',
@@ -96,7 +102,10 @@ const hookOfOpenShift = (machine: Machine, wanted: boolean): JsonObject => {
   return { spec: { lifecycleHooks: { preDrain: preDrain.length > 0 ? preDrain : null } } };
 };
 
-/** Where Cluster API has the hook, the mark goes with it: a set that is made smaller before it knows of the deletion takes the same machine. */
+/**
+ * Returns the hook of Cluster API together with the mark: a set that is scaled down before it
+ * observes the deletion takes the same machine.
+ */
 const hookOfCapi = (wanted: boolean, mark: string | undefined): JsonObject => ({
   metadata: {
     annotations: {
@@ -106,7 +115,7 @@ const hookOfCapi = (wanted: boolean, mark: string | undefined): JsonObject => ({
   },
 });
 
-/** With or without the hook that keeps the machine whole while it is being deleted. */
+/** Sets or removes the hook that keeps the machine while it is being deleted. */
 export const hookWrite = (machine: Machine, wanted: boolean, mark?: string): Write =>
   merge(
     wanted ? 'keep the machine until its replacement is ready' : 'remove the pre-drain hook of the machine',
@@ -115,7 +124,10 @@ export const hookWrite = (machine: Machine, wanted: boolean, mark?: string): Wri
     'machines',
   );
 
-/** One machine more or less, with the record of it, in one write: there is no moment in which only one of them is so. */
+/**
+ * Scales by one, with the record of it, in one write: there is no moment in which only one of the
+ * two is stored.
+ */
 export const scaleWrite = (set: MachineSet, request: MachineRequest, by: 1 | -1): Write =>
   merge(
     by === 1 ? 'add a machine' : 'restore the replica count',
@@ -127,7 +139,10 @@ export const scaleWrite = (set: MachineSet, request: MachineRequest, by: 1 | -1)
     'machineSets',
   );
 
-/** Deletes the machine, as long as it is as it was seen: one that has got its node meanwhile has pods that nobody has moved. */
+/**
+ * Deletes the machine, provided that it has not changed since it was read: a machine that has got
+ * its node meanwhile has pods that were not drained.
+ */
 export const deleteMachineWrite = (machine: Machine, request: MachineRequest): Write => ({
   description: 'delete the machine',
   method: 'DELETE',
@@ -144,7 +159,7 @@ export const deleteMachineWrite = (machine: Machine, request: MachineRequest): W
   ],
 });
 
-/** Notes for the agent of the node what it has been drained for. */
+/** Notes for the agent of the node which events it has been drained for. */
 export const drainedForWrite = (notice: Notice, ids: readonly string[]): Write => ({
   description: 'report to the agent of the node that the node is drained',
   method: 'PATCH',
@@ -155,10 +170,13 @@ export const drainedForWrite = (notice: Notice, ids: readonly string[]): Write =
   events: [],
 });
 
-/** A name of its own for each request, however the machine is called: 63 characters at most. The uid is whole, so that no other request has the same. */
+/**
+ * Returns a name of its own for each request, whatever the machine's name is: 63 characters at
+ * most. It contains the whole uid, so that no other request has the same.
+ */
 export const childName = ({ name, uid }: Pick<MachineRequest, 'name' | 'uid'>): string => truncatedName(name, uid);
 
-/** What the events are, in a sentence. */
+/** Describes the events in a sentence. */
 export const reasonOf = ({ events, machineName }: MachineRequest): string => {
   const pending = events.filter(isPending);
   const [event] = pending.length > 0 ? pending : events;
@@ -169,20 +187,25 @@ export const reasonOf = ({ events, machineName }: MachineRequest): string => {
   return `${event.provider} announces ${event.code ?? event.kind}${when ? ` for ${timeText(when)}` : ''}${more}${description}`;
 };
 
-/** Seconds that are left for everything else when the last pod has ended. */
+/** Seconds that are reserved for everything else when the last pod has ended. */
 const spare = 10;
 
-/** By a deadline within minutes, no pod gets longer to end than there is. */
+/**
+ * Bounds the grace periods if a deadline is within minutes: no pod gets longer than what is left.
+ */
 const graceOf = (snapshot: MachineSnapshot, now: Temporal.Instant): JsonObject => {
   const deadline = urgentDeadline(snapshot, now);
   if (deadline === undefined) return {};
   return { maxGracePeriodSeconds: Math.max(1, Math.floor(secondsBetween(now, deadline)) - spare) };
 };
 
-/** How the node is emptied, but for what a deadline adds. What is on the machine goes with it, so local data and pods without controller do not keep it. */
+/**
+ * Returns the drain policy, except for the bound by a deadline. Everything on the machine is lost
+ * with it, so local data and pods without controller do not block it.
+ */
 export const childDrain = ({ drain }: MachineRequest): JsonObject => ({ deleteEmptyDirData: true, force: true, ...drain });
 
-/** What somebody has changed of the drain is put back: this request says how its node is emptied. */
+/** Restores the drain after a change by a user: this request determines how its node is drained. */
 export const childDrainWrite = (child: MaintenanceRequest, request: MachineRequest): Write =>
   restoreChildWrite(child, childDrain(request), [
     announce(request, 'Warning', 'MaintenanceChanged', `Somebody has changed the drain of Maintenance ${child.name}; restored`),

@@ -4,11 +4,14 @@ import type { MaintenanceRequest } from '../request/request.ts';
 import { decideDrainOnly } from './decide.ts';
 import { type DrainInputs, snapshotOf } from './drain-inputs.ts';
 
-/** Since when, as the operator has stored it, where the kind stores it. */
+/**
+ * Returns since when the blocker exists, as the status stores it; undefined for kinds that store
+ * none.
+ */
 const storedSince = (request: MaintenanceRequest, id: string): string | undefined =>
   request.history.blockedSince.get(id)?.toString({ smallestUnit: 'second' });
 
-/** A blocker as the kinds that store them do. */
+/** A blocker in the form in which a status stores it. */
 type Stored = {
   readonly cause: string;
   readonly pod?: { readonly namespace: string; readonly name: string };
@@ -19,7 +22,10 @@ type Stored = {
   readonly since: string;
 };
 
-/** What the server's last answers were is known to the operator alone; the status of the object may have them. */
+/**
+ * Reads the blockers from the status. Only the operator knows the last responses to evictions; the
+ * status may contain them.
+ */
 const storedBlockers = (request: MaintenanceRequest): readonly BlockerSummary[] => {
   const { blockers = [] } = request.status as { readonly blockers?: readonly Stored[] };
   return blockers.map(({ cause, pod, volume = '', server, message, remedy, since }) => {
@@ -28,7 +34,7 @@ const storedBlockers = (request: MaintenanceRequest): readonly BlockerSummary[] 
   });
 };
 
-/** The drain's judgement of the pods and budgets as they are now, with nothing asked of the API server. */
+/** Judges the pods and budgets as they are now, without any request to the API server. */
 const judgedBlockers = (request: MaintenanceRequest, drainInputs: DrainInputs, now: Temporal.Instant): readonly BlockerSummary[] => {
   const [report] = decideDrainOnly(snapshotOf(request, drainInputs), now).reports;
   return (report?.blockers ?? []).map(blocker => {
@@ -39,13 +45,18 @@ const judgedBlockers = (request: MaintenanceRequest, drainInputs: DrainInputs, n
   });
 };
 
-/** The status names all blockers that the operator knows of. A kind that stores none, and a list that was cut, say nothing of the others. */
+/**
+ * Reports whether the status names all blockers that the operator knows of. The status does not
+ * name them all if its kind stores no blockers or if its list was cut.
+ */
 export const namesAllBlockers = ({ adapter, history }: MaintenanceRequest): boolean =>
   adapter.namesBlockers === true && history.state !== undefined && (history.blockerCount ?? 0) <= history.blockedSince.size;
 
 /**
- * What keeps this request's drain from being complete: what its status says, which has the API server's answers; and, of pods that it does not name because there are
- * too many, or because the kind stores no blockers, what the same judgement finds from here.
+ * Returns the blockers that keep this request's drain from completing. Blockers in the status come
+ * first, because they contain the API server's responses. For pods that the status does not name
+ * (too many, or a kind that stores no blockers), the same judgement as the operator's is made from
+ * here.
  */
 export const blockersNow = (request: MaintenanceRequest, drainInputs: DrainInputs, now: Temporal.Instant): readonly BlockerSummary[] => {
   const stored = storedBlockers(request);

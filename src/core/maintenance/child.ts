@@ -3,20 +3,29 @@ import type { DrainPolicy } from '../request/policy.ts';
 import { type MaintenanceRequest, pathOf } from '../request/request.ts';
 import type { KubeEvent, Write } from '../write.ts';
 
-/** Maintenances that were made for a machine or by a plan. They are believed only where they are what their maker wrote. */
+/**
+ * Maintenances that were created for a machine or by a plan. They are trusted only as far as they
+ * match what their creator wrote.
+ */
 
-/** Whether its node was drained as it is told to drain it now: all the way, by the spec that the status speaks of. */
+/**
+ * Reports whether the node was drained as its current spec demands: completely, and by the
+ * generation that the status observed.
+ */
 export const isDrained = ({ history, stage, status, generation }: MaintenanceRequest): boolean =>
   history.state === 'Drained' && stage === 'Drain' && Number(status['observedGeneration'] ?? 0) >= generation;
 
-/** Whether it drains in another way than its maker wants: in more than how long a pod gets, which may depend on when it was made. */
+/**
+ * Reports whether the drain policy differs from the wanted one. `maxGracePeriodSeconds` is not
+ * compared: it may depend on the time of creation.
+ */
 export const isChanged = ({ policy }: MaintenanceRequest, wanted: DrainPolicy): boolean => {
   const { maxGracePeriodSeconds: _own, ...own } = policy;
   const { maxGracePeriodSeconds: _wanted, ...other } = wanted;
   return !sameJson(own, other);
 };
 
-/** Puts back what somebody has changed of its drain and its stage. */
+/** Returns the write that restores the drain policy and the stage after a user has changed them. */
 export const restoreChildWrite = (child: MaintenanceRequest, drain: JsonObject, announces: readonly KubeEvent[]): Write => ({
   description: 'restore the drain policy of the node',
   method: 'PATCH',
@@ -31,7 +40,10 @@ export const restoreChildWrite = (child: MaintenanceRequest, drain: JsonObject, 
   events: announces,
 });
 
-/** How far the Maintenance is to go: Cordon pauses it, and its node stays held. */
+/**
+ * Returns the write that sets the stage: Cordon pauses the Maintenance while its node stays held,
+ * Drain continues it.
+ */
 export const stageWrite = (child: MaintenanceRequest, stage: 'Cordon' | 'Drain'): Write => ({
   description: stage === 'Cordon' ? 'pause the drain' : 'continue the drain',
   method: 'PATCH',
@@ -43,7 +55,10 @@ export const stageWrite = (child: MaintenanceRequest, stage: 'Cordon' | 'Drain')
   events: [],
 });
 
-/** Deletes the Maintenance that was made for a machine or by a plan: this one, and no other of its name. */
+/**
+ * Returns the write that deletes the Maintenance of a machine or a plan: this uid only, and no
+ * other object of its name.
+ */
 export const deleteChildWrite = (child: MaintenanceRequest): Write => ({
   description: 'delete the maintenance of the node',
   method: 'DELETE',

@@ -21,7 +21,7 @@ import { memoAfter, type Reported, refusedClaims, reports } from './steps/report
 import { schedule } from './steps/schedule.ts';
 import { succession } from './steps/succession.ts';
 
-/** In this order, each idempotent; the first that is not done is as far as it goes today. */
+/** Steps in this order, each idempotent; the first step that is not done ends the pass. */
 const steps: readonly ReconcileStep[] = [
   claim,
   missingNode,
@@ -57,7 +57,7 @@ const nodeWrites = (context: ReconcileContext, reported: readonly Reported[], fi
     ? conditionsWrites(context, lifecycleConditionsFor(reported))
     : [];
 
-/** What the course comes to, without a word about it. */
+/** Assembles the decision from the context, without the writes that report it. */
 const decisionOf = (context: ReconcileContext, reported: readonly Reported[], requestUnanswered = false): Decision => {
   const requeueAt = earliest([...context.moments, ...reported.map(one => one.requeueAt)]);
   return {
@@ -79,8 +79,9 @@ const decisionOf = (context: ReconcileContext, reported: readonly Reported[], re
 };
 
 /**
- * What to do about a node now: a pure function of what is known and of the time. It remembers nothing, so a process that is killed at any
- * line and started again goes on where it was. Everything stored is in the API; `notes` only make it quieter.
+ * Decides what to do about a node now: a pure function of the snapshot and the time. It keeps no
+ * state, so a process that is killed at any line continues after its restart where it was.
+ * Everything stored is in the API; `memo` only saves calls and writes.
  */
 export const decide = (snapshot: NodeSnapshot, now: Temporal.Instant): Decision => {
   const walked = runSteps(startContext(snapshot, now), steps);
@@ -93,18 +94,19 @@ export const decide = (snapshot: NodeSnapshot, now: Temporal.Instant): Decision 
   return { ...decision, writes: [...decision.writes, ...nodeWrites(context, reported, finished), ...written] };
 };
 
-/** The node is held by whoever asks: no lease, no mark and no status is any business of the drain. */
+/** Assumes that the caller holds the node: the drain looks at no lease, no mark and no status. */
 const assumeHeld: ReconcileStep = context => ({
   done: true,
   context: { ...context, progresses: context.progresses.map(progress => ({ ...progress, granted: true, holds: true })) },
 });
 
-/** How the drain alone stands, for one who asks for it at a keyboard. */
+/** Result of the drain alone, for a user at a keyboard. */
 export type Evacuation = { readonly decision: Decision; readonly reports: readonly Report[] };
 
 /**
- * Only the drain: the same judgement, budgets and pace as in a maintenance, on a node that somebody else holds. Nothing is written; there is
- * a report for each request as soon as the pods are known.
+ * Decides only the drain: the same judgement, budgets and pace as in a maintenance, on a node that
+ * another party holds. The decision has no writes; there is a report for each request as soon as
+ * the pods are known.
  */
 export const decideDrainOnly = (snapshot: NodeSnapshot, now: Temporal.Instant): Evacuation => {
   const { context, finished } = runSteps(startContext(snapshot, now), [assumeHeld, drain]);

@@ -3,43 +3,61 @@ import type { DesiredHostState } from '../vm/host.ts';
 import type { Write } from '../write.ts';
 import type { ReconcileMemo } from './snapshot.ts';
 
-/** What only the API server can say. `key` is `namespace/name`, that of a request its own. */
+/**
+ * Lookups that only the API server can resolve. `key` is `namespace/name`; for a request, `key` is
+ * the request's own.
+ */
 export type Lookup =
-  /** The volume of a claim. */
+  /** Volume of a claim. */
   | { readonly kind: 'PersistentVolumeClaim'; readonly key: string }
-  /** Whether the DaemonSet is there that a pod names with this uid. */
+  /** Existence of the DaemonSet that a pod names with this uid. */
   | { readonly kind: 'DaemonSet'; readonly key: string; readonly uid: string }
-  /** The pods of a namespace that are on no node. They change: this is asked again and again. */
+  /** Pods of a namespace that are on no node. They change, so this lookup is repeated. */
   | { readonly kind: 'UnscheduledPods'; readonly key: string }
-  /** Whether the watch has told of all windows that were there before this request. */
+  /**
+   * Completeness of the windows: whether the watch has delivered all that were there before this
+   * request.
+   */
   | { readonly kind: 'MaintenanceWindows'; readonly key: string; readonly uid: string; readonly generation: number };
 
-/** What to do about a node now. */
+/** Decision on what to do about a node now. */
 export type Decision = {
-  /** Independent of each other: they may be made at the same time. */
+  /** Writes that are independent of each other: they may be sent at the same time. */
   readonly writes: readonly Write[];
   readonly calls: readonly PodCall[];
-  /** uids of pods whose eviction may still be sent: anything queued beside them is called back. */
+  /** uids of pods whose eviction may still be sent: any other queued eviction is cancelled. */
   readonly evictable: ReadonlySet<string>;
-  /** Budgets (`namespace/name`) whose change must bring the node back here. */
+  /** Budgets (`namespace/name`) whose change requeues the node. */
   readonly waitsFor: readonly string[];
-  /** VMs wait until KubeVirt has less to do: any change of one must bring the node back here. */
+  /** True if VMs wait until KubeVirt has less to do: any change of a VM requeues the node. */
   readonly waitsForSlots: boolean;
-  /** The VMs on its hypervisor are to leave as well; missing when they may stay, or when nothing can be said at this look. */
+  /**
+   * State that the hypervisor of the node is to have, so that its VMs leave as well; missing if
+   * they may stay, or if this pass cannot decide it.
+   */
   readonly desiredHost?: DesiredHostState;
-  /** Pods still to go: the fewer, the sooner the node has its turn. Infinity where nothing is drained. */
+  /**
+   * Number of pods that still have to leave: the fewer, the earlier the node's turn. Infinity where
+   * nothing is drained.
+   */
   readonly remaining: number;
-  /** Its pods have to be watched. */
+  /** True if the pods of the node have to be watched. */
   readonly watchPods: boolean;
-  /** The pods have to be read once more, now that the hold is in place: a node is not called empty by an old list. */
+  /**
+   * True if the pods have to be listed once more, now that the hold is in place: an old list must
+   * not make a node count as empty.
+   */
   readonly confirmPods: boolean;
-  /** Only the operator's own pod is left to go: somebody else has to lead before it may. */
+  /**
+   * True if only the operator's own pod is left: another replica has to lead before that pod may
+   * leave.
+   */
   readonly handOver: boolean;
-  /** An EvictionRequest has not been answered: for a while none is made. */
+  /** True if no controller has responded to an EvictionRequest: for a while none is created. */
   readonly requestUnanswered: boolean;
-  /** What has to be known before anything else is decided. */
+  /** Lookups that have to be resolved before anything else is decided. */
   readonly lookups: readonly Lookup[];
   readonly notes: ReconcileMemo;
-  /** Look again at this time, whatever happens. */
+  /** Time of the next look, even if nothing changes before. */
   readonly requeueAt?: Temporal.Instant;
 };

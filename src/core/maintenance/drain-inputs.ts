@@ -5,20 +5,20 @@ import type { MaintenanceRequest } from '../request/request.ts';
 import type { NodeVms } from '../vm/vm-pod.ts';
 import { emptyMemo, type NodeSnapshot } from './snapshot.ts';
 
-/** What a drain of one node looks at, at one moment. */
+/** Inputs of a drain of one node, at one moment. */
 export type DrainInputs = {
-  /** Missing where it is not known. */
+  /** The node; missing if it is not known. */
   readonly node?: Node;
   readonly pods: readonly Pod[];
   readonly budgets: readonly Budget[];
-  /** `namespace/name`. */
+  /** Keys `namespace/name`. */
   readonly daemonSets: ReadonlySet<string>;
   readonly vms?: NodeVms;
-  /** Pods of these namespaces that are on no node; missing where nobody has looked. */
+  /** Pods of these namespaces that are on no node; missing if they have not been listed. */
   readonly unscheduled?: NodeSnapshot['unscheduled'];
 };
 
-/** The snapshot that one request's drain would see, with nothing asked for yet. */
+/** Returns the snapshot that the drain of one request would see, with no eviction sent yet. */
 export const snapshotOf = (
   request: MaintenanceRequest,
   { node, pods, budgets, daemonSets, vms, unscheduled }: DrainInputs,

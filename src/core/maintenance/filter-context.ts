@@ -2,7 +2,7 @@ import type { FilterContext } from '../drain/filters.ts';
 import { vmPodsOf } from '../vm/vm-pod.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 
-/** What has to be known beside a pod of this node to judge it. */
+/** Returns the facts beside a pod of this node that are needed to judge the pod. */
 export const filterContextOf = (
   { nodeName, pods = [], vms, daemonSets, planWork }: Pick<NodeSnapshot, 'nodeName' | 'pods' | 'vms' | 'daemonSets' | 'planWork'>,
   now: Temporal.Instant,

@@ -4,17 +4,23 @@ import { statusChange } from '../status.ts';
 import type { Write } from '../write.ts';
 import type { Problem, Report } from './report.ts';
 
-/** Of a collection that has a say and that this user may not read. */
+/**
+ * Returns the text for a collection that the decision needs and that this user has no permission to
+ * read.
+ */
 export const notAllowedText = (collection: string): string =>
   `Drydock may not read ${collection}, without which nothing is decided here, and leaves all as it is until it may: drydock check says which right it lacks`;
 
-/** What the condition NodeHeld says; undefined where there is none. */
+/** Returns the status of the condition NodeHeld; undefined if there is no such condition. */
 const saidHeld = ({ conditions }: JsonObject): boolean | undefined => {
   const condition = Array.isArray(conditions) ? conditions.find(one => isObject(one) && one['type'] === 'NodeHeld') : undefined;
   return isObject(condition) ? condition['status'] === 'True' : undefined;
 };
 
-/** Nothing can be said of the maintenance but why it does not go on: what has been said before stays. */
+/**
+ * Builds a report with only the reason why the maintenance does not go on; the rest stays as last
+ * reported.
+ */
 const reportOf = ({ history, status }: MaintenanceRequest, problem: Problem): Report => ({
   state: history.state ?? 'Pending',
   held: saidHeld(status) ?? (history.state !== undefined && history.state !== 'Pending' && history.state !== 'Announced'),
@@ -27,7 +33,10 @@ const reportOf = ({ history, status }: MaintenanceRequest, problem: Problem): Re
   ...(history.drainedAt && { drainedAt: history.drainedAt }),
 });
 
-/** The write that makes the status of a maintenance say something else, if nobody has written to it meanwhile. */
+/**
+ * Returns the write that changes the status of a maintenance, provided that the object has not
+ * changed meanwhile.
+ */
 export const statusPatch = (request: MaintenanceRequest, what: string, patch: JsonObject): Write => ({
   description: `report ${what}`,
   method: 'PATCH',
@@ -40,7 +49,10 @@ export const statusPatch = (request: MaintenanceRequest, what: string, patch: Js
   events: [],
 });
 
-/** The write that tells what keeps a maintenance from being worked on at all, where nothing else is decided about it; undefined where that is told already. */
+/**
+ * Returns the write that reports why a maintenance is not worked on at all, where nothing else is
+ * decided about it; undefined if the status reports it already.
+ */
 export const problemWrite = (request: MaintenanceRequest, problem: Problem, now: Temporal.Instant): Write | undefined => {
   const patch = statusChange(request.status, request.adapter.status(reportOf(request, problem), request, now));
   return patch && statusPatch(request, problem.reason, patch);

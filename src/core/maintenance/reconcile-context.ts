@@ -14,99 +14,112 @@ import { waitsForWork, workProblem } from './plan-work.ts';
 import type { Problem } from './report.ts';
 import type { NodeSnapshot, Restored } from './snapshot.ts';
 
-/** How the drain stands for one request. */
+/** Progress of the drain for one request. */
 export type DrainProgress = {
   readonly count: DrainCounts;
   readonly total: number;
   readonly tally: DrainCounter;
-  /** Pods still to go, sorted. */
+  /** Pods that still have to leave, sorted. */
   readonly waiting: readonly { readonly namespace: string; readonly name: string }[];
   readonly blockerInfos: readonly BlockerInfo[];
-  /** All pods are gone and, where asked for, their volumes detached. */
+  /** True if all pods have left and, where the policy demands it, their volumes are detached. */
   readonly complete: boolean;
-  /** All pods are gone. */
+  /** True if all pods have left. */
   readonly emptied: boolean;
-  /** Every VM that was to leave, those that have left included. */
+  /** Every VM that was to leave, including those that have left. */
   readonly vms: readonly VmStatus[];
-  /** When the last VM will have moved, as far as that can be told. */
+  /** Estimated time at which the last VM has moved, as far as it can be estimated. */
   readonly vmsMovedAt?: Temporal.Instant;
 };
 
-/** Where one request stands, as far as the steps have come. */
+/** Progress of one request, as far as the steps have come. */
 export type RequestProgress = {
   readonly request: MaintenanceRequest;
-  /** The node lease is ours. */
+  /** True if this operator holds the node lease. */
   readonly granted: boolean;
-  /** Its marks belong on the node. */
+  /** True if the marks of the request belong on the node. */
   readonly holds: boolean;
-  /** The control plane cannot spare the node now, or it is not yet time: it is neither asked for nor held for this request. */
+  /**
+   * True if the control plane cannot spare the node now, or the start is not due: this request
+   * neither leases nor holds the node.
+   */
   readonly barred: boolean;
-  /** The control plane loses its quorum with this node, and the kind lets it go all the same: what that costs. */
+  /**
+   * Cost of the loss of quorum, where the control plane loses it with this node and the kind allows
+   * that.
+   */
   readonly atStake?: string;
-  /** Its window has closed: the node stays held, and nothing is evicted for it. */
+  /** True if the window has closed: the node stays held, and nothing is evicted for the request. */
   readonly paused?: true;
-  /** It is deleted, and its node stays held until the work of its plan has ended. */
+  /**
+   * True if the request is deleted and its node stays held until the work of its plan has ended.
+   */
   readonly lingers?: true;
-  /** What it had begun counts no more: it begins anew another time. */
+  /** True if the progress so far is discarded: the request starts over at another time. */
   readonly restarts?: true;
-  /** When it will begin. */
+  /** Time of its start. */
   readonly startsAt?: Temporal.Instant;
   readonly leaseErrors: number;
   readonly failure?: MaintenanceFailure;
   readonly problem?: Problem;
   readonly drain?: DrainProgress;
-  /** What is said of the operator's own pod, which is left on the node. */
+  /** Text about the operator's own pod, which is left on the node. */
   readonly stays?: string;
 };
 
-/** The lease is its own, and it wants the node held. */
+/** Reports whether the request has the lease and wants the node held. */
 export const hasNode = ({ granted, holds }: RequestProgress): boolean => granted && holds;
 
-/** It is to be drained, and its marks are on the node. */
+/** Reports whether the request drains the node, and its marks are on the node. */
 export const isDraining = (progress: RequestProgress): boolean => progress.request.stage === 'Drain' && hasNode(progress);
 
-/** And the drain neither pauses nor has failed. */
+/** Reports whether the request drains the node, and the drain neither pauses nor has failed. */
 export const isActive = (progress: RequestProgress): boolean => isDraining(progress) && !progress.paused && progress.failure === undefined;
 
-/** What is known and decided, handed from step to step. */
+/** Facts and decisions that are passed from step to step. */
 export type ReconcileContext = {
   readonly snapshot: NodeSnapshot;
   readonly now: Temporal.Instant;
-  /** Requests that want the node and are claimed, oldest first. */
+  /** Claimed requests that want the node, oldest first. */
   readonly progresses: readonly RequestProgress[];
-  /** Requests being deleted that still have our finalizer. */
+  /** Requests that are being deleted and still have our finalizer. */
   readonly leaving: readonly MaintenanceRequest[];
   readonly writes: readonly Write[];
   readonly plan: EvictionPlan;
   readonly moments: readonly Temporal.Instant[];
   readonly lookups: readonly Lookup[];
-  /** The pods have to be read once more, now that the hold is in place. */
+  /** True if the pods have to be listed once more, now that the hold is in place. */
   readonly confirmPods: boolean;
-  /** Only the operator's own pod is left to be asked. */
+  /** True if only the operator's own pod is left to evict. */
   readonly handOver: boolean;
-  /** uids of the pods that may be evicted at all: what is queued beside them is called back. */
+  /** uids of the pods that may be evicted at all: any other queued eviction is cancelled. */
   readonly evictable: ReadonlySet<string>;
-  /** The drain has been looked at: what is not evictable now is not wanted gone. */
+  /** True if the drain has been judged: a pod that is not evictable now is not to leave. */
   readonly isDrainJudged: boolean;
   readonly leaseMissedAt?: Temporal.Instant;
-  /** Missing where nobody has removed marks of late. */
+  /** Marks that were removed and restored; missing if none was removed lately. */
   readonly restored?: Restored;
-  /** uids of the pods that were there when the node was held; missing as long as that is not known. */
+  /**
+   * uids of the pods that were there when the node was held; missing as long as that is not known.
+   */
   readonly residents?: ReadonlySet<string>;
-  /** How the VMs of the node stand. */
+  /** State of the VMs of the node. */
   readonly vms?: VmTrackingState;
   readonly recalled: ReadonlyMap<string, Temporal.Instant>;
-  /** VMs that move although nobody wants that any more, because they had begun. */
+  /** VMs that move although no request wants that any more, because their migration had begun. */
   readonly stillMoving: readonly string[];
   readonly desiredHost?: DesiredHostState;
 };
 
-/** What a step makes of the course. The next one has its turn only when this one is done. */
+/** Result of a step. The next step runs only if this one is done. */
 type StepResult = { readonly done: boolean; readonly context: ReconcileContext };
 
 export type ReconcileStep = (context: ReconcileContext) => StepResult;
 
-/** A node that was missing is looked for anew each time; the other failures are facts of the past. */
+/**
+ * Returns the progress before the first step. A missing node is looked up again each time; the
+ * other failures are facts of the past.
+ */
 export const firstProgress = (request: MaintenanceRequest): RequestProgress => {
   const { failure, leaseErrors } = request.history;
   return {
@@ -119,7 +132,10 @@ export const firstProgress = (request: MaintenanceRequest): RequestProgress => {
   };
 };
 
-/** Held as it was, and nothing more is evicted for it. */
+/**
+ * Returns the progress of a lingering request: the node stays held as it was, and nothing more is
+ * evicted for it.
+ */
 const lingering = (request: MaintenanceRequest): RequestProgress => ({
   ...firstProgress(request),
   paused: true,
@@ -127,13 +143,13 @@ const lingering = (request: MaintenanceRequest): RequestProgress => ({
   problem: workProblem(request),
 });
 
-/** Seconds after which nobody is told any more that marks were removed. */
+/** Seconds after which the removal of marks is no longer reported. */
 const restoredFor = 600;
 
 const restoredOfLate = ({ restored }: NodeSnapshot['memo'], now: Temporal.Instant): Pick<ReconcileContext, 'restored'> =>
   restored !== undefined && isBefore(now, secondsAfter(restored.lastAt, restoredFor)) ? { restored } : {};
 
-/** The course before the first step. */
+/** Returns the context before the first step. */
 export const startContext = (snapshot: NodeSnapshot, now: Temporal.Instant): ReconcileContext => {
   const requests = snapshot.requests.toSorted(byAge);
   const waits = (request: MaintenanceRequest): boolean => waitsForWork(request, snapshot);

@@ -4,41 +4,48 @@ import type { MaintenanceFailure, MaintenanceState } from '../request/words.ts';
 import type { VmTrackingState } from '../vm/tracking.ts';
 import type { VmStatus } from '../vm/vm-status.ts';
 
-/** Why it does not go on as a whole: machines read the reason, people the message. */
+/**
+ * Reason why a maintenance as a whole does not go on: machines read the reason, people the message.
+ */
 export type Problem = { readonly reason: string; readonly message: string };
 
-/** What there is to say of one maintenance at one moment. */
+/** Report on one maintenance at one moment. */
 export type Report = {
   readonly state: MaintenanceState;
-  /** The node carries its marks. */
+  /** True if the node carries the marks of the request. */
   readonly held: boolean;
   readonly failure?: MaintenanceFailure;
   readonly problem?: Problem;
-  /** Somebody removes the marks from the node, and they are put back: a sentence about it. */
+  /** Sentence that another party removes the marks from the node and the operator restores them. */
   readonly contested?: string;
-  /** The operator's own pod is left on the node: a sentence about it. */
+  /** Sentence that the operator's own pod is left on the node. */
   readonly stays?: string;
   readonly leaseErrors: number;
-  /** Missing as long as the pods are not known. `total` has also those that may stay. */
+  /**
+   * Counts of pods; missing as long as the pods are not known. `total` includes the pods that may
+   * stay.
+   */
   readonly pods?: DrainCounts & { readonly total: number };
-  /** Pods that still have to go, sorted. */
+  /** Pods that still have to leave, sorted. */
   readonly waiting: readonly { readonly namespace: string; readonly name: string }[];
-  /** Sorted, all of them: the served kinds bound their lists themselves. */
+  /** All blockers, sorted: the served kinds bound their lists themselves. */
   readonly blockers: readonly Blocker[];
-  /** Every VM that was to leave, those that have left included, sorted; missing where there was none. */
+  /**
+   * Every VM that was to leave, including those that have left, sorted; missing if there was none.
+   */
   readonly vms?: readonly VmStatus[];
-  /** VMs that had left before what is remembered. */
+  /** VMs that had left before the memo begins. */
   readonly vmsBefore?: VmTrackingState['before'];
-  /** When it will begin, if it waits for that. */
+  /** Time of its start, if the request waits for that. */
   readonly startsAt?: Temporal.Instant;
   readonly drainStartedAt?: Temporal.Instant;
   readonly drainedAt?: Temporal.Instant;
   readonly estimatedEnd?: Temporal.Instant;
 };
 
-/** The text, and with it that somebody removes the marks, where somebody does. */
+/** Appends the sentence on removed marks to the text, if there is one. */
 export const withContest = (text: string, { contested }: Pick<Report, 'contested'>): string =>
   contested === undefined ? text : `${text}; ${contested}`;
 
-/** The text, and with it that the operator's own pod is left on the node, where it is. */
+/** Appends the sentence on the operator's own pod to the text, if there is one. */
 export const withStay = (text: string, { stays }: Pick<Report, 'stays'>): string => (stays === undefined ? text : `${text}; ${stays}`);

@@ -19,7 +19,10 @@ import type { MaintenanceWindow } from '../window/window.ts';
 import type { Problem } from './report.ts';
 import type { OperatorView } from './successor.ts';
 
-/** Marks that somebody has removed and that were put back: how often since then, when last, and by whom as far as that is known. */
+/**
+ * Marks that another party has removed and the operator has restored: how often since when, the
+ * last time, and by whom as far as known.
+ */
 export type Restored = {
   readonly count: number;
   readonly since: Temporal.Instant;
@@ -27,29 +30,43 @@ export type Restored = {
   readonly by?: string;
 };
 
-/** What is remembered of a node between two looks. All of it can be lost: it saves calls and smooths numbers, nothing more. */
+/**
+ * Memory of a node between two passes. All of it can be lost: it saves calls and smooths numbers,
+ * nothing more.
+ */
 export type ReconcileMemo = {
-  /** By the request's key. */
+  /** Drain counters by the request's key. */
   readonly tallies: ReadonlyMap<string, DrainCounter>;
-  /** By `blockerId`. */
+  /** Start of each blocker, by `blockerId`. */
   readonly blockedSince: ReadonlyMap<string, Temporal.Instant>;
-  /** When a status was last written, what it came to, and the ids of the blockers in it that need help, by the request's key. */
+  /**
+   * Last written status by the request's key: the time, the gist, and the ids of its blockers that
+   * need help.
+   */
   readonly reported: ReadonlyMap<string, { readonly at: Temporal.Instant; readonly gist: string; readonly stuck: ReadonlySet<string> }>;
   /** Pods that came although the node is held, by owner. */
   readonly recreations: ReadonlyMap<string, Recreations>;
-  /** uids of the pods that were there when the node was held. Missing before that is known, and when it is not held any more. */
+  /**
+   * uids of the pods that were there when the node was held; missing while that is not known or the
+   * node is not held.
+   */
   readonly residents?: ReadonlySet<string>;
-  /** It is about to be held, and counts as out of the quorum until that is seen. */
+  /**
+   * True if the node is about to be held: it counts as out of the quorum until that is observed.
+   */
   readonly seat: boolean;
-  /** uids of the requests that held the node at the last look: they have begun, whether or not their status could be stored. */
+  /**
+   * uids of the requests that held the node at the last pass: they have begun, whether or not their
+   * status could be stored.
+   */
   readonly holding: ReadonlySet<string>;
-  /** Missing before the VMs were looked at. */
+  /** State of the VMs; missing before they were looked at. */
   readonly vms?: VmTrackingState;
-  /** uids of evacuations that have been called back, and when. */
+  /** uids of evacuations that have been cancelled, and when. */
   readonly recalled: ReadonlyMap<string, Temporal.Instant>;
-  /** Missing where nobody has removed marks of late. */
+  /** Marks that were removed and restored; missing if none was removed lately. */
   readonly restored?: Restored;
-  /** When a lease that was ours was last found in other hands. */
+  /** Time at which a lease of this operator was last found with another holder. */
   readonly leaseMissedAt?: Temporal.Instant;
 };
 
@@ -63,78 +80,114 @@ export const emptyMemo: ReconcileMemo = {
   recalled: new Map(),
 };
 
-/** What the rule of the quorum looks at. */
+/** Inputs of the quorum rule. */
 export type Quorum = {
   readonly members: readonly Member[];
-  /** Other nodes that are about to be held. */
+  /** Names of other nodes that are about to be held. */
   readonly seats: ReadonlySet<string>;
-  /** On OpenShift, the budgets with which etcd's operator guards its members. */
+  /** Budgets with which etcd's operator guards its members, on OpenShift. */
   readonly etcdBudgets?: readonly Budget[];
 };
 
-/** The operator's own pod (`namespace/name`), and who could do its work; `nodes` is looked at for its own node only. */
+/**
+ * The operator's own pod (`namespace/name`), and its possible successors; `nodes` is
+ * filled only in the snapshot of the node on which that pod runs.
+ */
 export type Self = OperatorView & {
   readonly pod: string;
-  /** Another replica was to lead instead of this one, and none has begun to. */
+  /** True if another replica was to lead instead of this one, and none has begun to. */
   readonly handedOver: boolean;
 };
 
 /** Everything known about one node at one moment. */
 export type NodeSnapshot = {
   readonly nodeName: string;
-  /** Missing: there is no such node. */
+  /** The node; missing if it does not exist. */
   readonly node?: Node;
-  /** All on this node, of every served kind. */
+  /** All requests for this node, of every served kind. */
   readonly requests: readonly MaintenanceRequest[];
-  /** Missing as long as they are not known. */
+  /** Pods of the node; missing as long as they are not known. */
   readonly pods?: readonly Pod[];
-  /** They have been read once more after the hold was in place: no pod that was bound before it is missing. */
+  /**
+   * True if the pods have been listed once more after the hold was in place: no pod that was bound
+   * before is missing.
+   */
   readonly podsConfirmed: boolean;
-  /** At least those that guard one of the pods. */
+  /** Budgets; at least those that guard one of the pods. */
   readonly budgets: readonly Budget[];
-  /** By `namespace/name`. */
+  /** Leases by `namespace/name`. */
   readonly leases: ReadonlyMap<string, Lease>;
-  /** Missing as long as they may not be read: then nobody knows. */
+  /** Volume attachments; missing without read permission, and then unknown. */
   readonly attachments?: readonly Attachment[];
-  /** Volume by claim (`namespace/name`), as far as it has been looked up; null: there is no such claim, or it is not bound. */
+  /**
+   * Volume by claim (`namespace/name`), as far as looked up; null: the claim does not exist or is
+   * not bound.
+   */
   readonly volumes: ReadonlyMap<string, string | null>;
-  /** `namespace/name`; missing as long as they are not known. */
+  /** Keys `namespace/name`; missing as long as the DaemonSets are not known. */
   readonly daemonSets?: ReadonlySet<string>;
-  /** Pods that are on no node, by namespace, as far as somebody has looked, and when; missing where nobody looks. */
+  /**
+   * Pods that are on no node, by namespace, as far as listed, and the time of the list; missing if
+   * they are never listed.
+   */
   readonly unscheduled?: ReadonlyMap<string, { readonly readAt: Temporal.Instant; readonly pods: readonly Pod[] }>;
-  /** uids of DaemonSets that the API server has said are gone; missing where `daemonSets` is younger than the pods, and whole. */
+  /**
+   * uids of DaemonSets that are gone according to the API server; missing if `daemonSets` is newer
+   * than the pods, and complete.
+   */
   readonly goneDaemonSets?: ReadonlySet<string>;
-  /** Missing where nobody asks for plans. */
+  /** Work of plans; missing if plans are not watched. */
   readonly planWork?: PlanWork;
-  /** Responders whose turn it is (Evictions of lifecycle.k8s.io), by the uid of the pod; missing where there are none. */
+  /**
+   * Responders whose turn it is (Evictions of lifecycle.k8s.io), by the uid of the pod; missing if
+   * there are none.
+   */
   readonly responders?: ReadonlyMap<string, ActiveResponder>;
-  /** Our own EvictionRequests of this node; missing where the kind is not served and where it may not be read. */
+  /**
+   * Our own EvictionRequests of this node; missing if the kind is not served or lacks read
+   * permission.
+   */
   readonly evictionRequests?: EvictionRequestsKnown;
-  /** Missing where there is no KubeVirt, or where it may not be read. */
+  /** VMs of the node; missing without KubeVirt, or without permission to read it. */
   readonly vms?: NodeVms;
-  /** What is known of the hypervisor that it is; missing where nobody asks OpenStack. */
+  /** State of the node as a hypervisor; missing if OpenStack is not configured. */
   readonly host?: HostView | 'unknown' | 'none';
   readonly attempts: ReadonlyMap<string, Attempt>;
-  /** Of this node, and of all others what takes from its budgets, and VMs. */
+  /**
+   * In-flight evictions of this node, and those of all other nodes that take from its budgets or
+   * are VMs.
+   */
   readonly inFlight: readonly InFlightEviction[];
   readonly memo: ReconcileMemo;
-  /** Every served kind: a hold without a request is released for all of them. */
+  /** Adapters of every served kind: a hold without a request is released for all of them. */
   readonly adapters: readonly KindAdapter[];
-  /** Names of the kinds that this cluster does not serve (any more): whether they have requests cannot be known. */
+  /**
+   * Names of the kinds that this cluster does not serve (any more): whether they have requests
+   * cannot be known.
+   */
   readonly missingKinds: ReadonlySet<string>;
   readonly terms: LeaseTerms;
-  /** All there are, whatever nodes they are for. */
+  /** All windows of the cluster, for any node. */
   readonly windows: readonly MaintenanceWindow[];
-  /** uids of requests before which no window was made that is not among them; missing where all are known. */
+  /**
+   * uids of requests for which `windows` contains every window older than the request; missing if
+   * this holds for all.
+   */
   readonly windowsKnownTo?: ReadonlySet<string>;
-  /** Why they are not known to the others, where the API server has been asked. */
+  /** Reason why the windows are not known for the other requests, if the API server was queried. */
   readonly windowsProblem?: string;
-  /** How long drains of this cluster have taken so far, in seconds: the longest known. */
+  /** Seconds that the longest known drain of this cluster has taken so far. */
   readonly drainSeconds?: number;
-  /** The operator's own pod: it goes last, hands over the leadership first, and stays where nobody could do its work any more. */
+  /**
+   * The operator's own pod: it leaves last, hands over the leadership first, and stays where no
+   * other pod could take over its work.
+   */
   readonly self?: Self;
-  /** For a node that the control plane's quorum may need; missing for all others. */
+  /**
+   * Inputs of the quorum rule, for a node that the control plane's quorum may need; missing for all
+   * others.
+   */
   readonly quorum?: Quorum;
-  /** The last write for this node was refused, and none has succeeded since. */
+  /** Refusal of the last write for this node, if none has succeeded since. */
   readonly trouble?: Problem;
 };

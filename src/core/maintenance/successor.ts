@@ -6,18 +6,19 @@ import type { LabelSelector } from '../pod/selector.ts';
 import { joinLimited } from '../text.ts';
 
 /**
- * Whether another pod can do the operator's work once its own is gone. A hold is given back by an operator: where none can run any more, only a person could.
+ * Decides whether another pod can do the operator's work once its own pod is gone. Only an operator
+ * releases a hold: where none can run any more, only a person could.
  */
 
-/** A pod of the operator, and what its spec says on which nodes it may run. */
+/** A pod of the operator, and the nodes on which its spec allows it to run. */
 export type OperatorPod = Pod & { readonly placement: JsonObject };
 
 const [label, name] = ['app.kubernetes.io/name', 'drydock'];
 
-/** The pods of the operator, in its namespace. */
+/** Selector for the pods of the operator, in its namespace. */
 export const operatorSelector: LabelSelector = { matchLabels: { [label]: name } };
 
-/** The same, as the query of a list. */
+/** Query of a list with the same selector. */
 export const operatorPods = { labelSelector: `${label}=${name}` } as const;
 
 export const readOperatorPod = (raw: unknown): OperatorPod => ({
@@ -25,25 +26,34 @@ export const readOperatorPod = (raw: unknown): OperatorPod => ({
   placement: placementOf((raw as { readonly spec?: JsonObject }).spec ?? {}),
 });
 
-/** What is known of where the operator can run. */
+/** Facts about where the operator can run. */
 export type OperatorView = {
-  /** All of its pods; missing where they may not be read. */
+  /** All pods of the operator; missing without read permission. */
   readonly pods?: readonly OperatorPod[];
   readonly nodes: readonly Node[];
-  /** Names of nodes that maintenances want or will want: a pod that goes there has to go on. */
+  /**
+   * Names of nodes that maintenances want or will want: a pod that goes there would have to leave
+   * again.
+   */
   readonly wanted: ReadonlySet<string>;
-  /** uids of pods that are being evicted, as far as that is known before it is seen. */
+  /** uids of pods that are being evicted, as far as known before the watch delivers it. */
   readonly leaving?: ReadonlySet<string>;
 };
 
-/** Who does the work when a pod of the operator goes. */
+/** Successor that does the work when a pod of the operator leaves. */
 export type Successor =
-  /** Another one runs elsewhere, or a node is there for one. */
+  /** Another replica runs elsewhere, or a node has room for one. */
   | { readonly kind: 'runs' | 'fits' }
-  /** Another one is there and does not run yet; or nobody can. `why` is a clause about other pods and nodes. */
+  /**
+   * Another replica exists and does not run yet; or no replica can run. `why` is a clause about
+   * other pods and nodes.
+   */
   | { readonly kind: 'coming' | 'none'; readonly why: string; readonly remedy: string };
 
-/** Why a node cannot take the pod, and what would help. In this order: the last is the nearest to taking it. */
+/**
+ * Reasons why a node cannot take the pod, and their remedies. In this order: the last is the
+ * nearest to taking it.
+ */
 const obstacles: readonly {
   readonly is: (node: Node, pod: OperatorPod, view: OperatorView) => boolean;
   readonly text: string;
@@ -74,7 +84,10 @@ const keepingTaints = (taints: Node['taints'], placement: JsonObject): Node['tai
 
 const clause = (names: readonly string[], text: string): string => `${joinLimited(names, 3)} ${names.length === 1 ? 'is' : 'are'} ${text}`;
 
-/** Why no node can take a pod like this one, its own left out; undefined where one can. Pods of higher priority make room: what others take is not looked at. */
+/**
+ * Returns why no node can take a pod like this one, its own node left out; undefined if a node can.
+ * Pods of higher priority make room, so the load of the nodes is not considered.
+ */
 const noPlace = (pod: OperatorPod, view: OperatorView): { readonly why: string; readonly remedy: string } | undefined => {
   const kept = obstacles.map((): string[] => []);
   for (const node of view.nodes) {
@@ -91,10 +104,13 @@ const noPlace = (pod: OperatorPod, view: OperatorView): { readonly why: string; 
 
 const described = ({ namespace, name }: Pod): string => `kubectl -n ${namespace} describe pod ${name}`;
 
-/** It can work: kubelets make mirror pods in any namespace, with any label, and those prove nothing. */
+/**
+ * Reports whether the pod can do the work. Mirror pods prove nothing: kubelets create them in any
+ * namespace, with any label.
+ */
 const isReplica = (pod: Pod): boolean => !pod.mirror && !isTerminating(pod) && !isFinished(pod);
 
-/** Who does the work of the operator when this pod of it goes from its node. What is not known counts as nobody. */
+/** Returns the successor of this pod of the operator. Unknown facts count as no successor. */
 export const successorOf = (key: string, view: OperatorView): Successor => {
   const namespace = key.slice(0, key.indexOf('/'));
   const own = view.pods?.find(pod => pod.key === key);
@@ -124,14 +140,17 @@ export const successorOf = (key: string, view: OperatorView): Successor => {
 
 type Nobody = Extract<Successor, { readonly why: string }>;
 
-/** What is said of a drained node that the operator's own pod stays on. */
+/** Returns the text for a drained node that the operator's own pod stays on. */
 export const staysText = (key: string, { why, remedy }: Nobody): string =>
   `pod ${key} of the operator stays on the node, for no other node may run it (${why}): its kubelet starts it again with the node; delete neither the node nor its machine. What helps: ${remedy}`;
 
-/** The same, in what a maintenance says of itself. */
+/** Extracts the same text from the message of a maintenance. */
 export const stayIn = (message: string): string | undefined => /pod \S+ of the operator stays on the node, .*/.exec(message)?.[0];
 
-/** The pod of the operator that would stay on this node if it were drained, and why; undefined where none would. */
+/**
+ * Returns the text about the operator's pod that would stay on this node if it were drained;
+ * undefined if none would.
+ */
 export const stayingOn = (nodeName: string, view: OperatorView): string | undefined => {
   const own = view.pods?.find(pod => pod.nodeName === nodeName && isReplica(pod));
   const successor = own && successorOf(own.key, view);

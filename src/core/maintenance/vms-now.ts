@@ -3,14 +3,14 @@ import { countVms, hasGone, type VmCounts, type VmStatus } from '../vm/vm-status
 import { decideDrainOnly } from './decide.ts';
 import { type DrainInputs, snapshotOf } from './drain-inputs.ts';
 
-/** A VM as the kinds that store them do. */
+/** A VM in the form in which a status stores it. */
 export type StoredVm = Pick<VmStatus, 'platform' | 'id' | 'name' | 'state' | 'message' | 'remedy' | 'target' | 'progress'>;
 
 /** VMs of a maintenance, as text for people. */
 export type VmsNow = {
-  /** In numbers; what there is none of is left out. */
+  /** Counts as text; zero counts are left out. */
   readonly summary: string;
-  /** Those that are not where they should be yet. */
+  /** VMs that still have to move, shut down or be left alone. */
   readonly open: readonly StoredVm[];
 };
 
@@ -27,13 +27,16 @@ const words = [
   ['left', 'left alone'],
 ] as const;
 
-/** In numbers, for people. */
+/** Returns the counts as text for people. */
 const summaryOf = (vms: StoredVms): string => {
   const parts = words.flatMap(([field, text]) => (vms[field] > 0 ? [`${vms[field]} ${text}`] : []));
   return `${vms.total} VM${vms.total === 1 ? '' : 's'}: ${parts.join(', ')}`;
 };
 
-/** How the VMs of a maintenance stand as its status says; undefined where there are none, or its kind does not store them. */
+/**
+ * Returns the VMs of a maintenance from its status; undefined if there are none, or its kind does
+ * not store them.
+ */
 export const storedVms = ({
   status,
 }: Pick<MaintenanceRequest, 'status'>): { readonly summary: string; readonly items: readonly StoredVm[] } | undefined => {
@@ -44,8 +47,8 @@ export const storedVms = ({
 const counted = (vms: readonly VmStatus[]): StoredVms => ({ ...countVms(vms), items: vms });
 
 /**
- * How the VMs of this request stand: as its status says, or, for kinds that do not store them, as they are now. Undefined where there are
- * none.
+ * Returns the VMs of this request from its status or, for kinds that do not store them, as they are
+ * now; undefined if there are none.
  */
 export const vmsNow = (request: MaintenanceRequest, drainInputs: DrainInputs, now: Temporal.Instant): VmsNow | undefined => {
   const { virtualMachines } = request.status as { readonly virtualMachines?: StoredVms };

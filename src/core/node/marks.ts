@@ -1,11 +1,11 @@
 import type { Taint } from './node.ts';
 
-/** What a kind of maintenance puts on a node to hold it. */
+/** Marks that a kind of maintenance sets on a node to hold it. */
 export type Marks = {
   readonly unschedulable: boolean;
   readonly taints: readonly Taint[];
   readonly labels: Readonly<Record<string, string>>;
 };
 
-/** No marks: the node is released. */
+/** Empty marks: the node is released. */
 export const noMarks: Marks = { unschedulable: false, taints: [], labels: {} };

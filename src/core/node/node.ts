@@ -3,7 +3,10 @@ import { isBefore, readTime } from '../time.ts';
 
 export type Taint = { readonly key: string; readonly effect: string; readonly value?: string; readonly timeAdded?: string };
 
-/** Taints are the same when key and effect are; the value does not count (Kubernetes: MatchTaint). */
+/**
+ * Returns the identity of a taint, which is its key and effect; the value does not count
+ * (Kubernetes: MatchTaint).
+ */
 export const taintId = ({ key, effect }: Taint): string => `${key}:${effect}`;
 
 export type NodeCondition = {
@@ -11,43 +14,49 @@ export type NodeCondition = {
   readonly status: string;
   readonly reason: string;
   readonly message: string;
-  /** As the API has it, and see `transitionTimeOf`: an Instant takes 290 bytes, and a large cluster has some ten thousand of these. */
+  /**
+   * Time as in the API, see `transitionTimeOf`: an Instant takes 290 bytes, and a large cluster has
+   * some ten thousand of these.
+   */
   readonly lastTransitionTime?: string;
 };
 
-/** What is kept of a Node. */
+/** Kept fields of a Node. */
 export type Node = {
-  /** Its name: nodes have no namespace. */
+  /** Name: nodes have no namespace. */
   readonly key: string;
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
   readonly deleting: boolean;
   readonly labels: Readonly<Record<string, string>>;
-  /** Without those that are long: none of them says anything about maintenance. */
+  /** Annotations without long values, none of which concern maintenance. */
   readonly annotations: Readonly<Record<string, string>>;
   readonly unschedulable: boolean;
   readonly taints: readonly Taint[];
   readonly conditions: readonly NodeCondition[];
-  /** The annotation with the record of what was there before the hold, as stored. */
+  /** Annotation with the record of the state before the hold, as stored. */
   readonly holdRecord?: string;
-  /** Who else has written to the spec last, and when, as managedFields say; only of a node with a record. */
+  /**
+   * Last other writer of the spec, and the time, according to managedFields; only for a node with a
+   * record.
+   */
   readonly specWriter?: { readonly name: string; readonly at: Temporal.Instant };
-  /** Changes with every start of the machine. */
+  /** Boot ID, which changes with every start of the machine. */
   readonly bootId?: string;
   readonly providerId?: string;
 };
 
-/** Where the record of what was there before is kept. */
+/** Annotation with the record of the state before the hold. */
 export const beforeAnnotation = 'drydock.dev/before';
 
-/** Characters of an annotation that is kept. */
+/** Longest value in characters of an annotation that is kept. */
 const maxAnnotationLength = 256;
 
-/** Characters of a boot ID, which is a UUID: a kubelet may write what it likes, and plans keep it. */
+/** Characters of a boot ID, which is a UUID: a kubelet may write any text, and plans store it. */
 const maxBootIdLength = 64;
 
-/** One entry of metadata.managedFields, as far as it is read. */
+/** An entry of metadata.managedFields, with the fields that are read. */
 type ManagedFields = {
   readonly manager?: string;
   readonly time?: string;
@@ -81,10 +90,17 @@ type RawNode = {
 /** Characters of the name of a field manager (API server: MaxLength 128). */
 const maxManagerLength = 128;
 
-/** Our own writes have the first part of the user agent as their manager; kube-controller-manager mends the taint of every cordon, whoever has removed it. */
+/**
+ * Field managers that do not count: our own writes have the first part of the user agent as their
+ * manager; kube-controller-manager restores the taint of every cordon, after any client has removed
+ * it.
+ */
 const innocent: ReadonlySet<string> = new Set(['drydock', 'kube-controller-manager']);
 
-/** Whoever removes a field owns nothing by that: only one who has set something else in the spec, or another value, is found here. */
+/**
+ * Returns the last other writer of the spec. A client that removes a field owns nothing by that:
+ * only one that has set another field of the spec, or another value, is found here.
+ */
 const specWriterOf = (entries: readonly ManagedFields[] = []): Pick<Node, 'specWriter'> => {
   let found: Node['specWriter'];
   for (const { manager = '', time, subresource = '', fieldsV1 } of entries) {
@@ -95,7 +111,7 @@ const specWriterOf = (entries: readonly ManagedFields[] = []): Pick<Node, 'specW
   return found === undefined ? {} : { specWriter: found };
 };
 
-/** Keeps of a Node object what this type has. */
+/** Reads the needed fields of a Node. */
 export const readNode = (raw: unknown): Node => {
   const { metadata, spec, status } = raw as RawNode;
   const holdRecord = metadata.annotations?.[beforeAnnotation];
@@ -127,7 +143,7 @@ export const readNode = (raw: unknown): Node => {
 export const conditionOf = (node: Node, type: string): NodeCondition | undefined =>
   node.conditions.find(condition => condition.type === type);
 
-/** Since when the condition has its status; undefined where nothing readable says so. */
+/** Returns since when the condition has its status; undefined if that is missing or unreadable. */
 export const transitionTimeOf = ({ lastTransitionTime }: NodeCondition): Temporal.Instant | undefined => readTime(lastTransitionTime);
 
 /** Effects that keep pods from a node. */
@@ -135,7 +151,10 @@ const keepsPods: readonly string[] = ['NoSchedule', 'NoExecute'];
 
 export const isKeepingPods = ({ effect }: Taint): boolean => keepsPods.includes(effect);
 
-/** Whoever sets these takes the node away: autoscalers, Karpenter, fencing, and clouds that end or have stopped the machine. */
+/**
+ * Taints of controllers that remove the node: autoscalers, Karpenter, fencing, and clouds that end
+ * or have stopped the machine.
+ */
 const removing: readonly RegExp[] = [
   /^ToBeDeletedByClusterAutoscaler$/,
   /^karpenter\.sh\/disrupt(ed|ion)$/,
@@ -146,7 +165,10 @@ const removing: readonly RegExp[] = [
   /^medik8s\.io\/remediation$/,
 ];
 
-/** Whoever sets these says that pods cannot run there yet, or not now: a network or a driver that is not there, a cloud that does not know the machine. */
+/**
+ * Taints for nodes on which pods cannot run yet, or not now: a missing network or driver, a machine
+ * that the cloud does not know.
+ */
 const unready: readonly RegExp[] = [
   /^node\.kubernetes\.io\/(?!unschedulable$)/,
   /^node\.cloudprovider\.kubernetes\.io\//,
@@ -159,11 +181,14 @@ const unready: readonly RegExp[] = [
 const among = ({ taints }: Pick<Node, 'taints'>, keys: readonly RegExp[]): Taint | undefined =>
   taints.find(taint => isKeepingPods(taint) && keys.some(pattern => pattern.test(taint.key)));
 
-/** The taint by which somebody takes the node away. */
+/** Returns the taint of a controller that removes the node. */
 export const removalTaint = (node: Pick<Node, 'taints'>): Taint | undefined => among(node, removing);
 
-/** The taint that says that pods cannot run on the node: it is in service when it is gone. Taints that choose which pods run there are none. */
+/**
+ * Returns the taint because of which pods cannot run on the node: it is in service when the taint
+ * is gone. Taints that select which pods run there do not count.
+ */
 export const unreadyTaint = (node: Pick<Node, 'taints'>): Taint | undefined => among(node, unready);
 
-/** Its kubelet says that it is well. */
+/** Reports whether the node's condition Ready is True. */
 export const isReady = (node: Node): boolean => conditionOf(node, 'Ready')?.status === 'True';

@@ -3,13 +3,13 @@ import type { DrainPolicy } from '../request/policy.ts';
 import type { Plan } from './plan.ts';
 import type { Approval, PlanDecision, RecordSlice } from './snapshot.ts';
 
-/** How the kinds about plans are read and written; implemented in `src/apis`. */
+/** An adapter that reads and writes the kinds about plans; implemented in `src/apis`. */
 export type PlanAdapter = {
   readonly readPlan: (raw: unknown) => Plan;
   readonly readRecord: (raw: unknown) => RecordSlice;
   readonly readApproval: (raw: unknown) => Approval;
-  /** What `spec.drain` of a Maintenance says, with its defaults. */
+  /** Function that parses `spec.drain` of a Maintenance, with its defaults. */
   readonly drainPolicy: (drain: JsonObject) => DrainPolicy;
-  /** The whole status that says this. */
+  /** Function that returns the whole status for a decision. */
   readonly status: (decision: PlanDecision, plan: Plan, now: Temporal.Instant) => JsonObject;
 };

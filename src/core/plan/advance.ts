@@ -18,14 +18,17 @@ const states: Readonly<Record<NodeState, NodeStateFn>> = {
   Releasing: releasing,
 };
 
-/** What one state of a node in flight comes to. Nothing but a verdict ever frees its slot. */
+/** Returns the step of one state of a node in flight. Only a verdict ever frees its slot. */
 export const stepOf = (snapshot: PlanSnapshot, one: InFlight, intent: PlanDirective, now: Temporal.Instant): NodeStepResult => {
   const view = viewOfNode(snapshot, one, intent);
   const gone = view.node === undefined ? withoutNode(view, now) : undefined;
   return gone ?? states[one.state](view, now);
 };
 
-/** Nobody knows what became of the last write about the node: it stays as it is, and what was said of it too, until that is known. */
+/**
+ * Returns the step while the outcome of the last write about the node is unknown: the node and what
+ * the status reports of it stay as they are.
+ */
 export const unansweredStep = ({ plan }: Pick<PlanSnapshot, 'plan'>, one: InFlight): NodeStepResult => {
   const stored = (plan.status['waiting'] ?? []) as readonly {
     readonly word: string;
@@ -39,13 +42,14 @@ export const unansweredStep = ({ plan }: Pick<PlanSnapshot, 'plan'>, one: InFlig
 };
 
 /**
- * The next step of one node in flight: through every state that has nothing to wait for and nothing to do, to the first one that has. Each state that is written costs the
- * plan a request, and all its other nodes the time of it.
+ * Returns the next step of one node in flight: through every state that neither waits nor acts, to
+ * the first one that does. Each state that is written costs the plan a request, and all its other
+ * nodes the time of it.
  */
 export const advance = (snapshot: PlanSnapshot, one: InFlight, intent: PlanDirective, now: Temporal.Instant): NodeStepResult => {
   const step = stepOf(snapshot, one, intent, now);
   const { slot: next, writes, waiting, hooks } = step;
-  // States follow each other in their order, and attempts are bounded: this ends.
+  // States follow each other in their order, and attempts are bounded, so the recursion ends.
   const isPassed = next !== undefined && next !== one && writes === undefined && waiting === undefined && hooks === undefined;
   return isPassed ? advance(snapshot, next, intent, now) : step;
 };

@@ -3,15 +3,21 @@ import { isBefore } from '../time.ts';
 import type { NodeVerdict } from './in-flight.ts';
 import type { PlanNode, PlanSnapshot, RecordSlice } from './snapshot.ts';
 
-/** Plans that work against each other: what one has done is due again when the other is done with it. Each takes it once a run; whoever runs them in turn has to know. */
+/**
+ * Plans that work against each other: nodes that one has done are due again when the other is done
+ * with them. Each plan takes a node once a run; a user who runs them in turn has to be warned.
+ */
 
-/** What is recorded of another plan. */
+/** Records of another plan. */
 export type OtherRecords = { readonly name: string; readonly slices: readonly RecordSlice[] };
 
 const doneOf = (slices: readonly RecordSlice[]): readonly NodeVerdict[] =>
   slices.flatMap(({ verdicts }) => verdicts.filter(({ verdict }) => verdict === 'Done'));
 
-/** By uid, of nodes that the run was done with and that are not done any more: the other plan that was done with them last, after it. */
+/**
+ * Returns, by uid of nodes that the run was done with and that are not done any more, the other
+ * plan that was done with them last, after it.
+ */
 export const doneSince = (
   slices: readonly RecordSlice[],
   nodes: PlanSnapshot['nodes'],
@@ -39,7 +45,7 @@ export const doneSince = (
   return found;
 };
 
-/** Of nodes that are due again: those that another plan was done with since, by that plan. */
+/** Groups nodes that are due again by the other plan that was done with them since. */
 const byPlan = (dueAgain: readonly PlanNode[], { doneSince: since }: PlanSnapshot): readonly (readonly [string, readonly string[]])[] => {
   const contested = dueAgain.flatMap(({ node }) => {
     const plan = since.get(node.uid);
@@ -51,13 +57,16 @@ const byPlan = (dueAgain: readonly PlanNode[], { doneSince: since }: PlanSnapsho
 const maxPlans = 2;
 const maxNodes = 3;
 
-/** Who was done with them since, for the message of the plan; empty where nobody was. */
+/**
+ * Returns the plans that were done with the nodes since, for the message of the plan; empty if
+ * there are none.
+ */
 export const contestants = (dueAgain: readonly PlanNode[], snapshot: PlanSnapshot): string => {
   const texts = byPlan(dueAgain, snapshot).map(([plan, nodes]) => `plan ${plan} was done with ${nodes.length} of them since`);
   return texts.length === 0 ? '' : ` (${joinLimited(texts, maxPlans)})`;
 };
 
-/** The same with their names, and what may be done about it; undefined where nobody was. */
+/** Returns the same with the names of the nodes, and a remedy; undefined if there are none. */
 export const contestText = (dueAgain: readonly PlanNode[], snapshot: PlanSnapshot): string | undefined => {
   const texts = byPlan(dueAgain, snapshot).map(
     ([plan, nodes]) =>

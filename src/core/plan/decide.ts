@@ -22,10 +22,13 @@ import { type Strays, straysOf } from './strays.ts';
 import { isOver, type PlanView, viewOf } from './view.ts';
 import { announce, deleteRecordWrite, ownWrite, recordWrite, targetOf } from './writes.ts';
 
-/** What is decided beside the nodes that are in flight. */
+/** Decision beside the nodes that are in flight. */
 type PlanState = Pick<PlanDecision, 'phase' | 'message'> & { readonly warning?: true; readonly start?: StartDecision };
 
-/** Edits of the work, and another runID, begin a new run, also those that are taken back: verdicts of before say nothing about it. */
+/**
+ * Returns the run. An edit of the work, or another runID, begins a new run, even if an edit is
+ * taken back: earlier verdicts do not apply to it.
+ */
 const runOf = (plan: Plan, now: Temporal.Instant): Run => {
   const { run, runId, revision } = plan;
   if (run !== undefined && run.id === runId && run.revision === revision) return run;
@@ -40,7 +43,7 @@ const claim = (plan: Plan): Write | undefined => {
 const isBusy = ({ inFlight, preparing, hookRuns, rehearsal }: Plan): boolean =>
   inFlight.length + preparing.length + hookRuns.length > 0 || rehearsal !== undefined;
 
-/** A deleted plan is gone when no node is in flight any more, and none waits to be given back. */
+/** Releases a deleted plan when no node is in flight any more, and none waits for its release. */
 const releasePlan = ({ plan }: PlanSnapshot, strays: Strays): Write | undefined => {
   if (!plan.deleting || isBusy(plan) || strays.waiting.length > 0 || !plan.finalizers.includes(planFinalizer)) return undefined;
   const finalizers = plan.finalizers.filter(one => one !== planFinalizer);
@@ -56,7 +59,7 @@ const stopTexts: Readonly<Record<Stop['kind'], (rest: string, stop: Stop, plan: 
   Paused: (rest, _stop, plan, now) => pauseText(pauseNow(plan, now) ?? {}, rest),
 };
 
-/** What forbids every start, whatever the nodes are like. */
+/** Returns the state that forbids every start, for any nodes. */
 const stopped = ({ snapshot: { plan } }: PlanView, stop: Stop | undefined, now: Temporal.Instant): PlanState | undefined => {
   if (plan.problem !== undefined && !plan.deleting) return { phase: 'Pending', message: plan.problem, warning: true };
   if (stop === undefined) return undefined;
@@ -83,7 +86,10 @@ const stateOf = (view: PlanView, stop: Stop | undefined, now: Temporal.Instant):
   return { phase: 'Running', message: progress(view), start };
 };
 
-/** The stage that holds the plan up when its nodes are over: it soaks, or somebody is asked. */
+/**
+ * Returns the phase of the stage that delays the plan when its nodes are over: it soaks, or needs
+ * an approval.
+ */
 const heldUp = (waiting: readonly Waiting[]): StageCount['phase'] =>
   waiting.some(({ word }) => word === 'StageSoak' || word === 'SoakBroken') ? 'Soaking' : 'AwaitingApproval';
 
@@ -99,39 +105,48 @@ const stageCounts = ({ stages, verdicts, snapshot }: PlanView, start: StartDecis
   });
 };
 
-/** Nodes that the plan gives up: of those that nothing was done to yet. */
+/** Reports whether the plan gives up nodes on which nothing was done yet. */
 const isWithdrawn = ({ deleting, onDelete, aborted }: Plan): boolean => aborted || (deleting && onDelete === 'Release');
 
-/** Hooks of nodes that a deleted plan finishes run as ever; with the last of them all that is left is taken away. */
+/**
+ * Reports whether hooks are withdrawn. Hooks of nodes that a deleted plan finishes run as usual;
+ * with the last of these nodes all hooks are withdrawn.
+ */
 const withdrawsHooks = (plan: Plan): boolean => isWithdrawn(plan) || (plan.deleting && plan.inFlight.length === 0);
 
-/** The oldest of the records of runs that are over. */
+/** Deletes the oldest of the records of past runs. */
 const outdatedWrites = ({ snapshot }: PlanView): readonly Write[] => snapshot.outdated.slice(0, 1).map(deleteRecordWrite);
 
-/** A node that did not stay well in the soak time of its stage was not done. */
+/** Records the failure of a node that did not stay healthy in the soak time of its stage. */
 const soakWrites = ({ snapshot, soak }: PlanView): readonly Write[] => {
   const { run } = snapshot.plan;
   return soak?.failed === undefined || run === undefined ? [] : [recordWrite(snapshot, soak.failed, revisionOfRun(run))];
 };
 
-/** A plan that is stopped for a while keeps what it has got ready. */
+/** Returns the preparation. A plan that is stopped for a while keeps its prepared nodes. */
 const preparationOf = (view: PlanView, start: StartDecision | undefined, now: Temporal.Instant): Preparation => {
   const { plan } = view.snapshot;
   if (start === undefined && !isEnding(plan)) return { preparing: plan.preparing, writes: [] };
   return prepareAhead(view, start?.candidates ?? [], now);
 };
 
-/** Where a plan has a deadline, time that passes changes what is expected: it is looked at again after so many seconds. */
+/** Seconds until the next look at a plan with a deadline: its forecast changes as time passes. */
 const forecastAgain = 300;
 
-/** The failures that are shown; all are recorded. */
+/** Number of failures that are shown; all are recorded. */
 const maxFailures = 50;
 
-/** The run has begun, and is not over: a halt means something to it. One that nobody has agreed to, and one that is long over, have nothing to tell anybody. */
+/**
+ * Reports whether the run has begun and is not over, so that a halt matters. A run that is not
+ * approved, or that is long over, does not run hooks for it.
+ */
 const isUnderWayAtAll = ({ snapshot: { plan, slices }, open }: PlanView): boolean =>
   plan.inFlight.length > 0 || (open.size > 0 && slices.some(({ verdicts }) => verdicts.length > 0));
 
-/** What goes on beside the nodes: those that are got ready, hooks, gates, rehearsals. Hooks of a halt run whatever else goes on. */
+/**
+ * Returns what goes on beside the nodes: preparations, hooks, gates, rehearsals. Hooks of a halt
+ * run in any case.
+ */
 const beside = (view: PlanView, { phase, start }: PlanState, strays: Strays, steps: readonly NodeStepResult[], now: Temporal.Instant) => {
   const { plan } = view.snapshot;
   const halted = phase === 'Halted';
@@ -155,10 +170,10 @@ const beside = (view: PlanView, { phase, start }: PlanState, strays: Strays, ste
   };
 };
 
-/** Each of them by itself: nobody waits for another's. */
+/** Puts the write into a chain of its own: no other write waits for it. */
 const alone = (write: Write): Write => ({ ...write, of: targetOf(write) });
 
-/** About the node, one after the other. */
+/** Puts the writes about the node into one chain, so that they are sent one after the other. */
 const ofNode = ({ slot: one, writes = [] }: NodeStepResult): readonly Write[] =>
   writes.map(write => ({ ...write, of: one?.node ?? targetOf(write) }));
 
@@ -205,7 +220,10 @@ const decisionOf = (
   };
 };
 
-/** What the records are to a run that begins: those of the last one tell what it has left unfinished, and nothing else. */
+/**
+ * Returns the snapshot for a run that begins: the records of the last run only show which nodes it
+ * has left unfinished.
+ */
 const beforeRun = ({ slices, unfinished }: PlanSnapshot): Pick<PlanSnapshot, 'slices' | 'unfinished'> => {
   const last = slices.flatMap(({ verdicts }) => verdicts);
   const done = new Set(last.flatMap(({ uid, verdict }) => (verdict === 'Done' ? uid : [])));
@@ -213,8 +231,9 @@ const beforeRun = ({ slices, unfinished }: PlanSnapshot): Pick<PlanSnapshot, 'sl
 };
 
 /**
- * What to do about a plan now: a pure function of what is known and of the time. At most one node is begun with, and its slot is in the status before anything is
- * done to it; every node in flight goes on as far as it gets. Everything that it goes by is stored in the API.
+ * Decides what to do about a plan now: a pure function of the snapshot and the time. At most one
+ * node begins, and its slot is in the status before anything is done to it; every node in flight
+ * goes on as far as possible. Everything that the decision depends on is stored in the API.
  */
 export const decidePlan = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanDecision => {
   const run = runOf(snapshot.plan, now);
@@ -228,7 +247,7 @@ export const decidePlan = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanD
   const steps = known.plan.inFlight.map(one =>
     known.unanswered.has(one.node) ? unansweredStep(known, one) : advance(known, one, intent, now),
   );
-  // A slot that is free counts as free from the next look on, when that is stored.
+  // A freed slot counts as free from the next pass on, after it is stored.
   const decision = decisionOf(view, run, steps, stop, now);
   const requeueAt = earliest([decision.requeueAt, next, pauseEnd(known.plan, now)]);
   return { ...decision, ...(requeueAt && { requeueAt }) };

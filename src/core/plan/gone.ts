@@ -2,34 +2,46 @@ import { isBefore, secondsAfter } from '../time.ts';
 import { end, type NodeStepResult, type NodeView, transition } from './states/common.ts';
 import { deletePodWrite } from './writes.ts';
 
-/** What becomes of a node in flight whose Node object does not exist any more, or whose name another one has. */
+/**
+ * Handling of a node in flight whose Node object does not exist any more, or whose name belongs to
+ * another Node.
+ */
 
-/** A container of the pod of this attempt has run, or may have: a pod that is gone as well tells nobody, unless it was refused. */
+/**
+ * Reports whether a container of the pod of this attempt has run, or may have: a pod that is gone
+ * as well proves nothing, unless its creation was refused.
+ */
 const mayHaveRun = ({ slot: { node, pod: name, podUid }, snapshot }: NodeView): boolean => {
   const pod = name === undefined ? undefined : snapshot.pods.get(name);
   if (pod !== undefined && (podUid === undefined || pod.uid === podUid)) return pod.ran;
   return podUid !== undefined || (name !== undefined && !snapshot.refusals.has(node));
 };
 
-/** Something may have been done to it, beyond holding and draining. */
+/** Reports whether something may have been done to the node, beyond holding and draining it. */
 const hasBegun = (view: NodeView): boolean => {
   const { work, state, ranAttempt } = view.slot;
   if (work.kind === 'none' || state === 'Starting' || state === 'Holding') return false;
   return state !== 'Working' || work.kind === 'external' || ranAttempt !== undefined || mayHaveRun(view);
 };
 
-/** It was proven, and has been quiet for as long as it should: whatever took it then, took it afterwards. */
+/**
+ * Reports whether the node was proven, and has been quiet for the required time: it disappeared
+ * only after that.
+ */
 const isProven = ({ slot: { outcome, soakSince }, snapshot: { plan } }: NodeView, now: Temporal.Instant): boolean => {
   const seconds = outcome?.verdict === 'Done' ? plan.soakAfterReleaseSeconds : 0;
   return seconds === 0 || (soakSince !== undefined && !isBefore(now, secondsAfter(soakSince, seconds)));
 };
 
-/** How its work takes the machine away for a while, and for how long at most: it boots, or somebody else installs it anew. Undefined: it does not. */
+/**
+ * Returns how the work takes the machine away for a while, and for how long at most: it boots, or
+ * an external tool installs it again. Undefined: the work does not.
+ */
 const absenceOf = ({ slot: one, snapshot: { plan } }: NodeView): { readonly word: string; readonly seconds: number } | undefined => {
   const { work, state, bootIdBefore, podUid } = one;
   const { timeoutSeconds: seconds } = work;
   if (work.kind === 'external' && state === 'Working') return { word: state, seconds };
-  // The tool has ended, and the boot that is asked for may be still to come.
+  // The tool has ended, and the required boot may be still to come.
   if (work.kind === 'external' && state === 'Verifying' && plan.rebooted === 'Required')
     return { word: state, seconds: plan.provenWithinSeconds };
   const isDown = state === 'Rebooting' || (state === 'Working' && podUid !== undefined);
@@ -37,8 +49,10 @@ const absenceOf = ({ slot: one, snapshot: { plan } }: NodeView): { readonly word
 };
 
 /**
- * A machine that is off while it reboots loses its Node object where a cloud controller looks after it, as does one that is installed anew, and registers again under its
- * name: its turn goes on with that object. A machine that is known to be another one is none of it. Undefined: nobody waits for it (any more).
+ * Waits for the node to register again. Where a cloud controller manages nodes, a machine that is
+ * off while it reboots loses its Node object, as does one that is installed again; it registers
+ * again under its name, and its turn goes on with that object. A machine that is known to be
+ * another one does not count. Undefined: the wait is over, or there is none.
  */
 const registersAgain = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined => {
   const { slot: one, snapshot } = view;
@@ -62,7 +76,10 @@ const registersAgain = (view: NodeView, now: Temporal.Instant): NodeStepResult |
   return word === one.state ? { slot: found } : transition(found, 'Rebooting', now);
 };
 
-/** Undefined: its state knows what to do without it, as where the machine is replaced, and its node with it. */
+/**
+ * Returns the step without a Node object; undefined if the state can go on without it, for example
+ * because the machine is replaced, and its node with it.
+ */
 export const withoutNode = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined => {
   const { slot: one } = view;
   if (one.work.kind === 'replace' && (one.state === 'Working' || one.state === 'Releasing')) return undefined;

@@ -1,6 +1,9 @@
 import { isBefore, timeText } from '../time.ts';
 
-/** Plans that somebody has paused: by `paused`, which stays until it is taken back, or by `pause`, which may say why and end by itself. */
+/**
+ * A pause of a plan: by `paused`, which stays until a user removes it, or by `pause`, which may
+ * have a reason and an end.
+ */
 
 export type Pause = { readonly reason?: string; readonly until?: Temporal.Instant };
 
@@ -8,20 +11,20 @@ type Paused = { readonly paused: boolean; readonly pause?: Pause };
 
 const isPast = ({ until }: Pause, now: Temporal.Instant): boolean => until !== undefined && !isBefore(now, until);
 
-/** The pause that holds now. What has an end never ends one that has none. */
+/** Returns the pause that holds now. A pause with an end never ends one without. */
 export const pauseNow = ({ paused, pause }: Paused, now: Temporal.Instant): Pause | undefined => {
   const known = pause === undefined || isPast(pause, now) ? undefined : pause;
   if (!paused) return known;
   return known?.reason === undefined ? {} : { reason: known.reason };
 };
 
-/** The pause that has ended by itself, and is still in the spec. */
+/** Returns the pause that has reached its end, and is still in the spec. */
 export const pauseOver = (plan: Paused, now: Temporal.Instant): Pause | undefined =>
   plan.pause !== undefined && pauseNow(plan, now) === undefined ? plan.pause : undefined;
 
-/** When the plan goes on by itself. */
+/** Returns the time at which the paused plan continues on its own. */
 export const pauseEnd = (plan: Paused, now: Temporal.Instant): Temporal.Instant | undefined => pauseNow(plan, now)?.until;
 
-/** Until when and why, around what else is to be told of a paused plan. */
+/** Returns the text of a pause, with its end and reason around the rest of the message. */
 export const pauseText = ({ until, reason }: Pause, rest = ''): string =>
   `Paused${until === undefined ? '' : ` until ${timeText(until)}`}${rest}${reason === undefined ? '' : `: ${reason}`}`;

@@ -2,20 +2,26 @@ import type { NodeVerdict } from './in-flight.ts';
 import type { Run } from './plan.ts';
 import type { RecordSlice } from './snapshot.ts';
 
-/** Runs whose records are kept beside the one that is under way. */
+/** Number of past runs whose records are kept beside the current one. */
 const keptRuns = 3;
 
-/** What records and approvals call the revision of a run: no other run of the plan has it, whatever runID and work are taken up again. */
+/**
+ * Returns the revision of a run in records and approvals: no other run of the plan has it, even if
+ * runID and work return to earlier values.
+ */
 export const revisionOfRun = ({ revision, number = 1 }: Pick<Run, 'revision' | 'number'>): string =>
   number === 1 ? revision : `${revision}-${number}`;
 
 const lastOf = (slices: readonly RecordSlice[]): number =>
   Math.max(0, ...slices.flatMap(({ verdicts }) => verdicts.map(({ completedAt }) => completedAt.epochMilliseconds)));
 
-/** Whether anything was done to the node in that turn, beyond holding and draining it. */
+/** Reports whether anything was done to the node in that turn, beyond holding and draining it. */
 export const hadBegun = ({ step }: Pick<NodeVerdict, 'step'>): boolean => step !== 'Starting' && step !== 'Holding';
 
-/** By uid: nodes whose last verdict among these is a failure of the work. Nobody knows how far it has come on them. */
+/**
+ * Returns the uids of nodes whose last verdict among these is a failure of the work: how far it
+ * came on them is unknown.
+ */
 export const unfinishedIn = (verdicts: readonly NodeVerdict[]): ReadonlySet<string> => {
   const last = new Map<string, NodeVerdict>();
   for (const one of verdicts) {
@@ -32,7 +38,10 @@ type Sorted = {
   readonly unfinished: ReadonlySet<string>;
 };
 
-/** The records of a plan: those of this run, those of runs so long ago that they are deleted, and the nodes that the runs before have left unfinished. */
+/**
+ * Sorts the records of a plan: those of this run, those of old runs, which are deleted, and the
+ * nodes that earlier runs have left unfinished.
+ */
 export const sortRecords = (all: readonly RecordSlice[], run: Pick<Run, 'id' | 'revision' | 'number'>): Sorted => {
   const runs = Map.groupBy(all, slice => JSON.stringify([slice.run, slice.revision]));
   const current = JSON.stringify([run.id, revisionOfRun(run)]);

@@ -7,7 +7,10 @@ import { announce, childNameOf } from './writes.ts';
 
 /** The MachineMaintenance by which a plan replaces the machine of a node. */
 
-/** Creates it. The drain is the plan's, and so are windows and approval: they were asked before the node was begun with. */
+/**
+ * Creates the MachineMaintenance. The drain is the plan's, and so are windows and approval: they
+ * were checked before the node began.
+ */
 export const createReplacementWrite = (
   { plan, settings }: PlanSnapshot,
   { strategy }: Extract<Work, { kind: 'replace' }>,

@@ -1,13 +1,19 @@
 import { earliest, isBefore } from '../time.ts';
 import type { Plan } from './plan.ts';
 
-/** Somebody has said that what failed at this time does not count any more. What is about a node goes by the entry of the node, where it has one. */
+/**
+ * Reports whether a user has set a failure of this time aside. A failure of a node uses the entry
+ * of the node, if there is one.
+ */
 export const isRetried = (failedAt: Temporal.Instant, { retries }: Pick<Plan, 'retries'>, node = '*'): boolean => {
   const before = retries.get(node) ?? retries.get('*');
   return before !== undefined && Temporal.Instant.compare(failedAt, before) <= 0;
 };
 
-/** The entries that count now, and when the next one will: one of the future would set aside what has not happened yet. */
+/**
+ * Returns the entries that count now, and when the next one will: an entry with a future time would
+ * set aside failures that have not happened yet.
+ */
 export const retriesNow = (
   { retries }: Pick<Plan, 'retries'>,
   now: Temporal.Instant,

@@ -12,7 +12,7 @@ import type { HookRun } from './pods/hook.ts';
 import type { RehearsalTask, RehearsedForecast } from './rehearsal/rehearsal.ts';
 import type { NodeUnavailability } from './unavailability.ts';
 
-/** What an expression says of a node: it may fail, for example where a field is missing. */
+/** Result of an expression on a node: it may fail, for example because a field is missing. */
 export type CelResult = boolean | { readonly error: string };
 
 /** The Machine of a node. */
@@ -20,26 +20,29 @@ export type MachineRef = {
   readonly apiVersion: string;
   readonly namespace: string;
   readonly name: string;
-  /** As the cloud calls it; the name of the Machine where it has no such name. */
+  /** Name in the cloud; the name of the Machine if it has none. */
   readonly instance: string;
 };
 
-/** One node that the plan selects, or works on. */
+/** A node that the plan selects, or works on. */
 export type PlanNode = {
   readonly node: Node;
   readonly createdAt: Temporal.Instant;
   readonly selected: boolean;
-  /** spec.due.expression; true where there is none. */
+  /** Result of spec.due.expression; true without one. */
   readonly due: CelResult;
-  /** spec.done.expression; where there is none, that it is not due any more. */
+  /** Result of spec.done.expression; without one, whether the node is not due any more. */
   readonly done: CelResult;
-  /** spec.work.external.finished.expression. */
+  /** Result of spec.work.external.finished.expression. */
   readonly finished: CelResult;
-  /** spec.order.expression: a lower one comes first. */
+  /** Result of spec.order.expression: a lower one comes first. */
   readonly rank: number;
-  /** By its identity (`machine/identity.ts`). Missing: none is proven to be the node's, or the plan does not ask. */
+  /**
+   * Machine by its identity (`machine/identity.ts`). Missing: none is proven to be the node's, or
+   * the plan does not need it.
+   */
   readonly machine?: MachineRef;
-  /** Why there is none, where the plan asks. */
+  /** Reason why there is none, if the plan needs one. */
   readonly noMachine?: string;
 };
 
@@ -51,31 +54,37 @@ export type WorkPod = {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly nodeName: string;
-  /** By its own word. */
+  /** Name of the plan according to the pod. */
   readonly plan: string;
   /** uid of the MaintenancePlan that owns it. Missing: none does. */
   readonly ownerUid?: string;
-  /** It is the image of a static pod: a kubelet made it, whatever it says. */
+  /** True for a mirror of a static pod: a kubelet created it, whatever its fields contain. */
   readonly isMirror: boolean;
   readonly deleting: boolean;
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
-  /** One of its containers runs, or has run: only that changes a node. */
+  /** True if one of its containers runs, or has run: only that changes a node. */
   readonly ran: boolean;
-  /** When the first of them began, by the clock of its node. Missing: nothing says so. */
+  /** Time at which the first of them started, by the clock of its node. Missing: unknown. */
   readonly ranAt?: Temporal.Instant;
-  /** Its kubelet has ended it because its time was over. */
+  /** True if its kubelet has ended it because its time was over. */
   readonly exceeded?: true;
-  /** It has failed because it was ended from outside, as by a node that shuts down: it says nothing of the work. */
+  /**
+   * True if it has failed because it was ended from outside, for example by a node that shuts down:
+   * the failure is not the work's.
+   */
   readonly killed: boolean;
-  /** Of the first container that has failed. */
+  /** Exit code of the first container that has failed. */
   readonly exitCode?: number;
-  /** Why it has failed: reason, exit code and the end of its log. Of one that has not ended: what its containers wait for, and which of them run on. */
+  /**
+   * Reason of its failure: reason, exit code and the end of its log. For a pod that has not ended:
+   * what its containers wait for, and which of them keep running.
+   */
   readonly message: string;
-  /** What it has said at its end, where it has ended well. */
+  /** Termination message, if it has succeeded. */
   readonly output?: string;
 };
 
-/** A slice of what is recorded of a run. */
+/** A slice of the records of a run. */
 export type RecordSlice = {
   readonly key: string;
   readonly name: string;
@@ -88,7 +97,7 @@ export type RecordSlice = {
   readonly verdicts: readonly NodeVerdict[];
 };
 
-/** Somebody has agreed. */
+/** An approval. */
 export type Approval = {
   readonly key: string;
   readonly uid: string;
@@ -97,19 +106,25 @@ export type Approval = {
   readonly plan: string;
   readonly run: string;
   readonly revision: string;
-  /** Hash of the spec as the approver was shown it. Missing: as it was when the operator first saw the approval. */
+  /**
+   * Hash of the spec as the approver saw it. Missing: as it was when the operator first observed
+   * the approval.
+   */
   readonly specHash?: string;
-  /** The stage after which the plan may go on; missing for the beginning of the run. */
+  /** Stage after which the plan may go on; missing for the beginning of the run. */
   readonly stage?: string;
-  /** Stage: the quiet time after the stage is over too. Full: the same of the run and of all its stages. */
+  /**
+   * Scope of a promotion. Stage: the quiet time after the stage is over too. Full: the same for the
+   * run and all its stages.
+   */
   readonly promote?: 'Stage' | 'Full';
 };
 
-/** Another plan that is under way, as far as it may be in the way. */
+/** Another active plan, as far as it may interfere. */
 export type OtherPlan = {
   readonly name: string;
   readonly selected: ReadonlySet<string>;
-  /** Of its selected nodes, resolved; missing: no limit. */
+  /** Limit for its selected nodes, resolved; missing: no limit. */
   readonly maxUnavailable?: number;
   readonly inFlight: readonly InFlight[];
 };
@@ -117,95 +132,124 @@ export type OtherPlan = {
 /** Everything known about one plan at one moment. */
 export type PlanSnapshot = {
   readonly plan: Plan;
-  /** The selected nodes, those in flight and those that Maintenances of this plan name, by name. */
+  /** Selected nodes, nodes in flight and nodes that Maintenances of this plan name, by name. */
   readonly nodes: ReadonlyMap<string, PlanNode>;
-  /** What takes nodes out of service now, of all nodes of the cluster, by name. */
+  /** Reasons that take nodes out of service now, for all nodes of the cluster, by name. */
   readonly outages: ReadonlyMap<string, readonly NodeUnavailability[]>;
-  /** The Maintenances of this plan, and others that have a name which it needs, by their name. */
+  /** Maintenances of this plan, and others with a name that it needs, by their name. */
   readonly children: ReadonlyMap<string, MaintenanceRequest>;
-  /** Of these Maintenances, by name, those that drain in another way than the plan has them: somebody has changed them. */
+  /**
+   * Names of these Maintenances whose drain policy differs from the plan's, because a user has
+   * changed it.
+   */
   readonly changedChildren: ReadonlySet<string>;
-  /** MachineMaintenances in the operator's namespace, by their name; none where the work is no replacement. */
+  /**
+   * MachineMaintenances in the operator's namespace, by their name; none if the work is not a
+   * replacement.
+   */
   readonly replacements: ReadonlyMap<string, MachineRequest>;
   /** Pods in the namespace of the work, by their name. */
   readonly pods: ReadonlyMap<string, WorkPod>;
-  /** Of this run. */
+  /** Records of this run. */
   readonly slices: readonly RecordSlice[];
-  /** Of runs so long ago that nobody asks for them. */
+  /** Records of runs that are too old to be needed. */
   readonly outdated: readonly RecordSlice[];
-  /** By uid: nodes on which the work of earlier runs has failed, and that no run has done since. */
+  /** uids of nodes on which the work of earlier runs has failed, and that no run has done since. */
   readonly unfinished: ReadonlySet<string>;
-  /** By uid: nodes that this run was done with and that are not done any more, and the other plan that was done with them since. */
+  /**
+   * Other plan by uid of nodes that this run was done with and that are not done any more, if that
+   * plan was done with them since.
+   */
   readonly doneSince: ReadonlyMap<string, string>;
-  /** What each gate says, by its name. */
+  /** Values of the gates, by name. */
   readonly gates: ReadonlyMap<string, GateValue>;
   readonly approvals: readonly Approval[];
   readonly others: readonly OtherPlan[];
-  /** Of the quorum of the control plane. */
+  /** Members of the quorum of the control plane. */
   readonly members: readonly Member[];
   readonly windows: readonly MaintenanceWindow[];
-  /** There may be another window, that was there before the plan: why it is not known. Missing where all are known. */
+  /**
+   * Reason why it is not known whether there is another window that is older than the plan. Missing
+   * if all windows are known.
+   */
   readonly windowsProblem?: string | undefined;
-  /** The node that this process runs on: it comes last in its stage. */
+  /** Name of the node that this process runs on: it comes last in its stage. */
   readonly ownNode?: string;
-  /** Somebody has stopped all plans: why. */
+  /** Reason for which all plans were halted. */
   readonly halted?: string;
-  /** Since when this process has watched the nodes, by its own clock: what came before, nobody vouches for. Missing: always. */
+  /**
+   * Time since when this process has watched the nodes, by its own clock: nothing is proven about
+   * earlier times. Missing: always.
+   */
   readonly watchedSince?: Temporal.Instant | undefined;
   readonly settings: PlanSettings;
-  /** What the API server has refused last, by what the write is about (`Write.of`): for people alone. */
+  /** Last refusals of the API server, by what the write is about (`Write.of`): for people alone. */
   readonly refusals: ReadonlyMap<string, string>;
-  /** What writes are about that have no answer yet: nothing is decided about these nodes. */
+  /** Things whose writes have no response yet: nothing is decided about these nodes. */
   readonly unanswered: ReadonlySet<string>;
-  /** Stands for the time that one process has seen without a break: another one says that there was a time that nobody has watched. */
+  /**
+   * Mark of the time that one process has watched without a break: another mark means that there
+   * was an unwatched time.
+   */
   readonly watch: string;
-  /** Random letters, others in each snapshot: names of pods have them, so that nobody can make such a pod first. */
+  /**
+   * Random letters, different in each snapshot: names of pods contain them, so that no other client
+   * can create such a pod first.
+   */
   readonly nonce: string;
 };
 
 export type PlanSettings = {
-  /** Of the pods that work on nodes. */
+  /** Namespace of the pods that work on nodes. */
   readonly workNamespace: string;
-  /** That the operator runs, for what it does on nodes itself; missing where it runs in no pod. */
+  /** Image of the operator, for its own work on nodes; missing if it does not run in a pod. */
   readonly image?: string;
-  /** Fields of a PodSpec that say on which nodes the operator's own pods may run. Missing where it runs in no pod. */
+  /**
+   * Fields of a PodSpec that determine the nodes of the operator's own pods. Missing if it does not
+   * run in a pod.
+   */
   readonly placement?: JsonObject;
-  /** Names of the Secrets that the operator's own image is pulled with; the namespace of the pods needs Secrets of these names. */
+  /**
+   * Names of the Secrets that the operator's own image is pulled with; the namespace of the pods
+   * needs Secrets of these names.
+   */
   readonly pullSecrets?: readonly string[];
-  /** Of the MachineMaintenances that replace nodes. */
+  /** Namespace of the MachineMaintenances that replace nodes. */
   readonly machineNamespace: string;
 };
 
-/** What keeps the plan, or one of its nodes, from going on. */
+/** An obstacle that keeps the plan, or one of its nodes, from going on. */
 export type Waiting = {
-  /** For example MaxUnavailable. */
+  /** Reason as a word, for example MaxUnavailable. */
   readonly word: string;
-  /** Who or what, in a sentence. */
+  /** Description of the obstacle, in a sentence. */
   readonly who: string;
-  /** The node that it is about, where it is about one. */
+  /** Node that it is about, if any. */
   readonly node?: string;
-  /** It ends at this time by itself, at the earliest. */
+  /** Earliest time at which it ends on its own. */
   readonly ends?: Temporal.Instant;
 };
 
-/** What is seen of the soak time of a stage at this moment. */
+/** Observation of the soak time of a stage at this moment. */
 export type SoakWatch = {
-  /** To be stored. */
+  /** State to store. */
   readonly soak: StageSoak;
-  /** Missing: it is over, and all is well. */
+  /**
+   * Obstacle that the plan waits for; missing: the soak time is over, and all nodes are healthy.
+   */
   readonly waiting?: Waiting;
-  /** The verdict of a node that was done, and is a failure now. */
+  /** Verdict of a node that was done, and has failed now. */
   readonly failed?: NodeVerdict;
 };
 
-/** Where a plan stands, and what is to be done for the next step. */
+/** State of a plan, and what is to be done for the next step. */
 export type PlanDecision = {
   readonly phase: PlanPhase;
   readonly message: string;
-  /** It does not go on by itself. */
+  /** True if it does not go on without help. */
   readonly warning?: true;
   readonly stage?: string;
-  /** Missing: as it is stored. */
+  /** Run; missing: as it is stored. */
   readonly run?: Plan['run'];
   readonly inFlight: readonly InFlight[];
   readonly preparing: readonly Preparing[];
@@ -214,7 +258,9 @@ export type PlanDecision = {
   /** Names of the nodes that come next, in their order; not all of them. */
   readonly upNext: readonly string[];
   readonly counts: PlanCounts;
-  /** What other plans have to do with nodes that are due again. Missing: nothing. */
+  /**
+   * Text about other plans that were done with nodes that are due again. Missing: there are none.
+   */
   readonly contested?: string;
   readonly forecast: Forecast;
   readonly stages: readonly StageCount[];
@@ -224,27 +270,27 @@ export type PlanDecision = {
   readonly gateHalt?: GateHalt;
   readonly rehearsal?: RehearsalTask | undefined;
   readonly rehearsed?: RehearsedForecast | undefined;
-  /** After the status has been stored, one after the other. */
+  /** Writes to send after the status has been stored, one after the other. */
   readonly writes: readonly Write[];
-  /** A write of the plan itself: its status is written the next time. */
+  /** Write of the plan itself: its status is written in the next pass. */
   readonly own?: Write;
-  /** Look again at this time, whatever happens. */
+  /** Time of the next look, even if nothing changes before. */
   readonly requeueAt?: Temporal.Instant;
 };
 
-/** When a plan will be over, by what it has seen so far. */
+/** Forecast of the end of a plan, from what it has measured so far. */
 export type Forecast = {
-  /** Missing: nothing is left to do, or it takes more than 400 days. */
+  /** End; missing: nothing is left to do, or it takes more than 400 days. */
   readonly end?: Temporal.Instant;
-  /** Missing: the plan has no deadline. */
+  /** Comparison with the deadline; missing: the plan has no deadline. */
   readonly deadline?: { readonly isMet: boolean; readonly message: string };
 };
 
-/** What the limits come to, and how many nodes are how far. */
+/** Resolved limits, and numbers of nodes by state. */
 export type PlanCounts = {
   readonly selected: number;
   readonly due: number;
-  /** Done in this run, and due anew: the next run takes them. */
+  /** Number of nodes that were done in this run, and are due again: the next run takes them. */
   readonly dueAgain: number;
   readonly blocked: number;
   readonly done: number;

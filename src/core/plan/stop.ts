@@ -5,20 +5,24 @@ import type { Waiting } from './snapshot.ts';
 import type { PlanView } from './view.ts';
 
 /**
- * Why a plan begins nothing new: no node, no attempt of the work, no hook, no pod, no machine. What is under way is followed to its end. Whoever is about to begin
- * something asks here, and nowhere else.
+ * Reason why a plan begins nothing new: no node, no attempt of the work, no hook, no pod, no
+ * machine. Everything in progress is followed to its end. Every start is checked here, and nowhere
+ * else.
  */
 export type Stop = {
   readonly kind: 'Deleting' | 'Aborted' | 'Halted' | 'Paused';
-  /** For people, as a sentence of its own. */
+  /** Text for people, as a sentence of its own. */
   readonly message: string;
-  /** Why it is halted, whatever else stops it: nodes whose work has not begun are put off. */
+  /**
+   * Reason why it is halted, even if something else stops it too: nodes whose work has not begun
+   * are postponed.
+   */
   readonly halted?: string;
-  /** When it ends by itself. */
+  /** Time at which it ends on its own. */
   readonly ends?: Temporal.Instant;
 };
 
-/** What stops the plan now; undefined while it may begin something. */
+/** Returns what stops the plan now; undefined while it may begin something. */
 export const stopOf = (view: PlanView, now: Temporal.Instant): Stop | undefined => {
   const { plan } = view.snapshot;
   const reason = haltedBy(view);
@@ -30,13 +34,16 @@ export const stopOf = (view: PlanView, now: Temporal.Instant): Stop | undefined 
   return pause && { kind: 'Paused', message: pauseText(pause), ...(pause.until && { ends: pause.until }) };
 };
 
-/** Nothing begins any more, whatever happens. */
+/** Reports whether nothing begins any more. */
 export const isEnding = ({ deleting, aborted }: Plan): boolean => deleting || aborted;
 
-/** Whether what waits goes on when the stop is over. A plan that is deleted or aborted begins nothing any more, but for what it finishes. */
+/**
+ * Reports whether waiting work goes on when the stop is over. A plan that is deleted or aborted
+ * begins nothing any more, except for the nodes that it finishes.
+ */
 export const isForNow = ({ kind, halted }: Stop): boolean => kind === 'Paused' || halted !== undefined;
 
-/** What waits says why. */
+/** Returns the reason of waiting work. */
 export const stopWaiting = ({ kind, message, ends }: Stop, what: string, node?: string): Waiting => ({
   word: kind,
   who: `${what} waits: ${message}`,

@@ -7,16 +7,22 @@ import { isEnding } from './stop.ts';
 import type { PlanView } from './view.ts';
 import { childNameOf, holdNameOf } from './writes.ts';
 
-/** Maintenances of a plan that would hold a node for nobody, and what has to end before they go. */
+/**
+ * Stray Maintenances of a plan, which hold a node for no purpose, and what has to end before they
+ * are deleted.
+ */
 export type Strays = {
   readonly writes: readonly Write[];
   /** Nodes that are kept until the pods of the work on them have ended. */
   readonly waiting: readonly Waiting[];
 };
 
-/** A Maintenance that is not of a node in flight has an owner as long as the failure counts that it is the hold of, or its node has its turn still to come. */
+/**
+ * Reports whether a Maintenance that does not belong to a node in flight is still needed: its node
+ * has a failure that counts and is held for it, or has a turn to come.
+ */
 const isOwned = ({ snapshot: { plan }, verdicts, open, selected }: PlanView, { node }: PlanNode): boolean => {
-  // Which nodes are due is not known: nothing is let go by that.
+  // Which nodes are due is unknown: nothing is released.
   if (plan.problem !== undefined) return true;
   const verdict = verdicts.get(node.uid);
   if (verdict?.verdict === 'Failed') return verdict.held;
@@ -28,14 +34,16 @@ const isStray = (view: PlanView, child: MaintenanceRequest): boolean => {
   const { plan, nodes } = view.snapshot;
   const one = nodes.get(child.nodeName);
   if (one === undefined) return true;
-  // One whose machine has registered again is held by the Maintenance that it was begun with.
+  // A node whose machine has registered again is held by the Maintenance that it began with.
   const isOfNode = childNameOf(plan, one.node.uid) === child.name || view.verdicts.get(one.node.uid)?.held === true;
   return !isOfNode || !isOwned(view, one);
 };
 
 /**
- * Takes away the Maintenances that would hold a node for nobody: it is gone, or has come back as another one, or what it was held for counts no more and it has no turn
- * to come. A slot may have been freed while nothing on its node could end the pods of the work: they go first.
+ * Deletes the Maintenances that hold a node for no purpose: the node is gone, or has come back as
+ * another one, or the reason for its hold does not count any more and it has no turn to come. A
+ * slot may have been freed while nothing on its node could end the pods of the work: they are
+ * deleted first.
  */
 export const straysOf = (view: PlanView): Strays => {
   const { plan, children, nodes } = view.snapshot;

@@ -2,19 +2,19 @@ import { conditionOf, type Node, removalTaint, taintId, unreadyTaint } from '../
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { InFlight } from './in-flight.ts';
 
-/** The one ledger of the cluster: which nodes are out of service, and by whom. */
+/** The one ledger of the cluster: which nodes are out of service, and why. */
 
-/** Something that takes a node out of service. */
+/** A reason why a node is out of service. */
 export type NodeUnavailability = {
   readonly cause: 'Plan' | 'Maintenance' | 'ForeignCordon' | 'NotReady' | 'Deleting';
-  /** For people: `plan firmware`, `Maintenance disks`, `a cordon that is not ours`. */
+  /** Text for people: `plan firmware`, `Maintenance disks`, `a cordon that is not ours`. */
   readonly by: string;
 };
 
-/** How an outage names the plan that it is by. */
+/** Returns how an outage names its plan. */
 export const outageBy = (plan: string): string => `plan ${plan}`;
 
-/** A Machine that is being deleted, and the Node that it is by its identity. */
+/** A Machine that is being deleted, and its Node by identity. */
 export type DeletedMachine = { readonly name: string; readonly nodeName: string };
 
 type Inputs = {
@@ -24,7 +24,7 @@ type Inputs = {
   readonly machines: Iterable<DeletedMachine>;
 };
 
-/** It waits for its time, or has come to nothing: the node is in service. */
+/** Reports whether it waits for its time, or was given up: the node is in service. */
 const isIdle = ({ stage, history, status }: MaintenanceRequest): boolean =>
   stage === 'Announce' ||
   history.failure === 'GivenBack' ||
@@ -49,8 +49,9 @@ const ofNode = (node: Node, claimed: boolean): readonly NodeUnavailability[] => 
 };
 
 /**
- * What takes nodes out of service now, by the node's name; nodes that are in service are left out. A node that a plan has begun with counts from the moment that
- * its slot is written, before anything is done to it.
+ * Returns the reasons that take nodes out of service now, by the node's name; nodes in service are
+ * left out. A node that a plan has begun with counts from the moment that its slot is written,
+ * before anything is done to it.
  */
 export const outagesOf = ({ nodes, requests, plans, machines }: Inputs): ReadonlyMap<string, readonly NodeUnavailability[]> => {
   const all = new Map<string, NodeUnavailability[]>();
@@ -69,11 +70,11 @@ export const outagesOf = ({ nodes, requests, plans, machines }: Inputs): Readonl
     add(request.nodeName, outage);
   }
   for (const node of nodes) for (const outage of ofNode(node, all.has(node.name))) add(node.name, outage);
-  // Whoever rolls machines out deletes the old ones: their nodes are drained and gone soon, and are still Ready.
+  // A rollout deletes the old Machines: their nodes are drained and gone soon, and are still Ready.
   for (const { name, nodeName } of machines) add(nodeName, { cause: 'Deleting', by: `Machine ${name}, which is being deleted` });
   return all;
 };
 
-/** Of these nodes, those that are out of service. */
+/** Returns the names of nodes that are out of service. */
 export const unavailableOf = (names: Iterable<string>, outages: ReadonlyMap<string, readonly NodeUnavailability[]>): readonly string[] =>
   [...names].filter(name => outages.has(name));

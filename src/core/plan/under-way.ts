@@ -1,15 +1,19 @@
 import { pauseNow } from './pause.ts';
 import type { Plan } from './plan.ts';
 
-/** Nobody has let it begin: it has not been looked at, is not valid, or waits for somebody to agree to its run. */
+/**
+ * Reports whether the plan was never allowed to begin: it has not been processed, is not valid, or
+ * waits for the approval of its run.
+ */
 const isDraft = ({ run, problem, status: { phase, run: stored } }: Plan): boolean => {
   const isAsked = phase === 'AwaitingApproval' && (stored as { readonly stage?: string } | undefined)?.stage === undefined;
   return run === undefined || problem !== undefined || phase === 'Pending' || isAsked;
 };
 
 /**
- * Whether the limits of a plan count for others: it has nodes in flight, or goes on to begin with some. A draft, a plan that somebody has paused or aborted, and one that is
- * over slow nobody down, unless they have nodes in flight.
+ * Reports whether the limits of a plan count for others: it has nodes in flight, or will begin with
+ * some. A draft, a paused or aborted plan, and one that is over delay no other plan, unless they
+ * have nodes in flight.
  */
 export const isUnderWayNow = (plan: Plan, now: Temporal.Instant): boolean => {
   if (plan.inFlight.length > 0) return true;

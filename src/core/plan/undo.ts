@@ -1,14 +1,18 @@
 import { isObject, type JsonObject } from '../json.ts';
 
-/** What of the spec of a MaintenancePlan says what is done, on which nodes, and how that is proven. */
+/**
+ * Fields in the spec of a MaintenancePlan that determine what is done, on which nodes, and how that
+ * is proven.
+ */
 const parts = ['due', 'done', 'prepare', 'work'] as const;
 
-/** Whether the plan is undone: its rollback stands in for what it undoes. */
+/** Reports whether the plan is undone: its rollback replaces these fields. */
 export const isUndone = (spec: JsonObject): boolean => spec['undo'] === true && isObject(spec['rollback']);
 
 /**
- * These parts as they are carried out. A rollback without a `due` of its own is for the nodes for which that of the plan is false. Its expression is on a line of its
- * own: it may end in a comment.
+ * Returns these fields as they are carried out. A rollback without a `due` of its own is for the
+ * nodes for which that of the plan is false. Its expression is on a line of its own: it may end in
+ * a comment.
  */
 export const partsInForce = (spec: JsonObject): JsonObject => {
   const of = isUndone(spec) ? (spec['rollback'] as JsonObject) : spec;

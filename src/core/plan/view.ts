@@ -11,17 +11,17 @@ import { type StageNodes, stagesOf } from './start/stages.ts';
 import { turnsOf } from './turns.ts';
 import { unavailableOf } from './unavailability.ts';
 
-/** What follows from a snapshot at once, computed once a pass. */
+/** A view that is derived from a snapshot, computed once a pass. */
 export type PlanView = {
   readonly snapshot: PlanSnapshot;
-  /** What counts of this run, by the node's uid; failures that were set aside do not. */
+  /** Verdicts of this run that count, by the node's uid; failures that were set aside do not. */
   readonly verdicts: ReadonlyMap<string, NodeVerdict>;
-  /** The selected nodes, without those of the control plane where it is left out. */
+  /** Selected nodes, without those of the control plane if it is left out. */
   readonly selected: ReadonlyMap<string, PlanNode>;
-  /** Of these, by uid, those that are still to be begun with in this run. */
+  /** Selected nodes that are still to begin in this run, by uid. */
   readonly open: ReadonlyMap<string, PlanNode>;
   readonly stages: readonly StageNodes[];
-  /** Names of the stages that have nodes in flight, or still to be begun with. */
+  /** Names of the stages that have nodes in flight, or nodes that are still to begin. */
   readonly underWay: ReadonlySet<string>;
   readonly failures: readonly NodeVerdict[];
   readonly counts: PlanCounts;
@@ -29,14 +29,14 @@ export type PlanView = {
   readonly dueAgain: readonly PlanNode[];
   readonly gates: readonly AskedGate[];
   readonly gateHalt?: GateHalt;
-  /** Of the stage that soaks. Missing: none does. */
+  /** Observation of the stage that soaks. Missing: none does. */
   readonly soak?: SoakWatch;
 };
 
-/** What the rest is found by. */
+/** Inputs of the other fields. */
 type Known = Pick<PlanView, 'selected' | 'verdicts'> & { readonly hasTurn: ReturnType<typeof turnsOf> };
 
-/** It does not count any more: somebody has said that the node has its turn again. */
+/** Reports whether the failure does not count any more, because a user has retried the node. */
 export const isSetAside = ({ node, verdict, completedAt }: NodeVerdict, plan: Pick<Plan, 'retries'>): boolean =>
   verdict === 'Failed' && isRetried(completedAt, plan, node);
 
@@ -51,7 +51,8 @@ const isChosen = ({ selected, node }: PlanNode, { controlPlane }: Plan): boolean
   selected && (controlPlane !== 'Never' || !isControlPlane(node));
 
 /**
- * Times are whole seconds. A node of the very second in which the run began may be the first successor, where machines are replaced: it is none of the run.
+ * Returns the selected nodes. Times are whole seconds. A node from the same second in which the run
+ * began may be the first successor, if machines are replaced: it is not part of the run.
  */
 const selectedOf = ({ nodes, plan }: PlanSnapshot): ReadonlyMap<string, PlanNode> => {
   const { membership, run } = plan;
@@ -65,13 +66,15 @@ const selectedOf = ({ nodes, plan }: PlanSnapshot): ReadonlyMap<string, PlanNode
   );
 };
 
-/** It has a verdict that ends its part of the run. */
+/** Reports whether the verdict ends the node's part of the run. */
 export const isOver = (verdict: NodeVerdict | undefined): boolean => verdict !== undefined && verdict.verdict !== 'Requeued';
 
 const isCordoned = (name: string, outages: PlanSnapshot['outages']): boolean =>
   (outages.get(name) ?? []).some(({ cause }) => cause === 'ForeignCordon');
 
-/** Somebody has said so, or the plan leaves out what others have cordoned. */
+/**
+ * Reports whether a user has skipped the node, or the plan skips nodes that others have cordoned.
+ */
 const isLeftOut = ({ node }: PlanNode, { plan, outages }: PlanSnapshot): boolean =>
   plan.skips.has(node.name) || (plan.concurrency.foreignCordon === 'Skip' && isCordoned(node.name, outages));
 
@@ -88,39 +91,50 @@ const openOf = (snapshot: PlanSnapshot, known: Known): PlanView['open'] => {
 
 const underWayAmong = (stages: readonly StageNodes[], open: PlanView['open'], inFlight: readonly InFlight[]): ReadonlySet<string> => {
   const flying = new Set(inFlight.map(({ uid }) => uid));
-  // The machine of one in flight may be gone already, and its node with it.
+  // The machine of a node in flight may be gone already, and its node with it.
   const found = new Set(inFlight.map(({ stage }) => stage));
   for (const { stage, nodes } of stages) if (nodes.some(({ node }) => flying.has(node.uid) || open.has(node.uid))) found.add(stage.name);
   return found;
 };
 
-/** It takes part in this run: due, begun or over. */
+/** Reports whether the node takes part in this run: due, begun or over. */
 const takesPart = (one: PlanNode, { verdicts, hasTurn }: Known, inFlight: readonly InFlight[]): boolean =>
   hasTurn(one) || verdicts.has(one.node.uid) || inFlight.some(({ uid }) => uid === one.node.uid);
 
 /**
- * Verdicts about nodes that take no part any more: deleted, replaced, come back as others, not selected. A node belongs to its stage and to its run all the same:
- * without them a stage would be forgotten together with its last node, and percents would be of ever fewer nodes.
+ * Returns verdicts about nodes that take no part any more: deleted, replaced, registered again as
+ * others, not selected. Such a node belongs to its stage and to its run all the same: otherwise a
+ * stage would be forgotten together with its last node, and percentages would be of ever fewer
+ * nodes.
  */
 const pastOf = ({ verdicts }: Known, members: readonly PlanNode[]): readonly NodeVerdict[] => {
   const uids = new Set(members.map(({ node }) => node.uid));
   return [...verdicts.values()].filter(({ uid, verdict }) => (verdict === 'Done' || verdict === 'Failed') && !uids.has(uid));
 };
 
-/** What limits count: the nodes that the selector matches, also those that have no part in the run, such as the successors of replaced ones, and those in flight. */
+/**
+ * Returns the nodes that limits count: those that the selector matches, including those without a
+ * part in the run, such as the successors of replaced ones, and those in flight.
+ */
 const limitedNodes = ({ plan, nodes }: PlanSnapshot): ReadonlySet<string> =>
   new Set([...[...nodes].flatMap(([name, one]) => (isChosen(one, plan) ? [name] : [])), ...plan.inFlight.map(({ node }) => node)]);
 
-/** Those of them that are out of service. One whose machine is being replaced is out until the other one is there. */
+/**
+ * Returns those of them that are out of service. A node whose machine is being replaced is out
+ * until the other one exists.
+ */
 export const outOfService = (snapshot: PlanSnapshot): readonly string[] => unavailableOf(limitedNodes(snapshot), snapshot.outages);
 
-/** Hooks of a node have entries of their own in the status, before and after it; as many again are left for those of stages and of the run. */
+/**
+ * Returns the limit of nodes in flight. Hooks of a node have entries of their own in the status,
+ * before and after it; as many again are reserved for those of stages and of the run.
+ */
 const inFlightLimit = ({ hooks }: Plan): number => {
   const each = hooks.filter(({ at }) => at === 'BeforeNode' || at === 'AfterNode').length;
   return each === 0 ? maxSlots : Math.min(maxSlots, Math.floor(maxHookRuns / 2 / each));
 };
 
-/** So many different names. */
+/** Counts the different names. */
 const names = (...lists: readonly (readonly string[])[]): number => new Set(lists.flat()).size;
 
 const dueAgainOf = (snapshot: PlanSnapshot, { selected, verdicts, hasTurn }: Known): readonly PlanNode[] => {

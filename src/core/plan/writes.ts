@@ -10,12 +10,15 @@ import { type InFlight, maxVerdictMessageLength, type NodeVerdict } from './in-f
 import { type Plan, type PodWork, planAnnotation, planApi, plansPath, type Run } from './plan.ts';
 import type { Approval, PlanSettings, PlanSnapshot, RecordSlice, WorkPod } from './snapshot.ts';
 
-/** The objects that a plan makes, each under a name that is computed: what was begun is found again after a crash. */
+/**
+ * Objects that a plan creates, each under a computed name: an object that was created is found
+ * again after a crash.
+ */
 
 export const recordsPath = `/apis/${planApi}/maintenanceplanrecords`;
 export const approvalsPath = `/apis/${planApi}/maintenanceapprovals`;
 
-/** Verdicts in one object: it stays far below what the API server stores. */
+/** Number of verdicts in one object: it stays far below what the API server stores. */
 const sliceSize = 500;
 
 export const pathOfPlan = ({ name }: Pick<Plan, 'name'>): string => `${plansPath}/${encodeURIComponent(name)}`;
@@ -28,16 +31,23 @@ export const announce = ({ name, uid, resourceVersion }: Plan, type: KubeEvent['
   about: { apiVersion: planApi, kind: 'MaintenancePlan', name, uid, resourceVersion },
 });
 
-/** Of an object that a plan makes: its own name without dots, and what tells it from the others. */
+/**
+ * Returns the name of an object that a plan creates: the plan's name without dots, and a suffix
+ * that distinguishes it from the others.
+ */
 const nameOf = ({ name }: Pick<Plan, 'name'>, suffix: string): string => truncatedName(name.replaceAll('.', '-'), suffix);
 
 /**
- * Of the Maintenance that holds a node for a plan, or of the MachineMaintenance that replaces its machine. Of a long name only the beginning is in it, so what tells
- * it from others is of the whole name.
+ * Returns the name of the Maintenance that holds a node for a plan, or of the MachineMaintenance
+ * that replaces its machine. It contains only the beginning of a long name, so the hash is over the
+ * whole name.
  */
 export const childNameOf = (plan: Pick<Plan, 'name'>, nodeUid: string): string => nameOf(plan, short(`${plan.name}/${nodeUid}`));
 
-/** Of the Maintenance that holds a node in flight: the one that it was begun with, whatever Node object its machine has registered as since. */
+/**
+ * Returns the name of the Maintenance that holds a node in flight: the one that it began with, even
+ * if its machine has registered as another Node object since.
+ */
 export const holdNameOf = (plan: Pick<Plan, 'name'>, { uid, heldAs }: Pick<InFlight, 'uid' | 'heldAs'>): string =>
   childNameOf(plan, heldAs ?? uid);
 
@@ -46,12 +56,16 @@ type OfRun = Pick<Plan, 'name' | 'uid'> & { readonly run?: Pick<Run, 'startedAt'
 const runTime = ({ run }: OfRun): string => (run === undefined ? '' : timeText(run.startedAt));
 
 /**
- * What a pod is for: a hash, the same for as long as it is for the same, and the end of its name. Between them the name has random letters, which are stored before the
- * pod is made, so that nobody can make a pod of that name first.
+ * Purpose of a pod: a hash, which is the same for the same purpose, and the end of its name.
+ * Between them the name has random letters, which are stored before the pod is created, so that no
+ * other client can create a pod of that name first.
  */
 export type PodPurpose = { readonly hash: string; readonly end: string };
 
-/** Of the pods that work on a node: another one for each time that the plan begins with the node, and for each attempt. */
+/**
+ * Returns the purpose of the pods that work on a node: a new one for each time that the plan begins
+ * with the node, and for each attempt.
+ */
 export const workPurpose = (
   plan: Pick<Plan, 'uid'>,
   { uid, startedAt, attempt }: Pick<InFlight, 'uid' | 'startedAt' | 'attempt'>,
@@ -60,19 +74,19 @@ export const workPurpose = (
   end: `${attempt}`,
 });
 
-/** Of the pod that gets a node ready: once a run, unless somebody has it tried again. */
+/** Returns the purpose of the pod that prepares a node: once a run, unless a user retries it. */
 export const preparePurpose = (plan: OfRun, nodeUid: string): PodPurpose => ({
   hash: short(`${plan.uid}/${nodeUid}/${runTime(plan)}`),
   end: 'ready',
 });
 
-/** Of the pod of a hook, for what it is about. */
+/** Returns the purpose of the pod of a hook, for its scope. */
 export const hookPurpose = (plan: OfRun, what: string, attempt: number): PodPurpose => ({
   hash: short(`${plan.uid}/${runTime(plan)}/${what}`),
   end: `hook-${attempt}`,
 });
 
-/** Of the pod of a rehearsal, which begins at this time. */
+/** Returns the purpose of the pod of a rehearsal that begins at this time. */
 export const rehearsalPurpose = (plan: OfRun, specHash: string, since: Temporal.Instant, attempt: number): PodPurpose => ({
   hash: short(`${plan.uid}/${runTime(plan)}/${specHash}/${timeText(since)}`),
   end: `rehearsal-${attempt}`,
@@ -80,34 +94,42 @@ export const rehearsalPurpose = (plan: OfRun, specHash: string, since: Temporal.
 
 type NamedPlan = { readonly plan: Pick<Plan, 'name'>; readonly nonce: string };
 
-/** The name of a pod for this purpose. */
+/** Returns the name of a pod for this purpose. */
 export const podNameFor = ({ plan, nonce }: NamedPlan, { hash, end }: PodPurpose): string => nameOf(plan, `${hash}-${nonce}-${end}`);
 
-/** Whether a name was made for this purpose. */
+/** Reports whether a name was created for this purpose. */
 export const isNamedFor = (podName: string, { hash, end }: PodPurpose): boolean =>
   podName.includes(`-${hash}-`) && podName.endsWith(`-${end}`);
 
-/** The object that a write is about, by its path. */
+/** Returns the path of the object that a write is about. */
 export const targetOf = ({ method, path, body: { metadata } }: Write): string =>
   method === 'POST' && isObject(metadata) && typeof metadata['name'] === 'string' ? `${path}/${metadata['name']}` : path;
 
-/** Whether a pod of this name works on a node: it does not get it ready, is no hook, and rehearses nothing. */
+/**
+ * Reports whether a pod of this name works on a node: it is neither a preparation, nor a hook, nor
+ * a rehearsal.
+ */
 export const isWorkName = (podName: string): boolean => /-\d+$/.test(podName) && !/-(hook|rehearsal)-\d+$/.test(podName);
 
-/** The pod of the work stays on the node, and the drain does not wait for it. */
+/**
+ * Returns the pick of the work's pods: they stay on the node, and the drain does not wait for them.
+ */
 const workPods = ({ workNamespace }: PlanSettings): JsonObject => ({
   namespaces: [workNamespace],
   podSelector: { matchExpressions: [{ key: planAnnotation, operator: 'Exists' }] },
 });
 
-/** `spec.drain` of the Maintenances that the plan makes. */
+/** Returns `spec.drain` of the Maintenances that the plan creates. */
 export const drainOf = ({ drain }: Pick<Plan, 'drain'>, settings: PlanSettings): JsonObject => {
   const given = drain['ignorePods'];
   const others = Array.isArray(given) ? (given as readonly Json[]) : [];
   return { ...drain, ignorePods: [...others, workPods(settings)] };
 };
 
-/** Drydock's own annotations say whose an object is: a plan does not choose them. */
+/**
+ * Returns the annotations without Drydock's own, which show who owns an object: a plan cannot set
+ * them.
+ */
 const othersOnly = (annotations: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(annotations).filter(([key]) => !/(^|\.)drydock\.dev\//.test(key)));
 
@@ -138,10 +160,13 @@ export const createChildWrite = ({ plan, settings }: PlanSnapshot, { node, uid }
 
 const podsPath = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
 
-/** The pod of this name, as what a write is about. */
+/** Returns the path of the pod of this name, as the target of a write. */
 export const podTarget = ({ workNamespace }: PlanSettings, name: string): string => `${podsPath(workNamespace)}/${name}`;
 
-/** The end of a log says why it has failed, without a right to read logs. */
+/**
+ * Sets the termination message of the containers to the end of their logs, which shows why they
+ * failed without a right to read logs.
+ */
 const containersOf = (containers: Json | undefined, environment: Readonly<Record<string, string>>): readonly Json[] =>
   (Array.isArray(containers) ? (containers as readonly Json[]) : []).map(container =>
     isObject(container)
@@ -156,21 +181,24 @@ const withEnvironment = ({ env }: JsonObject, environment: Readonly<Record<strin
 
 type PodPlace = {
   readonly name: string;
-  /** Missing: any node. */
+  /** Name of the node; missing: any node. */
   readonly node?: string;
   readonly environment?: Readonly<Record<string, string>>;
-  /** What it does there, as a part of a sentence. */
+  /** Purpose of the pod, as a part of a sentence. */
   readonly what: string;
-  /** Seconds after which its kubelet ends it, whatever has become of the operator. */
+  /** Seconds after which its kubelet ends it, regardless of the operator. */
   readonly deadlineSeconds: number;
   readonly announces?: readonly KubeEvent[];
 };
 
-/** What the author of the plan allows it, and no more than the plan waits for. */
+/** Returns the deadline that the author of the plan sets, bounded by how long the plan waits. */
 const deadlineOf = ({ activeDeadlineSeconds: own }: JsonObject, deadlineSeconds: number): number =>
   typeof own === 'number' && own > 0 ? Math.min(own, deadlineSeconds) : deadlineSeconds;
 
-/** What somebody has changed of the drain of the plan's Maintenance is put back: the node is drained as the plan says, and as its author was allowed to say. */
+/**
+ * Restores the drain of the plan's Maintenance after a change: the node is drained as the plan
+ * demands, and as its author had the right to.
+ */
 export const childDrainWrite = ({ plan, settings }: PlanSnapshot, child: MaintenanceRequest): Write =>
   restoreChildWrite(child, drainOf(plan, settings), [
     announce(plan, 'Warning', 'MaintenanceChanged', `Somebody has changed the drain of Maintenance ${child.name}; restored`),
@@ -178,13 +206,13 @@ export const childDrainWrite = ({ plan, settings }: PlanSnapshot, child: Mainten
 
 const ownerOf = ({ name, uid }: Pick<Plan, 'name' | 'uid'>): JsonObject => ({ apiVersion: planApi, kind: 'MaintenancePlan', name, uid });
 
-/** What the operator's image is pulled with; a kubelet passes over those that are not there. */
+/** Returns the pull secrets of the operator's image; a kubelet ignores missing ones. */
 const pulled = ({ pullSecrets = [] }: PlanSettings): JsonObject =>
   pullSecrets.length === 0 ? {} : { imagePullSecrets: pullSecrets.map(name => ({ name })) };
 
 /**
- * Creates the pod that works on the node: bound to it, past every taint, and never restarted. It is owned by the plan, and ended by its kubelet at the end of its time:
- * it outlives neither.
+ * Creates the pod that works on the node: bound to it, past every taint, and never restarted. It is
+ * owned by the plan, and ended by its kubelet at its deadline: it outlives neither.
  */
 export const createPodWrite = (
   { plan, settings }: PlanSnapshot,
@@ -217,7 +245,7 @@ export const createPodWrite = (
   events: announces,
 });
 
-/** Deletes a pod that the plan has made; `as seen`: not if anything has become of it since. */
+/** Deletes a pod that the plan has created; `unchanged`: only in the version that was read. */
 export const deletePodWrite = (
   { name, namespace, uid, resourceVersion }: WorkPod,
   which: 'unconditional' | 'unchanged' = 'unconditional',
@@ -241,19 +269,20 @@ const verdictJson = ({ uid, node: _node, startedAt, completedAt, ...rest }: Node
 const recordNameOf = (plan: Plan, revision: string, slice: number): string =>
   nameOf(plan, `${short(`${plan.uid}/${plan.runId}/${revision}`)}-${slice}`);
 
-/** It counts for nothing any more when its node is gone. */
+/** Reports whether the verdict does not count any more when its node is gone. */
 const isIdle = ({ verdict }: NodeVerdict): boolean => verdict === 'Gone' || verdict === 'Requeued' || verdict === 'Skipped';
 
 /**
- * Where a verdict is recorded: where the node has one, or a node of its name before it that nothing was done to; else in the first slice with room that has none of another node
- * of its name.
+ * Returns the slice for a verdict: the one that has a verdict of the node, or of an earlier node of
+ * its name to which nothing was done; otherwise the first one with room and without another node of
+ * its name.
  */
 const sliceFor = (slices: readonly RecordSlice[], { node, uid }: NodeVerdict): RecordSlice | undefined =>
   slices.find(({ verdicts }) => verdicts.some(one => one.uid === uid)) ??
   slices.find(({ verdicts }) => verdicts.some(one => one.node === node && isIdle(one))) ??
   slices.find(({ verdicts }) => verdicts.length < sliceSize && !verdicts.some(one => one.node === node));
 
-/** Records a verdict. A node has one place in a run: the same again changes nothing. */
+/** Records a verdict. A node has one place in a run: the same verdict again changes nothing. */
 export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: NodeVerdict, revision: string): Write => {
   const slice = sliceFor(slices, verdict);
   const type = verdict.verdict === 'Failed' ? 'Warning' : 'Normal';
@@ -267,7 +296,7 @@ export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: NodeVerdict
       method: 'PATCH',
       style: 'merge',
       path: `${recordsPath}/${slice.name}`,
-      // What the verdict before had measured says nothing of this one.
+      // Measurements of the previous verdict do not apply to this one.
       body: {
         metadata: { resourceVersion: slice.resourceVersion },
         spec: { verdicts: { [verdict.node]: { workSeconds: null, rebootSeconds: null, ...json } } },
@@ -292,10 +321,13 @@ export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: NodeVerdict
   };
 };
 
-/** A plan as far as an approval names it. */
+/** Parts of a plan that an approval names. */
 type ApprovedPlan = Pick<Plan, 'name' | 'uid' | 'specHash'>;
 
-/** Of the approval of a run, or of what follows one of its stages: whoever agrees twice has agreed once. */
+/**
+ * Returns the name of the approval of a run, or of what follows one of its stages: a second
+ * approval has the same name.
+ */
 export const approvalNameOf = (
   plan: ApprovedPlan,
   run: Pick<Run, 'id' | 'revision'>,
@@ -303,7 +335,7 @@ export const approvalNameOf = (
 ): string =>
   nameOf(plan, short(`${plan.uid}/${run.id}/${run.revision}/${plan.specHash}/${stage}${promote === undefined ? '' : `/${promote}`}`));
 
-/** A MaintenanceApproval. It goes with its plan. */
+/** Returns a MaintenanceApproval, which is deleted with its plan. */
 export const approvalObject = (
   plan: ApprovedPlan,
   run: Pick<Run, 'id' | 'revision'>,
@@ -322,7 +354,7 @@ export const approvalObject = (
   };
 };
 
-/** The record of a run so long ago that nobody asks for it. */
+/** Deletes the record of a run that is too old to be needed. */
 export const deleteRecordWrite = ({ name, uid }: RecordSlice): Write => ({
   description: 'delete the record of an old run',
   method: 'DELETE',
@@ -332,7 +364,7 @@ export const deleteRecordWrite = ({ name, uid }: RecordSlice): Write => ({
   events: [],
 });
 
-/** A change of the plan itself. */
+/** Changes the plan itself. */
 export const ownWrite = (plan: Plan, what: string, finalizers: readonly string[], said: readonly KubeEvent[]): Write => ({
   description: what,
   method: 'PATCH',

@@ -25,12 +25,12 @@ const requirement = (text: string): Requirement | undefined => {
   return bare && { key: bare['key'] ?? '', operator: bare['not'] === undefined ? 'Exists' : 'DoesNotExist' };
 };
 
-/** Commas part requirements, except between parentheses. */
+/** Splits at commas between requirements, except within parentheses. */
 const parts = (text: string): readonly string[] => (text.match(/(\([^)]*\)|[^,])+/g) ?? []).map(part => part.trim());
 
 /**
- * Reads a label selector as kubectl takes it on the command line (`a=b,c!=d,e in (f,g),!h`); undefined when it is none. The operators `<` and
- * `>`, which only node affinity knows, are none.
+ * Parses a label selector as kubectl does on the command line (`a=b,c!=d,e in (f,g),!h`); undefined
+ * if it is none. The operators `<` and `>`, which only node affinity has, are none.
  */
 export const parseSelector = (text: string): LabelSelector | undefined => {
   if (text.trim() === '') return {};

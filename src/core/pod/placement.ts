@@ -1,12 +1,15 @@
 import { at, isObject, items, type JsonObject, objects, strings, text } from '../json.ts';
 import { type Labels, matches, readSelector } from './selector.ts';
 
-/** Where a pod may and may not run, by labels and taints (k8s.io/component-helpers/scheduling/corev1). */
+/** Placement of a pod by labels and taints (k8s.io/component-helpers/scheduling/corev1). */
 
-/** What is looked at of a node. */
+/** Fields of a node that decide on a placement. */
 export type Place = { readonly name: string; readonly labels: Labels };
 
-/** As label selectors do, and beside that by order, which nodes alone know. */
+/**
+ * Reports whether the labels meet a requirement: as in label selectors, and beside that with Gt and
+ * Lt, which only node selectors have.
+ */
 const meets = (labels: Labels, requirement: JsonObject): boolean => {
   const [operator, value] = [text(requirement, 'operator'), labels[text(requirement, 'key')]];
   const [bound] = items(requirement['values']);
@@ -15,11 +18,11 @@ const meets = (labels: Labels, requirement: JsonObject): boolean => {
   return matches(readSelector({ matchExpressions: [requirement] }), labels);
 };
 
-/** One term of a node selector fits the node. */
+/** Reports whether one term of a node selector matches the node. */
 export const fitsTerm = (term: JsonObject, { name, labels }: Place): boolean => {
   const expressions = objects(term['matchExpressions']);
   const fields = objects(term['matchFields']);
-  // A term that says nothing fits nothing.
+  // An empty term matches nothing.
   if (expressions.length === 0 && fields.length === 0) return false;
   return (
     expressions.every(one => meets(labels, one)) &&
@@ -27,11 +30,14 @@ export const fitsTerm = (term: JsonObject, { name, labels }: Place): boolean => 
   );
 };
 
-/** One of the terms of a node selector fits the node. */
+/** Reports whether one of the terms of a node selector matches the node. */
 export const fitsTerms = (selector: JsonObject, place: Place): boolean =>
   objects(selector['nodeSelectorTerms']).some(term => fitsTerm(term, place));
 
-/** The node has the labels that the pod's node selector and required node affinity ask for. */
+/**
+ * Reports whether the node has the labels that the pod's node selector and required node affinity
+ * demand.
+ */
 export const fitsSelector = (podSpec: JsonObject, place: Place): boolean => {
   const selector = strings(podSpec['nodeSelector']);
   if (!Object.entries(selector).every(([key, value]) => place.labels[key] === value)) return false;
@@ -39,10 +45,10 @@ export const fitsSelector = (podSpec: JsonObject, place: Place): boolean => {
   return !isObject(required) || fitsTerms(required, place);
 };
 
-/** A taint as far as tolerations look at it. */
+/** A taint with the fields that tolerations match. */
 type TaintLike = { readonly key: string; readonly effect: string; readonly value?: string };
 
-/** Whether a toleration fits a taint (v1.Toleration.ToleratesTaint). */
+/** Reports whether a toleration matches a taint (v1.Toleration.ToleratesTaint). */
 export const tolerates = (toleration: JsonObject, taint: TaintLike): boolean => {
   const [key, effect] = [text(toleration, 'key'), text(toleration, 'effect')];
   if (effect !== '' && effect !== taint.effect) return false;
@@ -52,14 +58,14 @@ export const tolerates = (toleration: JsonObject, taint: TaintLike): boolean => 
   return operator === 'Exists' || text(toleration, 'value') === (taint.value ?? '');
 };
 
-/** The taints that no toleration of the pod fits. */
+/** Returns the taints that no toleration of the pod matches. */
 export const untoleratedBy = <T extends TaintLike>(podSpec: JsonObject, taints: readonly T[]): readonly T[] => {
   if (taints.length === 0) return taints;
   const tolerations = objects(podSpec['tolerations']);
   return taints.filter(taint => !tolerations.some(toleration => tolerates(toleration, taint)));
 };
 
-/** Of the spec of a pod, what says on which nodes it may run. */
+/** Returns the fields of a pod spec that determine on which nodes it may run. */
 export const placementOf = ({ nodeSelector, tolerations, affinity }: JsonObject): JsonObject => {
   const nodeAffinity = isObject(affinity) ? affinity['nodeAffinity'] : undefined;
   return {

@@ -2,9 +2,9 @@ import { truncate } from '../text.ts';
 import { instantAt, isBefore, readTime, secondsAfter } from '../time.ts';
 import type { Labels } from './selector.ts';
 
-/** What is kept of a pod: the few fields that decide over it. */
+/** Kept fields of a pod: the few that decide about it. */
 export type Pod = {
-  /** `namespace/name`. */
+  /** Key `namespace/name`. */
   readonly key: string;
   readonly namespace: string;
   readonly name: string;
@@ -14,30 +14,30 @@ export type Pod = {
   readonly labels: Labels;
   readonly phase: string;
   readonly ready: boolean;
-  /** Nobody can say whether it is ready: the condition Ready is Unknown. */
+  /** True if the condition Ready is Unknown. */
   readonly readyUnknown?: true;
-  /** Value of the priority class; 0 where there is none. */
+  /** Value of the priority class; 0 without one. */
   readonly priority: number;
-  /** The managing controller. */
+  /** Controller that manages the pod. */
   readonly owner?: { readonly kind: string; readonly name: string; readonly uid: string; readonly apiVersion: string };
-  /** An owner that does not say that it is the controller: kubectl drain counts such a pod as unmanaged. */
+  /** Owner that is not marked as the controller: kubectl drain counts such a pod as unmanaged. */
   readonly otherOwner?: string;
-  /** It is on no node, and what the scheduler says of that. */
+  /** Message of the scheduler for a pod that is on no node. */
   readonly unschedulable?: string;
-  /** A static pod's image in the API: only its kubelet can stop it. */
+  /** True for the mirror of a static pod in the API: only its kubelet can stop it. */
   readonly mirror: boolean;
-  /** Has an emptyDir volume, whose data goes with the pod. */
+  /** True if it has an emptyDir volume, whose data is deleted with the pod. */
   readonly localData: boolean;
   /** Names of the PersistentVolumeClaims that it mounts. */
   readonly claims: readonly string[];
-  /** When it must be gone: set as soon as somebody deletes it, grace period included. */
+  /** Time by which it must be gone: set at its deletion, grace period included. */
   readonly deletionTimestamp?: Temporal.Instant;
   readonly deletionGraceSeconds: number;
-  /** Seconds that it asks for to end. */
+  /** Grace period of the pod in seconds. */
   readonly graceSeconds: number;
   readonly createdAt: Temporal.Instant;
   readonly finalizers: readonly string[];
-  /** It names responders that move its work away before it is evicted (KEP-4563). */
+  /** True if it names responders that move its work away before it is evicted (KEP-4563). */
   readonly hasResponders?: true;
 };
 
@@ -96,7 +96,7 @@ const otherOwnerOf = ({ metadata }: RawPod): string | undefined => {
   return first && truncate(`${first.kind} ${first.name}`, maxReasonLength);
 };
 
-/** Characters that are kept of what others say of the pod. */
+/** Characters of texts about the pod that are kept. */
 const maxReasonLength = 1000;
 
 const unschedulableOf = ({ spec, status }: RawPod): string | undefined => {
@@ -107,15 +107,21 @@ const unschedulableOf = ({ spec, status }: RawPod): string | undefined => {
     : undefined;
 };
 
-/** A pod that somebody deletes is on its way out, however far away its end is: a grace period may reach past the years that a time can be written in. */
+/**
+ * Returns the end of a pod that is being deleted, however far away it is: a grace period may reach
+ * past the years that a time can be written in.
+ */
 const deletionOf = ({ deletionTimestamp }: RawPod['metadata']): Temporal.Instant | undefined =>
   deletionTimestamp === undefined ? undefined : (readTime(deletionTimestamp) ?? instantAt(Number.POSITIVE_INFINITY));
 
-/** Responders act for single pods: the eviction of one that belongs to a scheduling group cannot be requested. */
+/**
+ * Reports whether its eviction can be requested of responders. They act for single pods: the
+ * eviction of one that belongs to a scheduling group cannot be requested.
+ */
 const hasResponders = ({ spec }: RawPod): boolean =>
   (spec?.evictionResponders ?? []).length > 0 && (spec?.schedulingGroup ?? undefined) === undefined;
 
-/** Keeps of a Pod object what this type has. */
+/** Reads the needed fields of a Pod. */
 export const readPod = (raw: unknown): Pod => {
   const pod = raw as RawPod;
   const { metadata, spec, status } = pod;
@@ -152,30 +158,37 @@ export const readPod = (raw: unknown): Pod => {
   };
 };
 
-/** Query of a list: pods that are on no node. */
+/** Query of a list of pods that are on no node. */
 export const onNoNode = { fieldSelector: 'spec.nodeName=' } as const;
 
-/** The scheduler finds no node for it. */
+/** Reports whether the scheduler finds no node for it. */
 export const findsNoNode = ({ unschedulable }: Pod): boolean => unschedulable !== undefined;
 
-/** It ran to its end, well or badly. */
+/** Reports whether it has ended, successfully or not. */
 export const isFinished = (pod: Pod): boolean => pod.phase === 'Succeeded' || pod.phase === 'Failed';
 
-/** Somebody has deleted it and it is on its way out. */
+/** Reports whether it was deleted and is terminating. */
 export const isTerminating = (pod: Pod): boolean => pod.deletionTimestamp !== undefined;
 
-/** Its controller is a DaemonSet of the apps group, as kubectl drain's filter asks. */
+/**
+ * Reports whether its controller is a DaemonSet of the apps group, as kubectl drain's filter does.
+ */
 export const isDaemonSetPod = (pod: Pod): boolean => pod.owner?.kind === 'DaemonSet' && pod.owner.apiVersion.startsWith('apps/');
 
-/** A budget has a say in its eviction: the API server deletes pods of the other phases, and terminating ones, without asking any. */
+/**
+ * Reports whether budgets apply to its eviction: the API server deletes pods of the other phases,
+ * and terminating ones, without checking any.
+ */
 export const isGuarded = (pod: Pod): boolean => pod.phase !== 'Pending' && !isFinished(pod) && !isTerminating(pod);
 
-/** Times of objects are whole seconds. */
+/** Seconds of rounding: times of objects are whole seconds. */
 const rounding = 1;
 
 /**
- * The moment by which it is to be gone, its grace period over. With a grace period of ages the API server's own sum overflows (one of 9e12 seconds made a deletionTimestamp
- * of 1963): where the deletion would have begun before the pod was made, the timestamp says nothing, and nobody stops waiting for the pod.
+ * Returns the time by which it is to be gone, its grace period over. With an extreme grace period
+ * the API server's own sum overflows (one of 9e12 seconds resulted in a deletionTimestamp of 1963):
+ * if the deletion would have begun before the pod was created, the timestamp is invalid, and the
+ * pod is waited for without end.
  */
 export const goneBy = (pod: Pod): Temporal.Instant | undefined => {
   if (pod.deletionTimestamp === undefined) return undefined;
@@ -183,5 +196,5 @@ export const goneBy = (pod: Pod): Temporal.Instant | undefined => {
   return isBefore(since, secondsAfter(pod.createdAt, -rounding)) ? instantAt(Number.POSITIVE_INFINITY) : pod.deletionTimestamp;
 };
 
-/** Order for lists that people read. */
+/** Compares pods for lists that people read. */
 export const byKey = (one: Pod, other: Pod): number => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0);

@@ -27,12 +27,13 @@ const meets = (labels: Labels, { key, operator, values = [] }: Requirement): boo
     case 'DoesNotExist':
       return value === undefined;
     default:
-      // An operator of a later Kubernetes: matching nothing would lift a protection, so it counts as matching.
+      // An operator of a later Kubernetes: no match would lift a protection, so it counts as a
+      // match.
       return operator satisfies never;
   }
 };
 
-/** Whether the selector matches, by the rules of apimachinery's labels package. */
+/** Reports whether the selector matches, by the rules of apimachinery's labels package. */
 export const matches = (selector: LabelSelector | undefined, labels: Labels): boolean => {
   if (selector === undefined) return false;
   const { matchLabels = {}, matchExpressions = [] } = selector;
@@ -40,5 +41,7 @@ export const matches = (selector: LabelSelector | undefined, labels: Labels): bo
   return matchExpressions.every(requirement => meets(labels, requirement));
 };
 
-/** Reads a selector from JSON; undefined for null or a missing one. The API server has validated it. */
+/**
+ * Reads a selector from JSON; undefined for null or a missing one. The API server has validated it.
+ */
 export const readSelector = (raw: unknown): LabelSelector | undefined => (isObject(raw) ? raw : undefined);

@@ -2,20 +2,29 @@ import type { Budget } from '../drain/budgets/budget.ts';
 import type { Pod } from '../pod/pod.ts';
 import type { LabelSelector, Labels } from '../pod/selector.ts';
 
-/** The budget with which OpenShift's etcd operator guards its members (medik8s/common v1.17.0, pkg/etcd). */
+/**
+ * Budget with which OpenShift's etcd operator guards its members (medik8s/common v1.17.0,
+ * pkg/etcd).
+ */
 
-/** Where etcd, its guard pods and their budget live. */
+/** Namespace of etcd, its guard pods and their budget. */
 export const etcdNamespace = 'openshift-etcd';
 
-/** The budget that KubeVirt's operator asked for by name. */
+/** Name of the budget that KubeVirt's operator reads. */
 export const etcdGuardName = 'etcd-quorum-guard';
 
-/** `unclear`: the budget cannot be read as the rule reads it; the text is the error of apimachinery's LabelSelectorAsMap. */
+/**
+ * Verdict of the guard. `unclear`: the budget cannot be interpreted by the rule; the text is the
+ * error of apimachinery's LabelSelectorAsMap.
+ */
 export type GuardVerdict =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'denied' }
   | { readonly kind: 'unclear'; readonly why: string }
-  /** It depends on the guard pod of the node: the pods of `etcdNamespace` with these labels. */
+  /**
+   * The verdict depends on the guard pod of the node: the pods of `etcdNamespace` with these
+   * labels.
+   */
   | { readonly kind: 'checkPods'; readonly labels: Labels };
 
 const allowed: GuardVerdict = { kind: 'allowed' };
@@ -35,7 +44,10 @@ const refusal = (operator: string, values: readonly string[]): string | undefine
   }
 };
 
-/** A missing selector matches every pod here, unlike everywhere else. */
+/**
+ * Returns the labels of a selector. A missing selector matches every pod here, unlike everywhere
+ * else.
+ */
 const equalities = (selector: LabelSelector | undefined): Labels | string => {
   const labels: Record<string, string> = { ...selector?.matchLabels };
   for (const { key, operator, values = [] } of selector?.matchExpressions ?? []) {
@@ -46,7 +58,9 @@ const equalities = (selector: LabelSelector | undefined): Labels | string => {
   return labels;
 };
 
-/** What the budgets of `etcdNamespace` say by themselves: without exactly one, nothing may go. */
+/**
+ * Returns the verdict of the budgets of `etcdNamespace` alone: without exactly one, no node may go.
+ */
 export const guardVerdict = (budgets: readonly Budget[]): GuardVerdict => {
   const [budget, another] = budgets;
   if (budget === undefined || another !== undefined) return denied;
@@ -56,8 +70,9 @@ export const guardVerdict = (budgets: readonly Budget[]): GuardVerdict => {
 };
 
 /**
- * Whether etcd can do without the node: its budget allows a disruption, or the node has no guard pod, or one that is not Ready, which makes
- * it the disrupted one already. `budgets` and `guardPods` are those of `etcdNamespace`; pods that the budget does not select do no harm.
+ * Decides whether etcd can do without the node: its budget allows a disruption, or the node has no
+ * guard pod, or one that is not Ready, which makes it the disrupted one already. `budgets` and
+ * `guardPods` are those of `etcdNamespace`; pods that the budget does not select do no harm.
  */
 export const etcdAllows = (seen: {
   readonly budgets: readonly Budget[];
@@ -73,5 +88,8 @@ export const etcdAllows = (seen: {
   return guard !== undefined && (guard.ready || guard.readyUnknown === true) ? { kind: 'denied' } : { kind: 'allowed' };
 };
 
-/** The rule of KubeVirt's operator: `etcdGuardName` allows none. Without that budget there is nothing to ask. */
+/**
+ * Applies the rule of KubeVirt's operator: not allowed if `etcdGuardName` allows no disruption.
+ * Without that budget everything is allowed.
+ */
 export const namedGuardAllows = (budget: Budget | undefined): boolean => budget === undefined || budget.disruptionsAllowed !== 0;

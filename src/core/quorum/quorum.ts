@@ -2,39 +2,48 @@ import { isReady, type Node } from '../node/node.ts';
 import type { Labels } from '../pod/selector.ts';
 import { joinLimited } from '../text.ts';
 
-/** The rule that never lets more control-plane nodes out than etcd can do without, wherever etcd runs. */
+/**
+ * The rule that never lets more control-plane nodes out than etcd can do without, wherever etcd
+ * runs.
+ */
 
-/** On a maintenance object, with the value "true": it may cost the control plane its quorum. */
+/**
+ * Annotation on a maintenance object. With the value "true" it may cost the control plane its
+ * quorum.
+ */
 export const allowQuorumLossAnnotation = 'drydock.dev/allow-quorum-loss';
 
-/** Whoever made the object takes the loss of quorum upon himself. */
+/** Reports whether the creator of the object accepts the loss of quorum. */
 export const mayLoseQuorum = (annotations: Labels | undefined): boolean => annotations?.[allowQuorumLossAnnotation] === 'true';
 
-/** What medik8s' webhook says, on OpenShift byte for byte. */
+/** Returns the message of medik8s' webhook, on OpenShift byte for byte. */
 export const quorumMessage = (nodeName: string): string =>
   `can not put master/control-plane node into maintenance at this moment, disrupting node ${nodeName} will violate etcd quorum`;
 
 const etcdLabel = 'node-role.kubernetes.io/etcd';
 const controlPlaneLabels = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
 
-/** The label keys that make a node a member; whoever lists nodes by label needs these lists. */
+/** Label keys that make a node a member; callers that list nodes by label need these lists. */
 export const memberLabels: readonly string[] = [etcdLabel, ...controlPlaneLabels];
 
-/** A node of the control plane. */
+/** Reports whether it is a node of the control plane. */
 export const isControlPlane = ({ labels }: Pick<Node, 'labels'>): boolean => memberLabels.some(label => labels[label] !== undefined);
 
-/** A node that may be a member, as far as the rule looks at it. */
+/** A node that may be a member, with the fields of the rule. */
 export type Member = {
   readonly name: string;
-  /** Its Ready condition is True; anything else counts as out. */
+  /** True if its Ready condition is True; any other value counts as out. */
   readonly ready: boolean;
-  /** It carries the record of a hold: some maintenance has it out of service at this moment. */
+  /**
+   * True if it carries the record of a hold: a maintenance has it out of service at this moment.
+   */
   readonly held: boolean;
 };
 
 /**
- * The members of the quorum: the nodes labelled as etcd's own if there are any, else the control-plane nodes. Label values do not matter.
- * All nodes with one of `memberLabels` must be given, others may be.
+ * Returns the members of the quorum: the nodes labelled as etcd's own if there are any, otherwise
+ * the control-plane nodes. Label values do not matter. Callers must pass all nodes with one of
+ * `memberLabels`, and may pass others.
  */
 export const membersOf = (nodes: readonly Node[]): readonly Member[] => {
   const own = nodes.filter(({ labels }) => labels[etcdLabel] !== undefined);
@@ -47,18 +56,23 @@ export const membersOf = (nodes: readonly Node[]): readonly Member[] => {
 };
 
 /**
- * Where a kind keeps the quorum: everywhere, or on OpenShift only, as the replaced operators do, which accept every node of a plain cluster.
+ * Scope of a kind's quorum rule: everywhere, or on OpenShift only, as in the replaced operators,
+ * which accept every node of a plain cluster.
  */
 export type QuorumRule = 'everywhere' | 'on OpenShift';
 
-/** `why` tells the arithmetic and the way past it; `message` is the contract's text with it; `stake` what happens when it goes all the same. */
+/**
+ * Verdict of the rule. `why` contains the arithmetic and the override; `message` is the contract's
+ * text with it; `stake` is the consequence if the node goes all the same.
+ */
 export type QuorumVerdict =
   | { readonly allowed: true }
   | { readonly allowed: false; readonly message: string; readonly why: string; readonly stake: string; readonly alone: boolean };
 
 /**
- * Whether a node may go although the quorum cannot spare it. The only member of a plain cluster keeps no quorum that could be lost, and has to be patched at some
- * time (kubeadm's own upgrade drains it). On OpenShift etcd's own operator has the last word.
+ * Reports whether a node may go although the quorum cannot spare it. The only member of a plain
+ * cluster keeps no quorum that could be lost, and has to be patched at some time (kubeadm's own
+ * upgrade drains it). On OpenShift etcd's own operator has the last word.
  */
 export const isWarnedOnly = (
   { alone }: Extract<QuorumVerdict, { readonly allowed: false }>,
@@ -81,12 +95,14 @@ const arithmetic = (count: number, needed: number, out: readonly string[]): stri
 };
 
 /**
- * Whether one more node may go: of n members, floor(n/2)+1 have to stay. Out are the members that are held, not Ready, or in `wanted`, the
- * nodes that other maintenances are to take out. Who is asked twice for the same node need not leave the node itself out of `wanted`.
- * A node that is no member, or that is not Ready already, changes nothing and may go.
+ * Decides whether one more node may go: of n members, floor(n/2)+1 have to stay. Members count as
+ * out if they are held, not Ready, or in `wanted`, the nodes that other maintenances are to take
+ * out. A repeated check for the same node may leave the node itself in `wanted`. A node that is no
+ * member, or that is not Ready already, changes nothing and may go.
  *
- * Admission passes in `wanted` the nodes of all maintenances that are stored. Whoever checks again later, when several are stored that
- * cannot all have their way, must pass only those that go first, or none of them would ever begin.
+ * Admission passes in `wanted` the nodes of all stored maintenances. A later check, when several
+ * that exclude each other are stored, must pass only those that go first, or none of them would
+ * ever begin.
  */
 export const quorumAllows = (nodeName: string, members: readonly Member[], wanted: ReadonlySet<string>): QuorumVerdict => {
   const asked = members.find(({ name }) => name === nodeName);

@@ -4,7 +4,10 @@ import { type KindAdapter, type MaintenanceRequest, noHistory } from './request.
 
 const nothing = { reason: '', message: '' };
 
-/** A drain that is asked for at a keyboard is no object of the API: it marks nothing, asks for no lease and has no status to be written. */
+/**
+ * Adapter for a drain from the command line, which is no object of the API: it sets no marks, needs
+ * no lease and has no status to write.
+ */
 const adHocAdapter: KindAdapter = {
   name: 'drain',
   apiVersion: 'drydock.dev/v1alpha1',
@@ -21,7 +24,7 @@ const adHocAdapter: KindAdapter = {
   read: () => 'it is no object of the API',
 };
 
-/** A request to drain a node under a policy. */
+/** Returns a request to drain a node under a policy. */
 export const drainRequest = (nodeName: string, policy: DrainPolicy, now: Temporal.Instant): MaintenanceRequest => ({
   key: `drain//${nodeName}`,
   adapter: adHocAdapter,

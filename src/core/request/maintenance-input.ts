@@ -3,7 +3,10 @@ import type { KindAdapter, MaintenanceRequest } from './request.ts';
 import { pathOf } from './request.ts';
 import type { MaintenanceStage } from './words.ts';
 
-/** What somebody asks for: one node out of service, and how. Named like its node when no name is given. */
+/**
+ * Input of a user: one node out of service, and how. The maintenance is named like its node if no
+ * name is given.
+ */
 export type MaintenanceInput = {
   readonly node: string;
   readonly name?: string;
@@ -19,7 +22,7 @@ export type MaintenanceInput = {
   };
 };
 
-/** The Maintenance that the input asks for. */
+/** Returns the Maintenance for the input. */
 export const maintenanceObject = ({ node, name = node, stage = 'Drain', reason, requester, drain }: MaintenanceInput): JsonObject => ({
   apiVersion: 'drydock.dev/v1alpha1',
   kind: 'Maintenance',
@@ -33,7 +36,10 @@ export const maintenanceObject = ({ node, name = node, stage = 'Drain', reason, 
   },
 });
 
-/** The NodeMaintenance that comes nearest to the input: the kind has no policy, it always evicts everything that may be lost. */
+/**
+ * Returns the NodeMaintenance that is nearest to the input: the kind has no policy, it always
+ * evicts everything that may be lost.
+ */
 export const nodeMaintenanceObject = (adapter: KindAdapter, { node, name = node, reason }: MaintenanceInput): JsonObject => ({
   apiVersion: adapter.apiVersion,
   kind: adapter.kind,
@@ -41,7 +47,7 @@ export const nodeMaintenanceObject = (adapter: KindAdapter, { node, name = node,
   spec: { nodeName: node, ...(reason !== undefined && { reason }) },
 });
 
-/** A call of the API, as the ports have it. */
+/** A call of the API, in the form of the ports. */
 type Call = {
   readonly method: 'POST' | 'DELETE';
   readonly path: string;
@@ -56,13 +62,13 @@ export const creation = (adapter: KindAdapter, body: JsonObject): Call => ({
   query: { fieldManager: 'drydock' },
 });
 
-/** Ends this request and no other one that has been given its name since. */
+/** Returns the call that deletes this request and no other one of its name. */
 export const removal = (request: MaintenanceRequest): Call => ({
   method: 'DELETE',
   path: pathOf(request),
   body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: request.uid } },
 });
 
-/** What to do about a cluster that has none of the kinds. */
+/** Message for a cluster that has none of the kinds. */
 export const notServed =
   'the cluster does not serve Maintenances yet: drydock install --apply, or drydock crds | kubectl apply --server-side -f -';

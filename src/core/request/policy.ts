@@ -2,61 +2,70 @@ import type { LabelSelector } from '../pod/selector.ts';
 import { plainVmPolicy, type VmPolicy } from '../vm/policy.ts';
 import { defaultServerPolicy, type ServerPolicy } from '../vm/server-policy.ts';
 
-/** Picks pods. All that is given must fit; an empty one picks every pod. */
+/** A pick of pods. All given fields must match; an empty pick matches every pod. */
 export type PodPick = {
   readonly podSelector?: LabelSelector;
   readonly namespaces?: readonly string[];
-  /** Pods whose priority value is at most this. */
+  /** Maximum priority value of the pods. */
   readonly maxPriority?: number;
-  /** Pods whose controller is of one of these kinds, for example Job. */
+  /** Kinds of the controllers that own the pods, for example Job. */
   readonly ownerKinds?: readonly string[];
 };
 
-/** What happens when a drain has taken too long; each rung at its own time, counted from the start of the drain. */
+/**
+ * A rung of the escalation of a drain that takes too long; each at its own time, counted from the
+ * start of the drain.
+ */
 export type Rung = {
   readonly afterSeconds: number;
   /**
-   * KeepTrying: go on as before (ends the effect of an earlier Delete). Delete: delete what is left, past its budgets, with the grace
-   * period given. Fail: stop evicting and keep the hold. Release: stop and give the node back.
+   * Action. KeepTrying: go on as before (ends the effect of an earlier Delete). Delete: delete the
+   * remaining pods, past their budgets, with the given grace period. Fail: stop evicting and keep
+   * the hold. Release: stop and release the node.
    */
   readonly action: 'KeepTrying' | 'Delete' | 'Fail' | 'Release';
-  /** For Delete, in seconds; at least 1. The pod's own when left out. */
+  /** Seconds of grace period for Delete; at least 1. The pod's own if left out. */
   readonly gracePeriodSeconds?: number;
 };
 
-/** How a node is emptied. The names are kubectl drain's where it has the same choice. */
+/** Policy of a drain. The names are kubectl drain's where it has the same choice. */
 export type DrainPolicy = {
-  /** Only these pods are the drain's business; all when left out. */
+  /** Selector for the pods that the drain handles; all if left out. */
   readonly podSelector?: LabelSelector;
-  /** Seconds; -1 is the pod's own. */
+  /** Seconds of grace period; -1 is the pod's own. */
   readonly gracePeriodSeconds: number;
-  /** Seconds; no pod gets longer to end, whatever it asks for. */
+  /** Maximum grace period in seconds, whatever a pod's own is. */
   readonly maxGracePeriodSeconds?: number;
   readonly deleteEmptyDirData: boolean;
-  /** Evict pods that no controller will bring back. */
+  /** True to evict pods that no controller recreates. */
   readonly force: boolean;
   readonly ignoreDaemonSets: boolean;
-  /** Delete instead of evicting: budgets are not asked. */
+  /** True to delete instead of evicting: budgets are not checked. */
   readonly disableEviction: boolean;
-  /** Pods that have been terminating for longer than this are no longer waited for; 0 waits for ever. */
+  /** Seconds after which terminating pods are no longer waited for; 0 waits for ever. */
   readonly skipWaitForDeleteTimeoutSeconds: number;
-  /** Pods in the first entry that picks them go first; an entry starts when the one before is empty. The rest comes last. */
+  /**
+   * Picks in order: pods in the first entry that picks them leave first; an entry starts when the
+   * previous one is empty. The rest comes last.
+   */
   readonly waves: readonly PodPick[];
-  /** Pods that stay where they are. */
+  /** Pods that stay on the node. */
   readonly ignorePods: readonly PodPick[];
-  /** Pods that are left to finish by themselves. */
+  /** Pods that are left to finish on their own. */
   readonly awaitPods: readonly PodPick[];
-  /** In order of time. */
+  /** Rungs in order of time. */
   readonly ladder: readonly Rung[];
-  /** Drained means also: no volume of a pod that left is attached to the node any more. */
+  /**
+   * True if Drained also means that no volume of a pod that left is attached to the node any more.
+   */
   readonly waitForVolumeDetach: boolean;
-  /** KubeVirt's. */
+  /** Policy for KubeVirt's VMs. */
   readonly virtualMachines: VmPolicy;
-  /** OpenStack's. */
+  /** Policy for OpenStack's servers. */
   readonly servers: ServerPolicy;
 };
 
-/** What the seed operators do and cannot change (seed contract, chapter 4.1). */
+/** Policy of the seed operators, which they cannot change (seed contract, chapter 4.1). */
 export const seedPolicy: DrainPolicy = {
   gracePeriodSeconds: -1,
   deleteEmptyDirData: true,
@@ -73,6 +82,8 @@ export const seedPolicy: DrainPolicy = {
   servers: defaultServerPolicy,
 };
 
-/** The rung that is in force after `elapsedSeconds` of draining; undefined before the first. */
+/**
+ * Returns the rung that is in force after `elapsedSeconds` of draining; undefined before the first.
+ */
 export const rungAt = (ladder: readonly Rung[], elapsedSeconds: number): Rung | undefined =>
   ladder.filter(({ afterSeconds }) => afterSeconds <= elapsedSeconds).at(-1);

@@ -7,47 +7,52 @@ import type { VmTrackingState } from '../vm/tracking.ts';
 import type { DrainPolicy } from './policy.ts';
 import type { MaintenanceFailure, MaintenanceStage, MaintenanceState } from './words.ts';
 
-/** Of Drydock's own kind: somebody, a plan or a MachineMaintenance makes them. */
+/**
+ * Collection path of Drydock's own kind, whose objects are created by users, plans and
+ * MachineMaintenances.
+ */
 export const maintenancesPath = '/apis/drydock.dev/v1alpha1/maintenances';
 
-/** Who laid hands on the request first: nobody yet, this operator, or the one that it replaces. */
+/** First operator that worked on the request: none yet, this one, or the one that it replaces. */
 export type Claim = 'none' | 'ours' | 'takenOver';
 
-/** What the stored status says of the past. Everything else is observed anew each time. */
+/** History in the stored status. Everything else is observed again each time. */
 export type History = {
-  /** Missing before the first status. */
+  /** State; missing before the first status. */
   readonly state?: MaintenanceState;
   readonly drainStartedAt?: Temporal.Instant;
-  /** The first time that the drain was complete. */
+  /** Time at which the drain was complete for the first time. */
   readonly drainedAt?: Temporal.Instant;
-  /** Pods that this maintenance has been asked to move so far, and how many of them have left. */
+  /** Number of pods that this maintenance had to evict so far, and how many of them have left. */
   readonly toEvict: number;
   readonly gone: number;
   readonly leaseErrors: number;
   readonly failure?: MaintenanceFailure;
-  /** By `blockerId`, as far as the kind stores its blockers. */
+  /** Start of each blocker, by `blockerId`, as far as the kind stores its blockers. */
   readonly blockedSince: ReadonlyMap<string, Temporal.Instant>;
-  /** Of all blockers, where the kind stores it: more than are in `blockedSince`, where the list was cut. */
+  /**
+   * Number of all blockers, if the kind stores it: more than in `blockedSince` if the list was cut.
+   */
   readonly blockerCount?: number;
-  /** As far as the kind stores them. */
+  /** Tracked VMs, as far as the kind stores them. */
   readonly vms?: VmTrackingState;
 };
 
-/** A status that has never been written. */
+/** History for a status that has never been written. */
 export const noHistory: History = { toEvict: 0, gone: 0, leaseErrors: 0, blockedSince: new Map() };
 
-/** When a maintenance begins. */
+/** Requested start of a maintenance. */
 export type RequestedStart = {
   readonly notBefore?: Temporal.Instant;
-  /** It should be done by then. */
+  /** Time by which it should be done. */
   readonly deadline?: Temporal.Instant;
   readonly windows: 'Respect' | 'Ignore';
   readonly expectedSeconds?: number;
 };
 
-/** A maintenance as the core sees it, whatever kind it came from. */
+/** A maintenance in the form that the core uses, of any kind. */
 export type MaintenanceRequest = {
-  /** Unique among all served kinds: `plural.group/namespace/name`. */
+  /** Key that is unique among all served kinds: `plural.group/namespace/name`. */
   readonly key: string;
   readonly adapter: KindAdapter;
   readonly name: string;
@@ -63,32 +68,50 @@ export type MaintenanceRequest = {
   readonly reason?: string;
   readonly requester?: string;
   readonly stage: MaintenanceStage;
-  /** Missing for kinds that begin at once. */
+  /** Requested start; missing for kinds that begin at once. */
   readonly start?: RequestedStart;
-  /** The machine maintenance (`namespace/name`) that it is part of, by its own word. Its node goes with the machine: that is no failure. */
+  /**
+   * Machine maintenance (`namespace/name`) that it is part of, according to the object. Its node
+   * goes with the machine: that is no failure.
+   */
   readonly part?: { readonly of: string };
-  /** The MaintenancePlan that it is part of, by its own word. */
+  /** MaintenancePlan that it is part of, according to the object. */
   readonly plan?: string;
-  /** `spec.drain` as stored, of one that is part of something: its maker puts back what others change. */
+  /**
+   * `spec.drain` as stored, if the object is part of something: its creator restores changes by
+   * others.
+   */
   readonly storedDrain?: JsonObject;
-  /** It may cost the control plane its quorum: whoever made it has said so. */
+  /** True if it may cost the control plane its quorum, because its creator has allowed that. */
   readonly mayLoseQuorum: boolean;
-  /** Its node is released although the work of a plan runs on it: whoever changed it has said so. */
+  /**
+   * True if its node is released although the work of a plan runs on it, because an annotation
+   * demands that.
+   */
   readonly releasesDuringWork?: boolean;
   readonly policy: DrainPolicy;
   readonly history: History;
-  /** The status as stored, to write only what differs. */
+  /** Stored status, so that only differences are written. */
   readonly status: JsonObject;
 };
 
-/** The annotation that says who claimed a request: an object with the finalizer and without it was claimed by the operator before us. */
+/**
+ * Annotation with the operator that claimed a request: an object with the finalizer and without it
+ * was claimed by the previous operator.
+ */
 export const claimAnnotation = 'drydock.dev/claim';
 
-/** Oldest first; the name decides between objects of one second, so that every observer finds the same order. */
+/**
+ * Compares by age, oldest first; the name decides between objects of the same second, so that every
+ * observer finds the same order.
+ */
 export const byAge = (one: MaintenanceRequest, other: MaintenanceRequest): number =>
   Temporal.Instant.compare(one.createdAt, other.createdAt) || (one.key < other.key ? -1 : 1);
 
-/** It has our finalizer, so the node may not be forgotten before it is released. */
+/**
+ * Reports whether it has our finalizer, so that the node may not be forgotten before it is
+ * released.
+ */
 export const hasFinalizer = ({ adapter, finalizers }: MaintenanceRequest): boolean =>
   adapter.finalizer !== undefined && finalizers.includes(adapter.finalizer);
 
@@ -96,7 +119,10 @@ const stages: readonly MaintenanceStage[] = ['Announce', 'Cordon', 'Drain'];
 
 const allMarks = new WeakMap<readonly KindAdapter[], Marks>();
 
-/** All that these kinds can put on a node, at any stage: a hold changes nothing else of it. Of two taints that differ in their value the first is told. */
+/**
+ * Returns everything that these kinds can set on a node, at any stage: a hold changes nothing else
+ * of it. Of two taints that differ in their value the last is returned.
+ */
 export const marksOf = (adapters: readonly KindAdapter[]): Marks => {
   const known = allMarks.get(adapters);
   if (known !== undefined) return known;
@@ -116,31 +142,42 @@ export type LeaseName = {
   readonly namespace: string;
   readonly name: string;
   readonly holder: string;
-  /** What becomes of it when the node is released: some operators leave an empty Lease behind, for others to take. */
+  /**
+   * Handling of the Lease when the node is released: some operators leave an empty Lease behind,
+   * for others to take.
+   */
   readonly released: 'deleted' | 'blanked';
 };
 
 /** Reason and message of an event. */
 type EventText = { readonly reason: string; readonly message: string };
 
-/** How one served kind says what the core thinks. One small file a kind implements it; nothing else knows that there are several. */
+/**
+ * An adapter between the core and one served kind, implemented in one small file each; nothing else
+ * knows that there are several.
+ */
 export type KindAdapter = {
-  /** `plural.group`, the name of its CRD. */
+  /** Name of its CRD: `plural.group`. */
   readonly name: string;
   readonly apiVersion: string;
   readonly kind: string;
-  /** Collection path for the whole cluster, for example `/apis/drydock.dev/v1alpha1/maintenances`. */
+  /**
+   * Collection path for the whole cluster, for example `/apis/drydock.dev/v1alpha1/maintenances`.
+   */
   readonly path: string;
-  /** Kinds without one rely on the record on the node alone: a node whose object is gone is released. */
+  /**
+   * Finalizer. Kinds without one rely on the record on the node alone: a node whose object is gone
+   * is released.
+   */
   readonly finalizer?: string;
-  /** false: the CRD has no status subresource, and the status is written with the object. */
+  /** False if the CRD has no status subresource, and the status is written with the object. */
   readonly statusSubresource: boolean;
-  /** Where it keeps the quorum of the control plane. */
+  /** Rule by which it keeps the quorum of the control plane. */
   readonly quorum: QuorumRule;
-  /** Its status names what blocks a drain. */
+  /** True if its status names the blockers of a drain. */
   readonly namesBlockers?: true;
   readonly marks: (stage: MaintenanceStage) => Marks;
-  /** Undefined: this kind asks for no Lease. */
+  /** Function that returns the Lease for a node; undefined if this kind uses none. */
   readonly lease: (nodeName: string) => LeaseName | undefined;
   /** Reporting component of its events. */
   readonly component: string;
@@ -151,29 +188,35 @@ export type KindAdapter = {
     readonly removed: EventText;
     readonly uncordoned: EventText;
   };
-  /** The whole status for a report. Fields that only say when it was written are taken from the stored one as long as nothing else differs. */
+  /**
+   * Function that returns the whole status for a report. Fields that only contain the time of the
+   * write are taken from the stored one as long as nothing else differs.
+   */
   readonly status: (report: Report, request: MaintenanceRequest, now: Temporal.Instant) => JsonObject;
-  /** When the status of an unchanged report will read differently just because time has passed. */
+  /**
+   * Function that returns when the status of an unchanged report will differ just because time has
+   * passed.
+   */
   readonly readsDifferentlyAt: (report: Report, now: Temporal.Instant) => Temporal.Instant | undefined;
-  /** Reads an object of this kind; a string says why it cannot be worked with. */
+  /** Function that reads an object of this kind; a string is the reason why it is invalid. */
   readonly read: (raw: unknown) => MaintenanceRequest | string;
 };
 
-/** The path of one object. */
+/** Returns the path of one object. */
 export const pathOf = ({ adapter, namespace, name }: Pick<MaintenanceRequest, 'adapter' | 'namespace' | 'name'>): string => {
   if (namespace === undefined) return `${adapter.path}/${encodeURIComponent(name)}`;
   const cut = adapter.path.lastIndexOf('/');
   return `${adapter.path.slice(0, cut)}/namespaces/${encodeURIComponent(namespace)}${adapter.path.slice(cut)}/${encodeURIComponent(name)}`;
 };
 
-/** The path that the status of an object is written to. */
+/** Returns the path that the status of an object is written to. */
 export const statusPathOf = (request: Pick<MaintenanceRequest, 'adapter' | 'namespace' | 'name'>): string =>
   request.adapter.statusSubresource ? `${pathOf(request)}/status` : pathOf(request);
 
-/** `namespace/name` of a node lease, as caches know it. */
+/** Returns the `namespace/name` of a node lease, as in caches. */
 export const leaseKey = ({ namespace, name }: LeaseName): string => `${namespace}/${name}`;
 
-/** The leases that these kinds ask for on a node, each once. */
+/** Returns the leases that these kinds use on a node, each once. */
 export const leaseNames = (adapters: readonly KindAdapter[], nodeName: string): readonly LeaseName[] => {
   const names: LeaseName[] = [];
   for (const adapter of adapters) {

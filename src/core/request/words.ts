@@ -1,10 +1,13 @@
-/** The words that a maintenance's life is told in. */
+/** Words for the life of a maintenance. */
 
-/** How far a maintenance goes. Announce touches nothing; Cordon keeps new pods away; Drain empties the node. */
+/**
+ * Stage that a maintenance goes to. Announce changes nothing; Cordon keeps new pods away; Drain
+ * empties the node.
+ */
 export type MaintenanceStage = 'Announce' | 'Cordon' | 'Drain';
 
-/** How far a maintenance is. Each served kind has its own words for it. */
+/** State of a maintenance. Each served kind has its own words for it. */
 export type MaintenanceState = 'Pending' | 'Announced' | 'Cordoned' | 'Draining' | 'Detaching' | 'Drained' | 'Failed' | 'Releasing';
 
-/** Why a maintenance has failed. */
+/** Failure of a maintenance. */
 export type MaintenanceFailure = 'NodeNotFound' | 'LeaseLost' | 'DeadlineExceeded' | 'GivenBack';

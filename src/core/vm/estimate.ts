@@ -1,7 +1,7 @@
 import { secondsAfter, secondsBetween } from '../time.ts';
 import type { MigrationSample, NodeVms, VmPod } from './vm-pod.ts';
 
-/** Seconds below which Kubernetes' whole seconds say nothing of how long something took. */
+/** Seconds below which Kubernetes' whole seconds do not allow to measure a duration. */
 const minimum = 0.5;
 
 const median = (values: readonly number[]): number => {
@@ -9,22 +9,25 @@ const median = (values: readonly number[]): number => {
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
 };
 
-/** Bytes that one migration copies in a second, and seconds that it takes beside. */
+/**
+ * Returns the bytes that one migration copies in a second, and the seconds that it takes beside.
+ */
 const paceOf = (samples: readonly MigrationSample[]): { readonly rate: number; readonly overhead: number } => {
   const bytes = samples.reduce((sum, sample) => sum + sample.bytes, 0);
   const seconds = samples.reduce((sum, sample) => sum + Math.max(minimum, sample.copiedSeconds), 0);
   return { rate: bytes / seconds, overhead: median(samples.map(({ waitedSeconds }) => waitedSeconds)) };
 };
 
-/** Seconds that this VM still needs once it has its turn. */
+/** Returns the seconds that this VM still needs once it has its turn. */
 const needs = ({ vmi, migration }: VmPod, pace: ReturnType<typeof paceOf>, now: Temporal.Instant): number => {
   const whole = pace.overhead + (vmi.memory ?? 0) / pace.rate;
   return migration === undefined ? whole : Math.max(minimum, whole - Math.max(0, secondsBetween(migration.createdAt, now)));
 };
 
 /**
- * When the last VM will have moved, from the sizes of those that are left and from what the latest migrations of this cluster took, as many at
- * a time as KubeVirt allows. Undefined when no migration has been seen yet, or nothing has to move.
+ * Returns when the last VM will have moved, from the sizes of those that are left and the durations
+ * of the latest migrations in this cluster, as many at a time as KubeVirt allows. Undefined if no
+ * migration has been observed yet, or nothing has to move.
  */
 export const lastMoveAt = (
   vmPods: Iterable<VmPod>,

@@ -9,13 +9,17 @@ const objects = '/apis/kubevirt.io/v1';
 const place = ({ namespace, name }: Pick<Vmi, 'namespace' | 'name'>, plural: string): string =>
   `/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}`;
 
-/** Takes the mark off the VM: no migration is begun for it any more. One that runs goes on (kubevirt 1.7, evacuate/cancel). */
+/**
+ * Removes the mark from the VM: no migration is begun for it any more. One that runs goes on
+ * (kubevirt 1.7, evacuate/cancel).
+ */
 const cancelMark = (vmi: Vmi, nodeName: string): Write => ({
   description: `cancel the evacuation of VM ${vmi.key}`,
   method: 'PUT',
   path: `${subresources}${place(vmi, 'virtualmachineinstances')}/evacuate/cancel`,
   body: { evacuationNodeName: nodeName },
-  // Its response is empty; to a request for JSON it responds 406 and does nothing (seen on 1.7).
+  // Its response is empty; to a request for JSON it responds 406 and does nothing (observed on
+  // 1.7).
   accept: '*/*',
   cache: 'vms',
   events: [],
@@ -31,14 +35,14 @@ const deleteMigration = (migration: VmMigration): Write => ({
   events: [],
 });
 
-/** What is called back of the evacuation of a node, and what goes on. */
+/** The cancelled part of the evacuation of a node, and the part that goes on. */
 export type EvictionCancellation = {
   readonly writes: readonly Write[];
   /** `namespace/name` of the VMs that move all the same, sorted. */
   readonly goingOn: readonly string[];
-  /** What has been called back, and when: it is done once. */
+  /** uids of cancelled evacuations, and when: each is cancelled once. */
   readonly asked: ReadonlyMap<string, Temporal.Instant>;
-  /** Not all of it has been seen to come back yet. */
+  /** True if some cancellations have not been observed yet. */
   readonly waits: boolean;
 };
 
@@ -46,8 +50,9 @@ export type EvictionCancellation = {
 const seenWithin = 5;
 
 /**
- * Calls back what has not begun: first the marks, then the migrations that were made for them, or else new ones would come at once. Each
- * is asked for once; what does not come back goes on, and is named.
+ * Cancels evacuations that have not begun: first the marks, then the migrations that were created
+ * for them, because otherwise new ones would be created at once. Each is cancelled once; an
+ * evacuation that is not cancelled goes on, and is named.
  */
 export const cancelEvictions = (
   nodeName: string,

@@ -2,13 +2,15 @@ import { whyNotMigratable } from './kubevirt.ts';
 import type { VmPolicy } from './policy.ts';
 import type { VmPod } from './vm-pod.ts';
 
-/** What a drain does to a VM, told before it begins. */
+/** Effect of a drain on a VM, for a preview before it begins. */
 export type EvictionPreview = {
-  /** `namespace/name`. */
+  /** `namespace/name` of the VM. */
   readonly name: string;
-  /** It is shut down, or keeps the node from being drained: somebody should know before. */
+  /**
+   * True if it is shut down, or keeps the node from being drained: users have to be warned before.
+   */
   readonly warns: boolean;
-  /** Goes on after "VM namespace/name". */
+  /** Text that follows "VM namespace/name". */
   readonly text: string;
 };
 
@@ -57,7 +59,7 @@ const textOf = (vmPod: VmPod, policy: VmPolicy): string => {
   }
 };
 
-/** Sorted by name; VMs that only come here are left out. */
+/** Returns the effects, sorted by name; VMs that only arrive here are left out. */
 export const evictionPreview = (vmPods: Iterable<VmPod>, policy: VmPolicy): readonly EvictionPreview[] =>
   [...vmPods]
     .filter(({ stay }) => stay === 'here')

@@ -3,28 +3,28 @@ import { secondsBetween } from '../time.ts';
 import { isOver, type KubeVirtSettings, type UnplacedTarget, type Vmi, type VmMigration } from './kubevirt.ts';
 import { type MigrationSample, type NodeVms, strategyOf } from './vm-pod.ts';
 
-/** All that is known of a cluster's VMs. */
+/** Everything known about a cluster's VMs. */
 export type KubeVirtState = {
   readonly settings: KubeVirtSettings;
   readonly vmis: readonly Vmi[];
   readonly migrations: readonly VmMigration[];
-  /** Missing where that is not known. */
+  /** Target pods without a node; missing if they are not known. */
   readonly unplaced?: readonly UnplacedTarget[];
 };
 
-/** What is under way in the whole cluster, and what it has taken so far. */
+/** Load of migrations in the whole cluster, and their durations so far. */
 export type MigrationLoad = {
-  /** VMs that somebody has asked KubeVirt to move: those count against its limits. */
+  /** VMs whose move was requested from KubeVirt: they count against its limits. */
   readonly asked: readonly Vmi[];
-  /** Migrations that no drain has asked for. */
+  /** Number of migrations that no drain has requested. */
   readonly others: number;
   readonly samples: readonly MigrationSample[];
 };
 
-/** Migrations from which is learned how long one takes: the latest ones. */
+/** Number of the latest migrations from which durations are learned. */
 const maxSamples = 50;
 
-/** What the latest good migrations took. */
+/** Returns the durations of the latest successful migrations. */
 const samplesOf = ({ vmis, migrations }: KubeVirtState): readonly MigrationSample[] => {
   const memory = new Map(vmis.map(vmi => [vmi.key, vmi.memory] as const));
   const good = migrations.flatMap(({ vmi, phase, createdAt, runningAt, endedAt }) => {
@@ -37,7 +37,7 @@ const samplesOf = ({ vmis, migrations }: KubeVirtState): readonly MigrationSampl
   return latest.map(({ sample }) => sample);
 };
 
-/** Looks at everything once, for all nodes. */
+/** Computes the load once, for all nodes. */
 export const migrationLoadOf = (vms: KubeVirtState): MigrationLoad => {
   const marked = vms.vmis.filter(vmi => vmi.evacuatedFrom !== undefined);
   const keys = new Set(marked.map(({ key }) => key));
@@ -49,11 +49,14 @@ export const migrationLoadOf = (vms: KubeVirtState): MigrationLoad => {
   };
 };
 
-/** uids of the VMs that these pods are. */
+/** Returns the uids of the VMs that these pods run. */
 export const ownersOf = (pods: readonly Pod[]): ReadonlySet<string> =>
   new Set(pods.flatMap(({ owner }) => (owner?.kind === 'VirtualMachineInstance' ? [owner.uid] : [])));
 
-/** What concerns one node: `here` are its VMs, those of its pods, and those that it had; `migrations` are theirs. */
+/**
+ * Returns the VMs of one node: `here` are its VMs, those of its pods, and those that it had;
+ * `migrations` are theirs.
+ */
 export const nodeVmsFor = (
   { settings, vmis: here, migrations, unplaced }: KubeVirtState,
   { asked, others, samples }: MigrationLoad,

@@ -3,7 +3,10 @@ import { onNoNode } from '../pod/pod.ts';
 import { amount } from '../quantity.ts';
 import { readTime } from '../time.ts';
 
-/** What is kept of KubeVirt's objects (kubevirt.io/v1, v1.5 to v1.9): VMIs, their migrations, and the configuration. */
+/**
+ * Kept fields of KubeVirt's objects (kubevirt.io/v1, v1.5 to v1.9): VMIs, their migrations, and the
+ * configuration.
+ */
 
 const group = '/apis/kubevirt.io/v1';
 export const vmisPath = `${group}/virtualmachineinstances`;
@@ -12,27 +15,29 @@ export const settingsPath = `${group}/kubevirts`;
 
 /** The VM of a virt-launcher pod while it runs. */
 export type Vmi = {
-  /** `namespace/name`. */
+  /** Key `namespace/name`. */
   readonly key: string;
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
   readonly phase: string;
-  /** When it came into its phase, as far as that is known. */
+  /** Time at which it entered its phase, as far as known. */
   readonly since?: Temporal.Instant;
   readonly deleting: boolean;
-  /** Where it runs; the source while it is migrated. */
+  /** Name of its node; the source while it is migrated. */
   readonly nodeName?: string;
-  /** Somebody asked to move it away from this node: KubeVirt migrates it, sooner or later. */
+  /** Name of the node from which its move was requested: KubeVirt migrates it, sooner or later. */
   readonly evacuatedFrom?: string;
-  /** Since when that is so (KubeVirt 1.7 and later). */
+  /** Time since when that is so (KubeVirt 1.7 and later). */
   readonly askedAt?: Temporal.Instant;
-  /** As it says itself; the cluster's default counts where it says nothing. */
+  /** Eviction strategy of its spec; the cluster's default counts if it has none. */
   readonly strategy?: string;
-  /** Missing as long as KubeVirt has not said so: before it runs. */
+  /**
+   * Migratability; missing as long as KubeVirt has not reported it, which is before the VM runs.
+   */
   readonly migratable?: boolean;
-  /** Why not, in KubeVirt's words. */
+  /** Reason why not, in KubeVirt's words. */
   readonly notMigratable?: string;
   /** Bytes of the guest's memory. */
   readonly memory?: number;
@@ -46,16 +51,16 @@ export type VmMigration = {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly deleting: boolean;
-  /** `namespace/name`. */
+  /** VM as `namespace/name`. */
   readonly vmi: string;
   readonly phase: string;
   readonly createdAt: Temporal.Instant;
-  /** When it came into its phase, as far as that is known. */
+  /** Time at which it entered its phase, as far as known. */
   readonly since?: Temporal.Instant;
-  /** When the copying began and ended. */
+  /** Times at which the copying began and ended. */
   readonly runningAt?: Temporal.Instant;
   readonly endedAt?: Temporal.Instant;
-  /** It was made to empty this node. */
+  /** Name of the node that it was created to empty. */
   readonly evacuates?: string;
   readonly source?: string;
   readonly target?: string;
@@ -64,23 +69,23 @@ export type VmMigration = {
 
 /** The pod that a VM is to be migrated to, as long as it has no node. */
 export type UnplacedTarget = {
-  /** `namespace/name`. */
+  /** Key `namespace/name`. */
   readonly key: string;
   readonly uid: string;
   readonly resourceVersion: string;
   /** uid of the migration. */
   readonly migration: string;
   readonly createdAt: Temporal.Instant;
-  /** Why the scheduler finds no node, in its words. */
+  /** Reason why the scheduler finds no node, in its words. */
   readonly why?: string;
 };
 
 const migrationLabel = 'kubevirt.io/migrationJobUID';
 
-/** Pods of migrations that have no node: few at any time. */
+/** Query of pods of migrations that have no node: few at any time. */
 export const unplacedTargets = { ...onNoNode, labelSelector: migrationLabel } as const;
 
-/** What the cluster's administrator has set (KubeVirt CR, spec.configuration). */
+/** Settings of the cluster's administrator (KubeVirt CR, spec.configuration). */
 export type KubeVirtSettings = {
   readonly key: string;
   readonly uid: string;
@@ -88,7 +93,10 @@ export type KubeVirtSettings = {
   readonly evictionStrategy?: string;
   readonly parallelPerCluster: number;
   readonly parallelPerNode: number;
-  /** The taint that empties a node of VMs without being asked for (deprecated by KubeVirt, used by the older operators). */
+  /**
+   * Key of the taint that evacuates the VMs of a node without an eviction (deprecated by KubeVirt,
+   * used by the older operators).
+   */
   readonly drainTaint: string;
 };
 
@@ -187,7 +195,7 @@ const cameInto = (phase: string, times: PhaseTimes | undefined): Temporal.Instan
 const memoryOf = ({ spec, status }: RawVmi): number =>
   amount(status?.memory?.guestCurrent ?? spec?.domain?.memory?.guest ?? spec?.domain?.resources?.requests?.memory);
 
-/** Keeps of a VirtualMachineInstance what the type has. */
+/** Reads the needed fields of a VirtualMachineInstance. */
 export const readVmi = (raw: unknown): Vmi => {
   const vmi = raw as RawVmi;
   const { spec, status } = vmi;
@@ -210,7 +218,7 @@ export const readVmi = (raw: unknown): Vmi => {
   };
 };
 
-/** Keeps of a VirtualMachineInstanceMigration what the type has. */
+/** Reads the needed fields of a VirtualMachineInstanceMigration. */
 export const readMigration = (raw: unknown): VmMigration => {
   const migration = raw as RawMigration;
   const { metadata, spec, status } = migration;
@@ -236,7 +244,7 @@ export const readMigration = (raw: unknown): VmMigration => {
   };
 };
 
-/** Keeps of a migration's target pod what the type has. */
+/** Reads the needed fields of a migration's target pod. */
 export const readTarget = (raw: unknown): UnplacedTarget => {
   const target = raw as RawTarget;
   const { key, uid, resourceVersion } = identity(target);
@@ -252,7 +260,7 @@ export const readTarget = (raw: unknown): UnplacedTarget => {
   };
 };
 
-/** Keeps of the KubeVirt object what the type has; KubeVirt's defaults for the rest. */
+/** Reads the needed fields of the KubeVirt object; KubeVirt's defaults for the rest. */
 export const readSettings = (raw: unknown): KubeVirtSettings => {
   const object = raw as RawSettings;
   const { key, uid, resourceVersion } = identity(object);
@@ -268,17 +276,20 @@ export const readSettings = (raw: unknown): KubeVirtSettings => {
   };
 };
 
-/** Why it cannot be migrated, for people. */
+/** Returns why it cannot be migrated, for people. */
 export const whyNotMigratable = ({ notMigratable }: Vmi): string => notMigratable ?? unsaid;
 
-/** Where KubeVirt gives no reason. */
+/** Text if KubeVirt gives no reason. */
 export const unsaid = 'KubeVirt does not say why';
 
 export const isOver = ({ phase }: VmMigration): boolean => phase === 'Succeeded' || phase === 'Failed';
 
-/** Its guest has not begun: nothing of it runs anywhere, and KubeVirt does not say yet whether it can be migrated. */
+/**
+ * Reports whether its guest has not started: nothing of it runs anywhere, and KubeVirt does not
+ * report yet whether it can be migrated.
+ */
 export const isUnstarted = ({ phase }: Vmi): boolean =>
   phase === 'Pending' || phase === 'Scheduling' || phase === 'Scheduled' || phase === 'WaitingForSync';
 
-/** It runs nowhere any more. */
+/** Reports whether it runs nowhere any more. */
 export const hasEnded = ({ phase }: Vmi): boolean => phase === 'Succeeded' || phase === 'Failed';

@@ -1,13 +1,18 @@
-/** What is done about the servers of an OpenStack hypervisor that is to be empty. */
+/** Policy for the servers of an OpenStack hypervisor that is to be empty. */
 export type ServerPolicy = {
-  /** Active ones. */
+  /** Action for active servers. */
   readonly active: 'LiveMigrate' | 'Leave';
   readonly paused: 'LiveMigrate' | 'Leave';
-  /** Shut off ones: a cold migration does not start them. */
+  /** Action for stopped servers: a cold migration does not start them. */
   readonly stopped: 'ColdMigrate' | 'Leave';
-  /** Those in error, which Nova does not move. Wait: somebody has to mend or delete them before the host counts as empty. */
+  /**
+   * Action for servers in error, which Nova does not move. Wait: a person has to repair or delete
+   * them before the host counts as empty.
+   */
   readonly failed: 'Wait' | 'Leave';
-  /** Those whose disks are on the host itself: Nova copies them, which may take long. */
+  /**
+   * Action for servers whose disks are on the host itself: Nova copies them, which may take long.
+   */
   readonly localDisk: 'Migrate' | 'Leave';
 };
 

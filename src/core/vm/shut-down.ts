@@ -2,7 +2,7 @@ import { isBefore, secondsAfter } from '../time.ts';
 import type { VmPolicy } from './policy.ts';
 import { isStranded, type VmPod } from './vm-pod.ts';
 
-/** When a VM that cannot move is shut down, as the policy says: now, later, or never. */
+/** Returns when a VM that cannot move is shut down by the policy: now, later, or never. */
 export const shutDownAt = (
   vmPod: VmPod,
   { notMigratable, shutDownAfterSeconds }: VmPolicy,

@@ -4,11 +4,14 @@ import { hasEnded, type KubeVirtSettings, type Vmi } from './kubevirt.ts';
 import { isStranded, migrationProgressOf, type NodeVms, type VmPod } from './vm-pod.ts';
 import type { VmState, VmStatus } from './vm-status.ts';
 
-/** How the VMs of a node stand over the life of a maintenance. */
+/** States of the VMs of a node over the life of a maintenance. */
 export type VmTrackingState = {
-  /** By the uid of the VMI. */
+  /** States by the uid of the VMI. */
   readonly vms: ReadonlyMap<string, VmStatus>;
-  /** Those that had left before this process looked, and of which nothing else is known any more. */
+  /**
+   * Numbers of VMs that had left before this process looked, and of which nothing else is known any
+   * more.
+   */
   readonly before: { readonly moved: number; readonly stopped: number };
 };
 
@@ -40,7 +43,10 @@ const present = (pod: Pod, vmPod: VmPod, settings: KubeVirtSettings, now: Tempor
   };
 };
 
-/** One that was here and is no more. Where it still runs somewhere, it has been moved. */
+/**
+ * Returns the state of a VM that was here and is not any more. If it still runs elsewhere, it has
+ * been moved.
+ */
 const departed = (before: VmStatus, vmi: Vmi | undefined, nodeName: string): VmStatus => {
   const { platform, id, name, state } = before;
   if (state === 'Moved' || state === 'Stopped') return before;
@@ -49,7 +55,10 @@ const departed = (before: VmStatus, vmi: Vmi | undefined, nodeName: string): VmS
   return { platform, id, name, state: 'Moved', target: vmi.nodeName };
 };
 
-/** The standings after a look: those that are here, and what has become of the others. Arriving ones count once they are here. */
+/**
+ * Returns the states after a look: VMs that are here, and the present state of the others. Arriving
+ * VMs count once they are here.
+ */
 export const trackVms = (
   nodeName: string,
   pods: readonly Pod[],
@@ -64,7 +73,7 @@ export const trackVms = (
   });
   const vmis = new Map(known.vmis.map(vmi => [vmi.uid, vmi] as const));
   const after = new Map([...before.vms].map(([id, standing]) => [id, departed(standing, vmis.get(id), nodeName)] as const));
-  // One that has come back is here again.
+  // A VM that has come back is here again.
   for (const [id, standing] of here) after.set(id, standing);
   return { ...before, vms: after };
 };

@@ -2,53 +2,62 @@ import { isFinished, type Pod } from '../pod/pod.ts';
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../time.ts';
 import { hasEnded, isOver, isUnstarted, type KubeVirtSettings, type UnplacedTarget, type Vmi, type VmMigration } from './kubevirt.ts';
 
-/** What is known of the VMs that concern one node. */
+/** Facts about the VMs that concern one node. */
 export type NodeVms = {
   readonly settings: KubeVirtSettings;
-  /** That run on the node, are meant to leave it, or have left it for this maintenance. */
+  /** VMs that run on the node, are meant to leave it, or have left it for this maintenance. */
   readonly vmis: readonly Vmi[];
-  /** Of these VMs. */
+  /** Migrations of these VMs. */
   readonly migrations: readonly VmMigration[];
-  /** Pods that have no node yet, by the uid of their migration; missing where that is not known. */
+  /** Pods that have no node yet, by the uid of their migration; missing if they are not known. */
   readonly unplaced?: ReadonlyMap<string, UnplacedTarget>;
-  /** VMs of other nodes that somebody has asked KubeVirt to move. */
+  /** Number of VMs of other nodes whose move was requested from KubeVirt. */
   readonly askedElsewhere: number;
-  /** Migrations under way that no drain has asked for. */
+  /** Number of migrations in progress that no drain has requested. */
   readonly othersUnderWay: number;
-  /** Of the whole cluster, the latest ones: what they took. */
+  /** Durations of the latest migrations of the whole cluster. */
   readonly samples: readonly MigrationSample[];
 };
 
-/** A migration that has come to its good end. */
+/** A successful migration. */
 export type MigrationSample = { readonly bytes: number; readonly waitedSeconds: number; readonly copiedSeconds: number };
 
-/** What an eviction of its pod means to a VM that runs on the node (kubevirt's pod-eviction-admitter). */
+/**
+ * Effect of an eviction of its pod on a VM that runs on the node (kubevirt's
+ * pod-eviction-admitter).
+ */
 type EvictionEffect =
   | 'Migrates'
-  /** It must not be shut down and cannot be migrated: its eviction is refused. */
+  /** The VM must not be shut down and cannot be migrated: its eviction is refused. */
   | 'Cannot'
-  /** KubeVirt has not found out yet. */
+  /** KubeVirt has not determined it yet. */
   | 'Undecided'
-  /** It is marked, for somebody else to move it. */
+  /** The VM is marked, for an external controller to move it. */
   | 'External'
-  /** It is shut down, and started again elsewhere where its VirtualMachine says so. */
+  /** The VM is shut down, and started again elsewhere if its VirtualMachine demands it. */
   | 'Stops';
 
 /** A virt-launcher pod's VM. */
 export type VmPod = {
   readonly vmi: Vmi;
   readonly evictionEffect: EvictionEffect;
-  /** here: it runs in this pod. comes: it runs elsewhere so far, and this pod is where it will go. left: it has moved, and its pod is ending. */
+  /**
+   * Place of the VM. here: it runs in this pod. comes: it runs elsewhere so far, and this pod is
+   * its target. left: it has moved, and its pod is ending.
+   */
   readonly stay: 'here' | 'comes' | 'left';
-  /** The one under way. */
+  /** Migration in progress. */
   readonly migration?: VmMigration;
   /** Its target pod, as long as that has no node. */
   readonly unplaced?: UnplacedTarget;
-  /** The last one, when it has failed. */
+  /** Last migration, if it has failed. */
   readonly failed?: VmMigration;
 };
 
-/** The strategy in force, as KubeVirt reads it: the VM's own, else the cluster's, else None. */
+/**
+ * Returns the strategy in force, as KubeVirt determines it: the VM's own, otherwise the cluster's,
+ * otherwise None.
+ */
 export const strategyOf = (vmi: Vmi, { evictionStrategy }: KubeVirtSettings): string => vmi.strategy ?? evictionStrategy ?? 'None';
 
 const evictionEffectOf = (vmi: Vmi, settings: KubeVirtSettings): EvictionEffect => {
@@ -70,8 +79,9 @@ const byCreation = (one: VmMigration, other: VmMigration): number =>
 const isLauncher = ({ owner }: Pod): boolean => owner?.kind === 'VirtualMachineInstance';
 
 /**
- * By the uid of the pod. Pods that have ended are pods like any other, and so are those whose VM is not known (any more): the answer to their
- * eviction says what is to be done.
+ * Returns the VM pods by the uid of the pod. Pods that have ended are handled like any other, and
+ * so are those whose VM is not known (any more): the response to their eviction determines what is
+ * to be done.
  */
 export const vmPodsOf = (nodeName: string, pods: readonly Pod[], known: NodeVms | undefined): ReadonlyMap<string, VmPod> => {
   if (known === undefined) return new Map();
@@ -99,51 +109,68 @@ export const vmPodsOf = (nodeName: string, pods: readonly Pod[], known: NodeVms 
   return new Map(vmPods);
 };
 
-/** Seconds after which a target pod without a node counts as one that finds none; placing takes less than one where there is room. */
+/**
+ * Seconds after which a target pod without a node counts as one that finds none; scheduling takes
+ * less than one if there is room.
+ */
 const placedWithin = 60;
 
-/** Seconds that a target pod gets until it is ready, with a node or without: KubeVirt gives up after 15 minutes (migration.go, catch-all timeout). */
+/**
+ * Seconds that a target pod gets until it is ready, with a node or without: KubeVirt gives up after
+ * 15 minutes (migration.go, catch-all timeout).
+ */
 const readyWithin = 16 * 60;
 
-/** Seconds that the guest of a VM gets until it has begun; before that nothing of it can be lost. */
+/**
+ * Seconds that the guest of a VM gets until it has started; before that nothing of it can be lost.
+ */
 const startedWithin = 60;
 
-/** Seconds until KubeVirt has found out of a VM that runs whether it can be migrated: it does so with the first report of its node. */
+/**
+ * Seconds until KubeVirt has determined whether a running VM can be migrated: it does so with the
+ * first report of its node.
+ */
 const decidedWithin = 300;
 
-/** Seconds that an external controller gets before somebody should look into it. */
+/** Seconds that an external controller gets before a person should investigate. */
 const movedWithin = 600;
 
-/** How far it is on its way from the node. */
+/** Progress of a VM on its way from the node. */
 export type MigrationProgress =
   | 'Arriving'
-  /** It has moved; its pod is ending. */
+  /** The VM has moved; its pod is ending. */
   | 'Left'
-  /** Nobody has asked for it. */
+  /** No move was requested. */
   | 'None'
-  /** Nobody has asked for it, and KubeVirt would refuse: its guest has not begun for too long, or nobody finds out whether it can be migrated. */
+  /**
+   * No move was requested, and KubeVirt would refuse: its guest has not started for too long, or
+   * nothing determines whether it can be migrated.
+   */
   | 'Unready'
-  /** Asked for; KubeVirt has not begun, because of its limits. */
+  /** A move was requested; KubeVirt has not begun, because of its limits. */
   | 'Queued'
   /** The target pod looks for a node, or has one and is not ready. */
   | 'Placing'
-  /** It has been looking for a node for too long. */
+  /** The target pod has been looking for a node for too long. */
   | 'Lost'
-  /** It has not become ready for longer than KubeVirt itself waits. */
+  /** The target pod has not become ready for longer than KubeVirt itself waits. */
   | 'Overdue'
   | 'Moving'
   /** The last attempt failed, and the next one has not begun. */
   | 'Failing'
-  /** Somebody else is to move it. */
+  /** An external controller is to move it. */
   | 'External'
   | 'ExternalLate';
 
 const placing = new Set(['Scheduling', 'Scheduled']);
 
-/** Nothing is copied yet: the target is being made ready. */
+/** Phases in which nothing is copied yet: the target is being prepared. */
 const preparing = new Set([...placing, 'PreparingTarget', 'TargetReady']);
 
-/** A phase says nothing of a node: the target pod does. */
+/**
+ * Returns the progress of a migration. Its phase does not show whether a node was found: the target
+ * pod does.
+ */
 const ofMigration = ({ migration, unplaced, failed }: VmPod, now: Temporal.Instant): MigrationProgress => {
   if (migration === undefined || migration.phase === 'Pending') return failed === undefined ? 'Queued' : 'Failing';
   const { phase, since, createdAt } = migration;
@@ -152,7 +179,10 @@ const ofMigration = ({ migration, unplaced, failed }: VmPod, now: Temporal.Insta
   return phase === 'Scheduling' ? 'Placing' : 'Moving';
 };
 
-/** Until when KubeVirt may take its time with a VM of which it has not said whether it can be migrated; undefined where nobody knows since when. */
+/**
+ * Returns until when KubeVirt may take to report whether a VM can be migrated; undefined if the
+ * start of that time is unknown.
+ */
 const decidedAt = (vmi: Vmi): Temporal.Instant | undefined =>
   vmi.since && secondsAfter(vmi.since, isUnstarted(vmi) ? startedWithin : decidedWithin);
 
@@ -162,7 +192,7 @@ const isUnready = ({ vmi, evictionEffect }: VmPod, now: Temporal.Instant): boole
   return at === undefined ? isUnstarted(vmi) : isBefore(at, now);
 };
 
-/** Where the VM is on its way now. */
+/** Returns the present progress of the VM. */
 export const migrationProgressOf = (vmPod: VmPod, now: Temporal.Instant): MigrationProgress => {
   const { vmi, evictionEffect, stay, migration, failed } = vmPod;
   if (stay !== 'here') return stay === 'comes' ? 'Arriving' : 'Left';
@@ -173,7 +203,7 @@ export const migrationProgressOf = (vmPod: VmPod, now: Temporal.Instant): Migrat
   return failed !== undefined ? 'Failing' : 'Queued';
 };
 
-/** When time alone will change what there is to say of it. */
+/** Returns when time alone will change the text about it. */
 export const looksDifferentAt = (vmPod: VmPod, now: Temporal.Instant): Temporal.Instant | undefined => {
   const { migration, unplaced, vmi, evictionEffect } = vmPod;
   const after = (moment: Temporal.Instant | undefined, seconds: number): Temporal.Instant | undefined =>
@@ -187,13 +217,19 @@ export const looksDifferentAt = (vmPod: VmPod, now: Temporal.Instant): Temporal.
   return earliest(moments.filter(moment => moment !== undefined && isBefore(now, moment)));
 };
 
-/** It is on its way, or at least in KubeVirt's queue: asking again would be in vain. */
+/**
+ * Reports whether it is moving, or at least in KubeVirt's queue: another request would have no
+ * effect.
+ */
 export const isAsked = (vmPod: VmPod): boolean => vmPod.migration !== undefined || vmPod.vmi.evacuatedFrom !== undefined;
 
-/** Its target pod is ready: what has come so far is not called back. */
+/** Reports whether its target pod is ready: such a migration is not cancelled. */
 export const hasBegun = ({ phase }: VmMigration): boolean => phase !== 'Pending' && !placing.has(phase);
 
-/** Nothing moves it as things are: somebody has to help, or the policy has to shut it down. */
+/**
+ * Reports whether nothing moves it at present: a person has to help, or the policy has to shut it
+ * down.
+ */
 export const isStranded = (vmPod: VmPod, now: Temporal.Instant): boolean => {
   const migrationProgress = migrationProgressOf(vmPod, now);
   return (

@@ -1,47 +1,50 @@
-/** How a VM that has to leave a node stands. */
+/** State of a VM that has to leave a node. */
 export type VmState =
   /** Its turn has not come yet. */
   | 'Waiting'
   | 'Migrating'
-  /** It runs on another node. */
+  /** The VM runs on another node. */
   | 'Moved'
-  /** It was shut down, because it could not be moved or was not meant to be; whoever runs it may start it again elsewhere. */
+  /**
+   * The VM was shut down, because it could not be moved or was not meant to be; its owner may start
+   * it again elsewhere.
+   */
   | 'Stopped'
-  /** It cannot move unless somebody helps. */
+  /** The VM cannot move without help. */
   | 'Cannot'
-  /** It stays where it is, because the policy says so. */
+  /** The VM stays where it is, because of the policy. */
   | 'Left';
 
-/** One VM that is or was on a node, whoever runs it. */
+/** A VM that is or was on a node, of any platform. */
 export type VmStatus = {
   readonly platform: 'KubeVirt' | 'OpenStack';
-  /** Unique: uid of the VMI, UUID of the server. */
+  /** Unique id: uid of the VMI, UUID of the server. */
   readonly id: string;
-  /** For people: `namespace/name` of the VMI, name of the server. */
+  /** Name for people: `namespace/name` of the VMI, name of the server. */
   readonly name: string;
   readonly state: VmState;
-  /** What is going on, or why it cannot move, in the platform's own words where it has some. */
+  /** Present activity, or why it cannot move, in the platform's own words if there are any. */
   readonly message?: string;
-  /** What would help, for `Cannot`. */
+  /** Remedy, for `Cannot`. */
   readonly remedy?: string;
-  /** Percent, where the platform tells it. */
+  /** Percentage, if the platform reports it. */
   readonly progress?: number;
-  /** Where it goes or went. */
+  /** Node or host that it goes or went to. */
   readonly target?: string;
-  /** Since when it is in this state, as far as that is known. */
+  /** Time since when it is in this state, as far as known. */
   readonly since?: Temporal.Instant;
 };
 
-/** It does not keep its node any more. */
+/** Reports whether it does not keep its node any more. */
 export const hasGone = ({ state }: Pick<VmStatus, 'state'>): boolean => state === 'Moved' || state === 'Left' || state === 'Stopped';
 
-/** It moves, or will when it has its turn, without anybody's help. */
+/** Reports whether it moves, or will when it has its turn, without help. */
 export const isOnItsWay = ({ state }: Pick<VmStatus, 'state'>): boolean => state === 'Waiting' || state === 'Migrating';
 
-/** How many there are, in all and in each state. */
+/** Numbers of VMs, in total and by state. */
 export type VmCounts = Readonly<Record<'total' | 'waiting' | 'migrating' | 'moved' | 'stopped' | 'cannot' | 'left', number>>;
 
-/** Counts them; `before` are those that have left and are not among them any more. */
+/** Counts the VMs; `before` are those that have left and are not in the list any more. */
 export const countVms = (vms: readonly VmStatus[], before = { moved: 0, stopped: 0 }): VmCounts => {
   const count = (state: VmState): number => vms.filter(vm => vm.state === state).length;
   return {

@@ -2,32 +2,32 @@ import { isBefore, secondsAfter } from '../time.ts';
 import { minus, spansOf, union } from './spans.ts';
 import type { AtEnd, MaintenanceWindow, Missed, Span } from './window.ts';
 
-/** How far ahead openings are looked for, in seconds: a rule that comes true once a year is found. */
+/** Seconds ahead in which openings are searched: a rule that applies once a year is found. */
 const horizon = 400 * 86_400;
 
-/** No cron rule is open for longer than this, in seconds: a week. */
+/** Longest opening of a cron rule in seconds: a week. */
 export const maxOpening = 7 * 86_400;
 
-/** What several windows say of one node together. */
+/** The windows of one node together. */
 export type Calendar = {
-  /** Names of the windows that have a say, sorted. */
+  /** Names of the windows that apply, sorted. */
   readonly names: readonly string[];
-  /** Open at every time outside of freezes: no window with openings has a say. */
+  /** True if open at every time outside of freezes: no window with openings applies. */
   readonly always: boolean;
   readonly windows: readonly MaintenanceWindow[];
 };
 
-/** Any window that is open will do; every freeze counts. */
+/** Combines windows: any window that is open suffices; every freeze counts. */
 export const calendarOf = (windows: readonly MaintenanceWindow[]): Calendar => ({
   names: windows.map(({ name }) => name).toSorted(),
   always: windows.every(({ openings, problem }) => openings.length === 0 && problem === undefined),
   windows,
 });
 
-/** The strictest of what they say: what one of them forbids is not done. */
+/** Returns the strictest value: a prohibition by one window applies. */
 const strictest = <T>(words: readonly T[], said: readonly T[]): T | undefined => words.find(word => said.includes(word));
 
-/** What becomes of a drain that is under way when the last of them closes. */
+/** Returns the effect on a running drain when the last of them closes. */
 export const atEndOf = ({ windows }: Calendar): AtEnd =>
   strictest(
     ['GiveBack', 'Pause', 'Continue'],
@@ -40,7 +40,7 @@ const missedOf = ({ windows }: Calendar): Missed =>
     windows.map(({ missed }) => missed),
   ) ?? 'BeforeDeadline';
 
-/** What the windows themselves say of how long a maintenance takes; the longest, in seconds. */
+/** Returns the expected seconds of a maintenance according to the windows; the longest. */
 const saidOf = ({ windows }: Calendar): number | undefined => {
   const said = windows.flatMap(({ expectedSeconds }) => expectedSeconds ?? []);
   return said.length === 0 ? undefined : Math.max(...said);
@@ -48,24 +48,32 @@ const saidOf = ({ windows }: Calendar): number | undefined => {
 
 const freezesOf = ({ windows }: Calendar): readonly Span[] => union(windows.flatMap(({ freezes }) => freezes));
 
-/** What was seen gets this much room. */
+/** Factor on observed durations. */
 const caution = 1.5;
 
-/** How long a maintenance is expected to take, in seconds: as the windows say, else by the longest that was seen, else by a guess. */
+/**
+ * Returns the expected seconds of a maintenance: according to the windows, otherwise from the
+ * longest observed one, otherwise a guess.
+ */
 export const expectedIn = (calendar: Calendar, seen: number | undefined, guess: number): number =>
   saidOf(calendar) ?? (seen === undefined ? guess : Math.ceil(seen * caution));
 
-/** Starts of all openings of one window that are looked at, and of each of them at least. */
+/**
+ * Number of starts that are evaluated of all openings of one window, and at least of each of them.
+ */
 const startsOfWindow = 512;
 const startsOfOpening = 8;
 
-/** When the openings of a window are open within `range`. What it costs is bounded, however many openings there are and however often they begin. */
+/**
+ * Returns when the openings of a window are open within `range`. The cost is bounded for any number
+ * of openings, however often they begin.
+ */
 const openSpans = ({ openings, timeZone }: MaintenanceWindow, range: Span): readonly Span[] => {
   const most = Math.max(startsOfOpening, Math.floor(startsOfWindow / Math.max(1, openings.length)));
   return openings.flatMap(opening => spansOf(opening, timeZone, range, most));
 };
 
-/** When something may begin, within `range`: openings without what is frozen. */
+/** Returns when something may begin, within `range`: openings without freezes. */
 export const freeSpans = (calendar: Calendar, range: Span): readonly Span[] => {
   const spans = calendar.always
     ? [range]
@@ -73,12 +81,12 @@ export const freeSpans = (calendar: Calendar, range: Span): readonly Span[] => {
   return minus(spans, freezesOf(calendar));
 };
 
-/** How far ahead is looked at first: a month shows the next opening of nearly every rule. */
+/** Seconds ahead of the first search: a month shows the next opening of nearly every rule. */
 const firstLook = 31 * 86_400;
 
 const looks = [firstLook, horizon];
 
-/** The next openings from `now` on, the one that is open now first; `most` of them. */
+/** Returns the next openings from `now` on, the current one first; `most` of them. */
 export const nextSpans = (calendar: Calendar, now: Temporal.Instant, most: number): readonly Span[] => {
   for (const ahead of looks) {
     const spans = freeSpans(calendar, { from: now, to: secondsAfter(now, ahead) }).filter(({ to }) => isBefore(now, to));
@@ -87,13 +95,13 @@ export const nextSpans = (calendar: Calendar, now: Temporal.Instant, most: numbe
   return [];
 };
 
-/** The span that is open now. */
+/** Returns the span that is open now. */
 export const openNow = (calendar: Calendar, now: Temporal.Instant): Span | undefined => {
   const around = { from: secondsAfter(now, -1), to: secondsAfter(now, firstLook) };
   return freeSpans(calendar, around).find(({ from, to }) => !isBefore(now, from) && isBefore(now, to));
 };
 
-/** The openings that are open now, each by itself and whatever is frozen in them. */
+/** Returns the openings that are open now, each separately and regardless of freezes. */
 export const openingsAt = ({ windows }: Calendar, now: Temporal.Instant): readonly Span[] =>
   windows
     .filter(({ problem }) => problem === undefined)
@@ -107,15 +115,21 @@ const within = (span: Span, { from, to }: Span): Span => ({
   to: isBefore(to, span.to) ? to : span.to,
 });
 
-/** The openings within a stretch of time, cut to it: none where it ends before it begins. */
+/** Returns the openings within a stretch of time, cut to it: none if it ends before it begins. */
 const openWithin = (calendar: Calendar, range: Span): readonly Span[] =>
   isBefore(range.from, range.to) ? freeSpans(calendar, range).map(span => within(span, range)) : [];
 
-/** How much of a stretch of time is open, in seconds. Far ahead of rules that open often it is less than that: what is looked at is bounded. */
+/**
+ * Returns how many seconds of a stretch of time are open. Far ahead, the result is too low for
+ * rules that open often, because the number of evaluated starts is bounded.
+ */
 export const openSeconds = (calendar: Calendar, range: Span): number =>
   openWithin(calendar, range).reduce((sum, span) => sum + Math.max(0, secondsOf(span)), 0);
 
-/** When so many seconds of open time are over, from this moment on; undefined where that takes more than 400 days. */
+/**
+ * Returns when this many seconds of open time are over, from this moment on; undefined if that
+ * takes more than 400 days.
+ */
 export const afterOpenSeconds = (calendar: Calendar, from: Temporal.Instant, seconds: number): Temporal.Instant | undefined => {
   if (seconds <= 0) return from;
   for (const ahead of looks) {
@@ -128,7 +142,7 @@ export const afterOpenSeconds = (calendar: Calendar, from: Temporal.Instant, sec
   return undefined;
 };
 
-/** Whether a freeze keeps everything from beginning now; answers when it ends and why. */
+/** Returns the freeze that keeps everything from beginning now, with its end and reason. */
 export const freezeAt = (
   calendar: Calendar,
   now: Temporal.Instant,
@@ -141,16 +155,19 @@ export const freezeAt = (
   return { until: frozen.to, ...(reason !== undefined && { reason }) };
 };
 
-/** What is to be begun. */
+/** Constraints of a start. */
 export type StartConstraints = {
-  /** Not before this. */
+  /** Earliest start. */
   readonly notBefore?: Temporal.Instant;
-  /** It should be over by then. */
+  /** Time by which it should be over. */
   readonly deadline?: Temporal.Instant;
   readonly expectedSeconds: number;
 };
 
-/** When it begins. Never: no opening of the next 400 days is long enough, and no deadline makes up for it. */
+/**
+ * Start of a maintenance. Never: no opening of the next 400 days is long enough, and no deadline
+ * overrides that.
+ */
 export type ScheduledStart =
   | {
       readonly kind: 'at';
@@ -166,7 +183,7 @@ const firstFit = (calendar: Calendar, { expectedSeconds }: StartConstraints, ear
   let longestSeconds = 0;
   for (const ahead of looks) {
     const spans = freeSpans(calendar, { from: earliest, to: secondsAfter(earliest, ahead) }).map(span => clampedFrom(span, earliest));
-    // Where no window has a say the end of the look is no end: only a freeze is.
+    // Without windows the end of the search is no end: only a freeze is.
     const fit = spans.find(span => secondsOf(span) >= expectedSeconds);
     if (fit !== undefined) return { kind: 'at', at: fit.from, because: calendar.always ? 'anytime' : 'window', until: fit.to };
     longestSeconds = Math.max(0, ...spans.map(secondsOf));
@@ -174,11 +191,13 @@ const firstFit = (calendar: Calendar, { expectedSeconds }: StartConstraints, ear
   return { kind: 'never', longestSeconds };
 };
 
-/** The latest moment at or before `latest` that is not frozen, and not before `earliest`. */
+/**
+ * Returns the latest moment at or before `latest` that is not frozen, and not before `earliest`.
+ */
 const latestUnfrozen = (calendar: Calendar, latest: Temporal.Instant, earliest: Temporal.Instant): Temporal.Instant | undefined => {
   let at = latest;
   for (const { from, to } of freezesOf(calendar).toReversed()) {
-    // A moment before the freeze: it has to begin, not to end there.
+    // A moment before the freeze: the maintenance has to begin then, not to end.
     if (!isBefore(at, from) && isBefore(at, to)) at = secondsAfter(from, -1);
   }
   if (!isBefore(at, earliest)) return at;
@@ -188,9 +207,11 @@ const latestUnfrozen = (calendar: Calendar, latest: Temporal.Instant, earliest: 
 const later = (one: Temporal.Instant, other: Temporal.Instant): Temporal.Instant => (isBefore(one, other) ? other : one);
 
 /**
- * When a maintenance begins: in the first opening that it can be expected to end in. If that would be too late for its deadline, the policy of
- * the windows decides: act before the deadline outside of openings, but not in a freeze (BeforeDeadline); in a freeze too (EvenInFreeze); or
- * wait for the opening all the same (Wait). A freeze that began already and lasts past the deadline is not broken unless EvenInFreeze says so.
+ * Returns when a maintenance begins: in the first opening in which it can be expected to end. If
+ * that would be too late for its deadline, the policy of the windows decides: act before the
+ * deadline outside of openings, but not in a freeze (BeforeDeadline); in a freeze too
+ * (EvenInFreeze); or wait for the opening all the same (Wait). A freeze that began already and
+ * lasts past the deadline is not broken except with EvenInFreeze.
  */
 export const startOf = (calendar: Calendar, constraints: StartConstraints, now: Temporal.Instant): ScheduledStart => {
   const earliest = later(now, constraints.notBefore ?? now);
@@ -200,19 +221,23 @@ export const startOf = (calendar: Calendar, constraints: StartConstraints, now: 
   if (deadline === undefined || missed === 'Wait') return fit;
   const latest = secondsAfter(deadline, -constraints.expectedSeconds);
   if (fit.kind === 'at' && !isBefore(latest, fit.at)) return fit;
-  // Too late to be over in time: then as soon as it may be.
+  // Too late to be over in time: then it begins as soon as possible.
   const wanted = later(latest, earliest);
   const at = missed === 'EvenInFreeze' ? wanted : latestUnfrozen(calendar, wanted, earliest);
   if (at === undefined || (fit.kind === 'at' && !isBefore(at, fit.at))) return fit;
   return { kind: 'at', at, because: 'deadline' };
 };
 
-/** A start that nobody has to hurry for: this long before the deadline at the latest, in seconds. */
+/**
+ * Factor on the expected time: a start that leaves this much before the end of the opening is
+ * without haste.
+ */
 const ease = 2;
 
 /**
- * The start in the last opening before the deadline, for what is out of service until then: as late in it as leaves twice the expected time.
- * Undefined where no opening is long enough and early enough.
+ * Returns the start in the last opening before the deadline, for a node that is out of service
+ * until then: as late in it as leaves twice the expected time. Undefined if no opening is long
+ * enough and early enough.
  */
 export const lastStartOf = (
   calendar: Calendar,

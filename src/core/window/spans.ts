@@ -9,7 +9,7 @@ const sooner = (one: Temporal.Instant, other: Temporal.Instant): Temporal.Instan
 
 const isSpan = ({ from, to }: Span): boolean => isBefore(from, to);
 
-/** All of them as one set. */
+/** Returns all of them as one set. */
 export const union = (spans: readonly Span[]): readonly Span[] => {
   const merged: Span[] = [];
   for (const span of spans.filter(isSpan).toSorted((one, other) => Temporal.Instant.compare(one.from, other.from))) {
@@ -20,7 +20,10 @@ export const union = (spans: readonly Span[]): readonly Span[] => {
   return merged;
 };
 
-/** What is left of the spans outside the holes. Both are gone through once: there may be hundreds of either. */
+/**
+ * Returns the rest of the spans outside the holes. Both are iterated once: there may be hundreds of
+ * either.
+ */
 export const minus = (spans: readonly Span[], holes: readonly Span[]): readonly Span[] => {
   const all = union(holes);
   const left: Span[] = [];
@@ -41,7 +44,10 @@ export const minus = (spans: readonly Span[], holes: readonly Span[]): readonly 
 
 const readers = new Map<string, Cron>();
 
-/** Reading an expression costs as much as a hundred questions to it; there are few. */
+/**
+ * Returns the parsed expression from a cache: parsing costs as much as a hundred evaluations, and
+ * there are few expressions.
+ */
 const reader = (cron: string, timeZone: string): Cron => {
   const key = `${timeZone} ${cron}`;
   const known = readers.get(key);
@@ -52,7 +58,7 @@ const reader = (cron: string, timeZone: string): Cron => {
   return fresh;
 };
 
-/** Why a cron expression or a time zone cannot be used; undefined when they can. */
+/** Returns why a cron expression or a time zone cannot be used; undefined if they can. */
 export const cronProblem = (cron: string, timeZone: string): string | undefined => {
   try {
     const next = reader(cron, timeZone).nextRun(new Date(0));
@@ -63,12 +69,18 @@ export const cronProblem = (cron: string, timeZone: string): string | undefined 
   }
 };
 
-/** Gaps that are looked at: enough for a rule with several times of day or days of the week. */
+/**
+ * Number of gaps that are evaluated: enough for a rule with several times of day or days of the
+ * week.
+ */
 const gapsSeen = 8;
 
 const gaps = new Map<string, number>();
 
-/** Seconds between a start of the rule and the next one, at the closest of those that are looked at. Asked at each reading of a window, found once. */
+/**
+ * Returns the shortest seconds between two starts of the rule, among the evaluated ones. Called at
+ * each reading of a window, and cached.
+ */
 export const minGap = (cron: string, timeZone: string): number => {
   const key = `${timeZone} ${cron}`;
   const gap = gaps.get(key) ?? closestStarts(reader(cron, timeZone));
@@ -90,12 +102,16 @@ const closestStarts = (rule: Cron): number => {
 
 const hourMs = 3_600_000;
 
-/** Starts of a rule after the beginning of an hour, as far as somebody has asked for them; a start that is null says that there are no more. */
+/**
+ * Cache of the starts of a rule after the beginning of an hour, as far as requested; null means
+ * that there are no more.
+ */
 const starts = new Map<string, (Date | null)[]>();
 
 /**
- * The starts of a rule after `afterMs` and before `endMs`, `most` of them at most. A start costs up to a tenth of a millisecond to find, and is asked for by every look at
- * every node: those of one hour are found once.
+ * Returns the starts of a rule after `afterMs` and before `endMs`, at most `most` of them. A start
+ * costs up to a tenth of a millisecond to compute, and every pass of every node needs it: those of
+ * one hour are computed once.
  */
 const startsOf = (cron: string, timeZone: string, afterMs: number, endMs: number, most: number): readonly number[] => {
   const hour = Math.floor(afterMs / hourMs);
@@ -115,15 +131,17 @@ const startsOf = (cron: string, timeZone: string, afterMs: number, endMs: number
 };
 
 const repeated = ({ cron, seconds }: Exclude<Opening, Span>, timeZone: string, { from, to }: Span, most: number): readonly Span[] => {
-  // One that began before is still open.
+  // An opening that began before is still open.
   const began = startsOf(cron, timeZone, from.epochMilliseconds - seconds * 1000, to.epochMilliseconds, most);
   return began.map(start => ({ from: instantAt(start), to: instantAt(start + seconds * 1000) }));
 };
 
 /**
- * When an opening is open within `range`. Its duration is real time: four hours are four hours on every day of the year. A rule for a time
- * that a day does not have (clocks go forward) begins when the clocks have gone forward; one for a time that a day has twice (clocks go back)
- * begins at the first of them, and once. A rule that begins every minute would go on for ever: `most` of its starts are looked at.
+ * Returns when an opening is open within `range`. Its duration is real time: four hours are four
+ * hours on every day of the year. A rule for a time that a day does not have (clocks go forward)
+ * begins when the clocks have gone forward; one for a time that a day has twice (clocks go back)
+ * begins at the first of them, and once. A rule that begins every minute would never end: at most
+ * `most` of its starts are evaluated.
  */
 export const spansOf = (opening: Opening, timeZone: string, range: Span, most: number): readonly Span[] =>
   'cron' in opening

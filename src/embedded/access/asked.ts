@@ -2,10 +2,13 @@ import type { ApiRequest } from '../api/message.ts';
 import { routeOf } from '../api/route.ts';
 import type { KindTable } from '../kinds/kind-table.ts';
 
-/** Who asks: what authentication found out. */
+/** An authenticated user. */
 export type User = { readonly name: string; readonly groups: readonly string[] };
 
-/** What is asked for, in the words of roles. Upstream: RequestInfo of apiserver/pkg/endpoints/request. */
+/**
+ * Attributes of a request, in the words of roles. Upstream: RequestInfo of
+ * apiserver/pkg/endpoints/request.
+ */
 export type RequestAttributes =
   | {
       readonly kind: 'resource';
@@ -27,13 +30,16 @@ const collectionVerb = ({ method, query }: ApiRequest): string => {
   return method === 'DELETE' ? 'deletecollection' : (objectVerbs[method] ?? method.toLowerCase());
 };
 
-/** A list or watch of one object by its name is about that object: roles may name it. */
+/**
+ * Returns the name that a field selector selects: a list or watch of one object by its name is
+ * about that object, so roles may name it.
+ */
 const selectedName = ({ query }: ApiRequest, verb: string): string => {
   if (!['list', 'watch', 'deletecollection'].includes(verb)) return '';
   return /^metadata\.name==?([^,]+)$/.exec(query.get('fieldSelector') ?? '')?.[1] ?? '';
 };
 
-/** Where it is asked what somebody may: no object of a kind, for nothing of it is kept. */
+/** Path of access reviews, a kind whose objects are not stored. */
 export const reviews = {
   group: 'authorization.k8s.io',
   resource: 'subjectaccessreviews',
@@ -58,7 +64,7 @@ export const askedBy = (request: ApiRequest, kinds: KindTable): RequestAttribute
   if (route.kind === 'object') {
     const { of, namespace, name, subresource } = route;
     const verb = objectVerbs[request.method] ?? request.method.toLowerCase();
-    // A namespace is in itself: a role in it may name it.
+    // A namespace is inside itself: a role in it may name it.
     const place = of.resource === 'namespaces' ? name : namespace;
     return { kind: 'resource', verb, group: of.group, resource: of.plural, subresource, namespace: place, name };
   }
@@ -69,7 +75,10 @@ export const askedBy = (request: ApiRequest, kinds: KindTable): RequestAttribute
   return behind(request) ?? { kind: 'path', verb: request.method.toLowerCase(), path: request.path };
 };
 
-/** An object of a group that is not served here: somebody behind the server may serve it, and roles say who gets there. */
+/**
+ * Returns the attributes for a group that is not served here: an extension behind the server may
+ * serve it, and roles decide on access.
+ */
 const behind = ({ method, path }: ApiRequest): RequestAttributes | undefined => {
   const found = /^\/apis\/([^/]+)\/[^/]+\/namespaces\/([^/]+)\/([^/]+)\/([^/]+)(?:\/([^/]+))?/.exec(path);
   if (found === null) return undefined;

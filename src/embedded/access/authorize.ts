@@ -8,7 +8,7 @@ import { ruleAllows } from './rules.ts';
 /** Upstream: plugin/pkg/auth/authorizer/rbac/rbac.go and pkg/registry/rbac/validation/rule.go. */
 
 const rbac = 'rbac.authorization.k8s.io';
-/** These may do everything, whatever the roles say. */
+/** Group whose users may do everything, whatever the roles. */
 const masters = 'system:masters';
 
 const isMeant = (subject: JsonObject, user: User, namespace: string): boolean => {
@@ -20,7 +20,7 @@ const isMeant = (subject: JsonObject, user: User, namespace: string): boolean =>
 
 type Rules = { readonly rules: readonly JsonObject[]; readonly problem?: string };
 
-/** The rules of the role that a binding names. */
+/** Returns the rules of the role that a binding names. */
 const rulesOf = (store: Store, binding: Stored): Rules => {
   const name = text(binding, 'roleRef', 'name');
   const isCluster = text(binding, 'roleRef', 'kind') === 'ClusterRole';
@@ -37,7 +37,7 @@ const bindingsFor = (store: Store, asked: RequestAttributes, user: User): readon
   );
 };
 
-/** aggregated errors as Go shows them. */
+/** Formats aggregated errors as Go does. */
 const aggregated = (problems: readonly string[]): string => {
   const all = [...new Set(problems)];
   return all.length === 1 ? (all[0] ?? '') : `[${all.join(', ')}]`;
@@ -53,7 +53,9 @@ const refusal = (user: User, asked: RequestAttributes, reason: string): Failure 
   return forbidden({ group, resource }, name, `${who} resource ${what} in API group ${JSON.stringify(group)} ${where}${tail}`);
 };
 
-/** Why the user may not do what is asked: undefined when some role allows it. Roles only ever allow. */
+/**
+ * Returns the error when no role allows the request; undefined otherwise. Roles only ever allow.
+ */
 export const authorize = (store: Store, user: User, asked: RequestAttributes): Failure | undefined => {
   if (user.groups.includes(masters)) return undefined;
   const problems: string[] = [];

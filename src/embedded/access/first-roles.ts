@@ -1,6 +1,9 @@
 import type { JsonObject } from '../../core/json.ts';
 
-/** Roles without which nobody but an administrator can even look around. Upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy. */
+/**
+ * Roles without which only an administrator has any access. Upstream:
+ * plugin/pkg/auth/authorizer/rbac/bootstrappolicy.
+ */
 
 const rbac = 'rbac.authorization.k8s.io';
 const health = ['/healthz', '/livez', '/readyz', '/version', '/version/'];
@@ -22,7 +25,7 @@ const everything = [
 ];
 const discovery = { verbs: ['get'], nonResourceURLs: [...health, '/api', '/api/*', '/apis', '/apis/*', '/openapi', '/openapi/*'] };
 
-/** By resource. */
+/** Roles and bindings, by resource. */
 export const firstRoles: readonly (readonly [resource: string, object: JsonObject])[] = [
   [`clusterroles.${rbac}`, role('cluster-admin', everything)],
   [`clusterroles.${rbac}`, role('system:discovery', [discovery])],

@@ -6,7 +6,10 @@ import type { Store } from '../store/store.ts';
 import type { RequestAttributes } from './asked.ts';
 import { authorize } from './authorize.ts';
 
-/** SubjectAccessReview: what somebody else may. Upstream: pkg/registry/authorization/subjectaccessreview. */
+/**
+ * SubjectAccessReview: checks the rights of another user. Upstream:
+ * pkg/registry/authorization/subjectaccessreview.
+ */
 
 const askedIn = (spec: JsonObject): RequestAttributes => {
   const path = part(spec, 'nonResourceAttributes');
@@ -16,7 +19,7 @@ const askedIn = (spec: JsonObject): RequestAttributes => {
   return { kind: 'resource', verb, group, resource, subresource, namespace: text(of, 'namespace'), name: text(of, 'name') };
 };
 
-/** Answers one that was sent; nothing is kept of it. */
+/** Handles a review, without storing it. */
 export const review = (store: Store, { body }: ApiRequest): Response => {
   const sent = body.kind === 'json' && isObject(body.value) ? body.value : undefined;
   if (sent === undefined) return failed(badRequest('a SubjectAccessReview is expected'));

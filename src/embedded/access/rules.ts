@@ -2,7 +2,10 @@ import type { JsonObject } from '../../core/json.ts';
 import { items } from '../object.ts';
 import type { RequestAttributes } from './asked.ts';
 
-/** Upstream: RuleAllows of plugin/pkg/auth/authorizer/rbac and pkg/apis/rbac/v1/evaluation_helpers.go. */
+/**
+ * Upstream: RuleAllows of plugin/pkg/auth/authorizer/rbac and
+ * pkg/apis/rbac/v1/evaluation_helpers.go.
+ */
 
 const words = (rule: JsonObject, field: string): readonly string[] => items(rule[field]).map(String);
 
@@ -17,7 +20,7 @@ const resourceMatches = (
 const pathMatches = (all: readonly string[], path: string): boolean =>
   all.some(one => one === '*' || one === path || (one.endsWith('*') && path.startsWith(one.replace(/\*+$/, ''))));
 
-/** Whether one rule of a role allows it. */
+/** Returns whether one rule of a role allows the request. */
 export const ruleAllows = (rule: JsonObject, asked: RequestAttributes): boolean => {
   if (!has(words(rule, 'verbs'), asked.verb)) return false;
   if (asked.kind === 'path') return pathMatches(words(rule, 'nonResourceURLs'), asked.path);

@@ -9,22 +9,29 @@ import type { StoreChange } from '../store/store.ts';
 import { graceOf } from './resources.ts';
 import { isMirror, StaticPods } from './static-pods.ts';
 
-/** How long pods take, in milliseconds: the middle of each, spread by the seed. */
+/** Durations of pods in milliseconds: the mean of each, with a spread by the seed. */
 export type Pace = {
   readonly startMs: number;
   readonly stopMs: number;
-  /** Each time is between its middle times (1 - spread) and (1 + spread). */
+  /** Relative spread: each duration is between its mean times (1 - spread) and (1 + spread). */
   readonly spread: number;
-  /** What is known of one pod, taken as it is: Infinity is never. Of what it leaves out, the times above. Asked more than once, it says the same. */
+  /**
+   * Durations of one pod, which override the means; Infinity means never. Must return the same on
+   * every call.
+   */
   readonly of?: (pod: Stored) => { readonly startMs?: number; readonly stopMs?: number };
   /**
-   * Which pods say that their containers have ended before they go: all of them, as with a real kubelet, when left out; or those that finalizers hold, where
-   * nobody would see it of the others, which go at that very moment.
+   * Pods whose status reports the end of their containers before they are removed: all of them, as
+   * with a real kubelet, when left out; or those with finalizers, because the others are removed at
+   * the same moment.
    */
   readonly saysEnd?: 'all' | 'held' | 'none';
 };
 
-/** Annotations that change the pace of one pod, the same as those of the control plane's tests. */
+/**
+ * Prefix of annotations that change the durations of one pod, the same as in the control plane's
+ * tests.
+ */
 const prefix = 'drydock.test/';
 
 const seconds = (text: string | undefined): number | undefined => {
@@ -40,15 +47,18 @@ const constraintsOf = ({ metadata }: Stored): Own => {
   return { after: name => seconds(annotations[`${prefix}${name}`]), has: name => annotations[`${prefix}${name}`] === 'true' };
 };
 
-/** Plays the kubelets of all nodes that have one: starts pods, ends them, and says so. */
+/**
+ * Simulates the kubelets of all nodes that have one: starts and stops pods, and writes their
+ * statuses.
+ */
 export class Kubelets {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
   readonly #pace: Pace;
   readonly #isAlive: (node: Stored) => boolean;
-  /** When pods that are going were told so, by uid. */
+  /** Time at which terminating pods received their signal, by UID. */
   readonly #told = new Map<string, number>();
-  /** What is under way, by the pod's uid. */
+  /** Pending timers, by the pod's UID. */
   readonly #timers = new Map<string, () => void>();
   readonly #staticPods: StaticPods;
 
@@ -60,7 +70,7 @@ export class Kubelets {
     this.#staticPods = new StaticPods(cluster, clock, isAlive);
   }
 
-  /** Is told of every change of nodes and pods. */
+  /** Receives every change of nodes and pods. */
   told({ resource, type, object }: StoreChange): void {
     if (resource === 'nodes') {
       if (type !== 'removed' && this.#isAlive(object)) this.back(object.metadata.name);
@@ -72,7 +82,7 @@ export class Kubelets {
     if (isMirror(object)) this.#staticPods.removed(object);
   }
 
-  /** The kubelet of a node answers again: it finds what has been decided meanwhile. */
+  /** Handles the return of a node's kubelet: it sees the decisions made meanwhile. */
   back(node: string): void {
     for (const pod of this.#podsOn(node)) this.#look(pod);
   }
@@ -92,7 +102,10 @@ export class Kubelets {
     this.#told.delete(uid);
   }
 
-  /** The API knows whole seconds only; a kubelet that hears of it late goes by these. */
+  /**
+   * Returns the start of a termination. The API has whole seconds only; a kubelet that learns of it
+   * late uses these.
+   */
   #begun({ metadata: { uid, deletionTimestamp = '' } }: Stored, graceMs: number): number {
     const known = this.#told.get(uid);
     if (known !== undefined) return known;
@@ -122,7 +135,7 @@ export class Kubelets {
     return Math.round(middleMs * (1 - spread + 2 * spread * this.#cluster.random()));
   }
 
-  /** One timer for each pod: what was planned before is off. `what` keeps the same plan from being made twice. */
+  /** Sets the single timer of a pod, and cancels the former one. */
   #plan(pod: Stored, afterMs: number, act: (pod: Stored) => void): void {
     const { uid, namespace = '', name } = pod.metadata;
     this.#cancel(uid);
@@ -146,7 +159,7 @@ export class Kubelets {
     });
   }
 
-  /** Somebody said of its pod that it is not ready, because the node was not heard of: the kubelet knows better. */
+  /** Corrects a pod that was marked as not ready because its node was silent. */
   #vouch(pod: Stored): void {
     if (this.#timers.has(pod.metadata.uid)) return;
     this.#plan(pod, vouchMs, current => {
@@ -156,14 +169,14 @@ export class Kubelets {
     });
   }
 
-  /** A pod that runs to its end by itself. */
+  /** Ends a pod that runs to completion. */
   #finish(pod: Stored): void {
     const after = constraintsOf(pod).after('done-after');
     if (after === undefined || this.#timers.has(pod.metadata.uid)) return;
     this.#plan(pod, after, current => this.#say(current, endedStatus(current, 'Succeeded', this.#cluster.nowMs())));
   }
 
-  /** It gets its grace period and no more; a pod that ignores SIGTERM takes all of it. */
+  /** Stops a pod within its grace period; a pod that ignores SIGTERM takes all of it. */
   #end(pod: Stored): void {
     const constraints = constraintsOf(pod);
     const known = this.#pace.of?.(pod).stopMs;
@@ -171,7 +184,8 @@ export class Kubelets {
     if (isMirror(pod)) return this.#staticPods.ending(pod);
     const givenMs = durationMs(pod.metadata.deletionGracePeriodSeconds ?? graceOf(part(pod, 'spec')));
     const begun = this.#begun(pod, givenMs);
-    // Of centuries kubelet's own sum makes a negative number, and it kills such a pod at once, without a SIGTERM.
+    // With centuries, the kubelet's own sum overflows to a negative number, and it kills such a pod
+    // at once, without a SIGTERM.
     const graceMs = Math.max(0, givenMs);
     const wanted = constraints.has('ignores-sigterm')
       ? graceMs
@@ -194,13 +208,13 @@ export class Kubelets {
   }
 }
 
-/** How long a kubelet takes to see that the API server has another status than it. */
+/** Milliseconds until a kubelet sees that the API server's status differs from its own. */
 const vouchMs = 1000;
 
 const saysTrue = (pod: Stored, type: string): boolean =>
   objects(at(pod, 'status', 'conditions')).some(one => one['type'] === type && one['status'] === 'True');
 
-/** Its containers are ready, and it is not. */
+/** Returns whether the containers of a pod are ready, but the pod is not. */
 const isDoubted = (pod: Stored): boolean => saysTrue(pod, 'ContainersReady') && !saysTrue(pod, 'Ready');
 
 const vouchedStatus = (pod: Stored, nowMs: number): JsonObject => ({

@@ -7,22 +7,30 @@ import { kubernetesVersion } from '../kubernetes-version.ts';
 import { at, objects, part, type Stored, text } from '../object.ts';
 import type { StoreChange } from '../store/store.ts';
 
-/** Plays what kubelets say of their nodes: that they are ready, and every ten seconds, by a lease, that they are still there. */
+/**
+ * Simulates kubelets' reports about their nodes: readiness, and a lease renewal every ten seconds.
+ */
 
 const leases = 'leases.coordination.k8s.io';
 const namespace = 'kube-node-lease';
 
-/** How long a lease holds, and after which part of that it is renewed (nodeLeaseDurationSeconds, nodeLeaseRenewIntervalFraction). */
+/**
+ * Duration of a lease in seconds, and its renewal interval in milliseconds
+ * (nodeLeaseDurationSeconds, nodeLeaseRenewIntervalFraction).
+ */
 const leaseSeconds = 40;
 const defaultRenewMs = 10_000;
 
-/** Leases are renewed a few at a time, and not those of all nodes at once. */
+/**
+ * Milliseconds between batches: leases are renewed a few at a time, and not those of all nodes at
+ * once.
+ */
 const beatMs = 1000;
 
-/** Every kubelet answers, always. */
+/** Returns true: every kubelet always responds. */
 export const alwaysAlive = (): boolean => true;
 
-/** A node with this annotation says nothing of itself: a test gives it the conditions that it is to have. */
+/** Annotation of a node that reports nothing: a test sets its conditions. */
 const silent = 'drydock.test/dead';
 
 type ReportedCondition = readonly [type: string, status: string, reason: string, message: string];
@@ -42,10 +50,13 @@ const versions = {
 };
 const machine = { architecture: 'amd64', operatingSystem: 'linux', bootID: '', machineID: '', osImage: '', systemUUID: '' };
 
-/** What a machine has that nobody has described. */
+/** Capacity of a machine without a given one. */
 const defaultCapacity = { cpu: '16', memory: '64Gi', 'ephemeral-storage': '100Gi', pods: '110' };
 
-/** Who says only one of the two is taken at his word: the scheduler goes by either. */
+/**
+ * Returns the default capacity unless either of the two fields is given: the scheduler accepts
+ * either.
+ */
 const capacityOf = (node: Stored): JsonObject => {
   const said = ['capacity', 'allocatable'].some(field => Object.keys(part(node, 'status', field)).length > 0);
   return said ? {} : { capacity: defaultCapacity, allocatable: defaultCapacity };
@@ -53,7 +64,10 @@ const capacityOf = (node: Stored): JsonObject => {
 
 const isGiven = (info: JsonObject): boolean => Object.values(info).some(value => value !== '');
 
-/** The status of a node that is well. What it was given stays: addresses, what it has, what it runs on, and conditions of others. */
+/**
+ * Returns the status of a healthy node. Given values stay: addresses, resources, system info, and
+ * conditions of others.
+ */
 const readyStatus = (node: Stored, now: string): JsonObject => {
   const { name } = node.metadata;
   const others = objects(at(node, 'status', 'conditions')).filter(one => !healthy.some(([type]) => type === one['type']));
@@ -73,20 +87,20 @@ const readyStatus = (node: Stored, now: string): JsonObject => {
   };
 };
 
-/** Speaks for the nodes whose kubelets answer. */
+/** Reports for the nodes whose kubelets respond. */
 export class NodeAgents {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
   readonly #isAlive: (node: Stored) => boolean;
   readonly #isBack: (node: string) => void;
   readonly #renewMs: number;
-  /** Nodes whose kubelets did not answer at the last beat. */
+  /** Nodes whose kubelets did not respond at the last beat. */
   readonly #dark = new Set<string>();
-  /** When the lease of each node was renewed last. */
+  /** Time of each lease's last renewal. */
   readonly #renewed = new Map<string, number>();
   #beat: (() => void) | undefined;
 
-  /** `isBack` is told when the kubelet of a node answers again. */
+  /** Creates the reporter; `isBack` is called when the kubelet of a node responds again. */
   constructor(
     cluster: Cluster,
     clock: Clock,
@@ -101,7 +115,7 @@ export class NodeAgents {
     this.#renewMs = renewMs;
   }
 
-  /** Is told of every change of nodes. */
+  /** Receives every change of nodes. */
   told({ resource, type, object }: StoreChange): void {
     if (resource !== 'nodes') return;
     const { name } = object.metadata;
@@ -118,7 +132,7 @@ export class NodeAgents {
     this.#beat?.();
   }
 
-  /** A kubelet takes a moment to see what has become of its node. */
+  /** Schedules a report: a kubelet takes a moment to see changes of its node. */
   #soon(): void {
     this.#beat?.();
     this.#beat = this.#clock.after(2, () => this.#work());
@@ -138,7 +152,7 @@ export class NodeAgents {
       if (readiness(node) !== 'True' && node.metadata.annotations?.[silent] === undefined) this.#sayReady(node);
       if (this.#dark.delete(name)) this.#isBack(name);
     }
-    // Without heartbeats, and with kubelets that always answer, there is nothing to come back for.
+    // Without heartbeats, and with kubelets that always respond, no timer is needed.
     const isQuiet = this.#renewMs === Number.POSITIVE_INFINITY && this.#isAlive === alwaysAlive;
     if (this.#renewed.size > 0 && !isQuiet) this.#beat ??= this.#clock.after(beatMs, () => this.#work());
   }
@@ -153,7 +167,7 @@ export class NodeAgents {
     const renewTime = microTimeText(this.#clock.now());
     const { store, writes } = this.#cluster;
     const before = store.get(leases, namespace, name);
-    // Nothing but the time changes, tens of thousands of times an hour: that needs no checks.
+    // Only the time changes, tens of thousands of times an hour: that needs no checks.
     if (before !== undefined && text(before, 'spec', 'holderIdentity') === name) {
       store.put(leases, { ...before, spec: { ...part(before, 'spec'), renewTime } });
       return;

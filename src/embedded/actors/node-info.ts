@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts';
 import { terms } from './affinity.ts';
 import { type Amounts, allocatable, type ResourceRequests, requestsOf } from './resources.ts';
 
-/** What one node carries at the moment, and what is asked of it for every pod. `guarded`: its pods that keep others away. */
+/** Present load of one node, read for every pod. `guarded`: its pods with anti-affinity. */
 export type NodeInfo = {
   readonly name: string;
   readonly node: Stored;
@@ -16,7 +16,7 @@ export type NodeInfo = {
   readonly zone: string | undefined;
   readonly used: Amounts;
   readonly has: Amounts;
-  /** How much of it is free, from 0 to 100. */
+  /** Free share, from 0 to 100. */
   readonly free: number;
 };
 
@@ -28,7 +28,7 @@ const freeOf = (used: Amounts, has: Amounts): number => {
   return 100 * (1 - share / weighed.length);
 };
 
-/** What a pod weighs on its node. */
+/** Requests of a pod, and whether it has anti-affinity. */
 type Weight = { readonly asked: ResourceRequests; readonly keepsOthersAway: boolean };
 
 /** A pod's spec stays the same object through all updates of its status. */
@@ -60,5 +60,5 @@ export const loadOf = (store: Store, node: Stored): NodeInfo => {
   return { name, node, guarded, isCordoned, isTainted, zone, used, has, free: freeOf(used, has) };
 };
 
-/** Where a node is, by a topology key. */
+/** Returns the topology domain of a node, by key. */
 export const domain = (node: Stored | undefined, key: string): string | undefined => strings(node?.metadata.labels)[key];

@@ -4,18 +4,18 @@ import { terms } from './affinity.ts';
 import type { ResourceRequests } from './resources.ts';
 import { toleratesAll } from './taints.ts';
 
-/** What a pod wants of its node, found once: it is asked for every node that is looked at. */
+/** Constraints of a pod on its node, computed once, because they are read for every node. */
 export type PodConstraints = {
   readonly asked: ResourceRequests;
-  /** The only nodes that it may run on, by name, where all its terms name one: all others are not even looked at. */
+  /** Names of the only possible nodes, where all terms name one: no others are checked. */
   readonly named: ReadonlySet<string> | undefined;
   readonly toleratesCordon: boolean;
-  /** It asks for labels of the node. */
+  /** Whether it requires labels of the node. */
   readonly isChoosy: boolean;
   readonly preferred: readonly JsonObject[];
   readonly together: readonly JsonObject[];
   readonly apart: readonly JsonObject[];
-  /** Those that must not be broken. */
+  /** Topology spread constraints that must hold. */
   readonly spreads: readonly JsonObject[];
 };
 
@@ -27,7 +27,7 @@ const cordonTaint: Stored = {
 const requiredOf = (spec: JsonObject): JsonObject[string] =>
   at(spec, 'affinity', 'nodeAffinity', 'requiredDuringSchedulingIgnoredDuringExecution');
 
-/** As the pods of a daemon set are tied to their nodes. */
+/** Returns the named nodes in the affinity that DaemonSets give to their pods. */
 const namedBy = (spec: JsonObject): ReadonlySet<string> | undefined => {
   const all = objects(at(requiredOf(spec), 'nodeSelectorTerms'));
   const fields = all.map(term => objects(term['matchFields']).find(field => text(field, 'key') === 'metadata.name'));

@@ -3,7 +3,7 @@ import { amount } from '../../core/quantity.ts';
 import { memoizeOnObject } from '../memo.ts';
 import { at, objects, part } from '../object.ts';
 
-/** Amounts of what nodes have and pods ask for. */
+/** Amounts of resources that nodes have and pods request. */
 
 export type Amounts = Readonly<Record<string, number>>;
 
@@ -22,7 +22,10 @@ const limit = (one: Amounts, other: Amounts): Amounts => {
   return result;
 };
 
-/** What a pod asks for: its containers together, or its greediest init container, and one place. */
+/**
+ * Returns the requests of a pod: the sum of its containers, or its largest init container, and one
+ * pod.
+ */
 export const requestsOf = (podSpec: JsonObject): Amounts => {
   const of = (container: JsonObject): Amounts => read(part(container, 'resources', 'requests'));
   const containers = objects(podSpec['containers']).map(of).reduce(plus, {});
@@ -30,29 +33,29 @@ export const requestsOf = (podSpec: JsonObject): Amounts => {
   return plus(limit(containers, initial), { pods: 1 });
 };
 
-/** What a node has to give. */
+/** Returns the allocatable resources of a node. */
 export const allocatable = memoizeOnObject((node: JsonObject): Amounts => {
   const own = part(node, 'status', 'allocatable');
   return read(Object.keys(own).length > 0 ? own : part(node, 'status', 'capacity'));
 });
 
-/** What is asked for, one by one: it is gone through for every node. */
+/** Requests as a list, which is iterated for every node. */
 export type ResourceRequests = readonly (readonly [name: string, value: number])[];
 
 const isShort = ([name, value]: ResourceRequests[number], used: Amounts, has: Amounts): boolean =>
   value > 0 && (used[name] ?? 0) + value > (has[name] ?? 0);
 
-/** There is enough of everything. */
+/** Returns whether every request fits. */
 export const fits = (asked: ResourceRequests, used: Amounts, has: Amounts): boolean => {
   for (const one of asked) if (isShort(one, used, has)) return false;
   return true;
 };
 
-/** Of what there would be too little; empty when it fits. */
+/** Returns the names of insufficient resources; empty when the pod fits. */
 export const lacking = (asked: ResourceRequests, used: Amounts, has: Amounts): readonly string[] =>
   asked.filter(one => isShort(one, used, has)).map(([name]) => name);
 
-/** The seconds that a pod has to end. */
+/** Returns the grace period of a pod in seconds. */
 export const graceOf = (podSpec: JsonObject): number => {
   const seconds = at(podSpec, 'terminationGracePeriodSeconds');
   return typeof seconds === 'number' ? seconds : 30;

@@ -10,24 +10,30 @@ import { toleratesAll, untolerated } from './taints.ts';
 
 /** A scheduler: filters, then scores (k8s.io/kubernetes/pkg/scheduler), without preemption. */
 
-/** Why a pod cannot go to a node, in the scheduler's words, and whether it might if others went away (Unschedulable). */
+/**
+ * Reasons why a pod does not fit a node, in the scheduler's words, and whether it would fit without
+ * other pods (Unschedulable).
+ */
 type Obstacle = { readonly reasons: readonly string[]; readonly yields: boolean };
 
 const firm = (reason: string): Obstacle => ({ reasons: [reason], yields: false });
 const yielding = (...reasons: readonly string[]): Obstacle => ({ reasons, yields: true });
 
-/** It keeps away from others that are there. */
+/** Returns whether the pod's anti-affinity excludes the node. */
 const keepsAway = ({ node }: NodeInfo, round: SchedulingCycle): boolean =>
   round.constraints.apart.some(term => round.isIn(term, domain(node, text(term, 'topologyKey'))));
 
-/** Others that are there keep it away. */
+/** Returns whether the anti-affinity of existing pods excludes the node. */
 const keptAway = ({ node }: NodeInfo, { keepers }: SchedulingCycle): boolean =>
   keepers.some(([key, domains]) => {
     const here = domain(node, key);
     return here !== undefined && domains.has(here);
   });
 
-/** A first pod that would be its own company may go anywhere. */
+/**
+ * Returns whether required affinity excludes the node. The first pod that matches its own term may
+ * go anywhere.
+ */
 const lonely = ({ node }: NodeInfo, round: SchedulingCycle): boolean =>
   round.constraints.together.some(term => {
     if (round.isIn(term, domain(node, text(term, 'topologyKey')))) return false;
@@ -47,16 +53,19 @@ const skewed = ({ node }: NodeInfo, round: SchedulingCycle): Obstacle | undefine
   return undefined;
 };
 
-/** What the pod asks for and does not get; more than the node could ever give is not worth waiting for. */
+/**
+ * Returns the insufficient resources; no departure of other pods helps when the request exceeds the
+ * node's total.
+ */
 const shortage = ({ used, has }: NodeInfo, { constraints: { asked } }: SchedulingCycle): Obstacle => {
   const short = lacking(asked, used, has);
   const reasons = short.map(name => (name === 'pods' ? 'Too many pods' : `Insufficient ${name}`));
   return { reasons, yields: fits(asked, {}, has) };
 };
 
-/** One of the scheduler's filters: whether it keeps the pod from a node, which is asked of many nodes, and why. */
+/** A filter of the scheduler: a check that runs for many nodes, and its reason. */
 type Filter = {
-  /** It has something to ask of nodes at all; of most pods, most filters do not. */
+  /** Returns whether the filter applies to the pod at all; to most pods, most filters do not. */
   readonly concerns: (round: SchedulingCycle) => boolean;
   readonly bars: (load: NodeInfo, round: SchedulingCycle) => boolean;
   readonly why: (load: NodeInfo, round: SchedulingCycle) => Obstacle;
@@ -64,7 +73,7 @@ type Filter = {
 
 const filter = (reason: Obstacle, concerns: Filter['concerns'], bars: Filter['bars']): Filter => ({ concerns, bars, why: () => reason });
 
-/** In the order in which they are asked; the first that says no is heard. */
+/** Filters in order of execution; the first refusal counts. */
 const filters: readonly Filter[] = [
   filter(
     firm("node(s) didn't satisfy plugin(s) [NodeAffinity]"),
@@ -102,7 +111,7 @@ const filters: readonly Filter[] = [
   filter(yielding("node(s) didn't satisfy existing pods anti-affinity rules"), ({ keepers }) => keepers.length > 0, keptAway),
 ];
 
-/** Higher is better: little used, liked, far from its like, not to be avoided. */
+/** Returns the score, higher is better: low load, preferred, few siblings, no soft taints. */
 const score = (load: NodeInfo, { spec, constraints, siblings, zones }: SchedulingCycle): number => {
   const avoided = load.isTainted ? untolerated(spec, load.node, ['PreferNoSchedule']).length * 300 : 0;
   const crowded = (siblings.get(load.name) ?? 0) * 25 + (zones.get(load.zone ?? '') ?? 0) * 4;
@@ -110,7 +119,7 @@ const score = (load: NodeInfo, { spec, constraints, siblings, zones }: Schedulin
   return load.free + liked - avoided - crowded;
 };
 
-/** Where the pod goes, or why it goes nowhere, and how many nodes were looked at. */
+/** The chosen node, or why there is none, and the number of checked nodes. */
 export type Placement = { readonly looked: number } & (
   | { readonly kind: 'bound'; readonly node: string }
   | { readonly kind: 'nowhere'; readonly message: string }
@@ -123,7 +132,9 @@ const counted = (found: readonly string[], nodes: number): string => {
   return `0/${nodes} nodes are available: ${texts.join(', ')}.`;
 };
 
-/** The scheduler's last word: why no node is free, and that nobody would have to make room (FitError). */
+/**
+ * Returns the scheduler's message: why no node fits, and that preemption does not help (FitError).
+ */
 const lastWord = (pod: Stored, obstacles: readonly Obstacle[]): string => {
   const nodes = obstacles.length;
   if (nodes === 0) return 'no nodes available to schedule pods';
@@ -137,8 +148,8 @@ const lastWord = (pod: Stored, obstacles: readonly Obstacle[]): string => {
 };
 
 /**
- * The best for a pod of the first nodes that it may go to, so many of them; of equal ones chance decides, from the cluster's seed. Pure but for
- * that.
+ * Returns the best of the first feasible nodes, at most this many; ties are broken at random, from
+ * the cluster's seed. Pure except for that.
  */
 export const place = (round: SchedulingCycle, loads: Iterable<NodeInfo>, most: number, random: () => number): Placement => {
   const asking = filters.filter(({ concerns }) => concerns(round));
@@ -165,10 +176,10 @@ export const place = (round: SchedulingCycle, loads: Iterable<NodeInfo>, most: n
   return { kind: 'nowhere', message: lastWord(round.pod, obstacles), looked };
 };
 
-/** Pods of other schedulers are theirs. */
+/** Name of this scheduler; it ignores pods of others. */
 const ours = 'default-scheduler';
 
-/** Pods that wait for a node, the most important first and of equals the oldest. */
+/** Returns unscheduled pods, by priority and then by age. */
 export const queueOf = (pods: readonly Stored[]): readonly Stored[] =>
   pods
     .filter(pod => nodeOf(pod) === '' && !isFinished(pod) && pod.metadata.deletionTimestamp === undefined)

@@ -8,10 +8,13 @@ import { namespacesOf, placeOf, termPicks, terms } from './affinity.ts';
 import { askedBy, domain, type NodeInfo } from './node-info.ts';
 import { constraintsOf, type PodConstraints } from './pod-constraints.ts';
 
-/** Pods that a spread constraint counts, by domain, and how many there are where there are fewest. */
+/** Number of pods that a spread constraint counts, by domain, and the minimum. */
 type Spread = { readonly counts: ReadonlyMap<string, number>; readonly least: number };
 
-/** Node selectors of the volumes that a pod's claims are bound to: it can only run where each of them can be (VolumeBinding). */
+/**
+ * Returns the node selectors of the volumes to which a pod's claims are bound: a node must match
+ * all of them (VolumeBinding).
+ */
 const volumesOf = (store: Store, pod: Stored): readonly JsonObject[] =>
   objects(at(pod, 'spec', 'volumes')).flatMap(one => {
     const claim = store.get('persistentvolumeclaims', pod.metadata.namespace ?? '', text(one, 'persistentVolumeClaim', 'claimName'));
@@ -20,7 +23,7 @@ const volumesOf = (store: Store, pod: Stored): readonly JsonObject[] =>
     return isObject(required) ? [required] : [];
   });
 
-/** Pods of the same owner, by node. */
+/** Returns the number of pods with the same owner, by node. */
 const siblingsOf = (store: Store, pod: Stored): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>();
   const owner = pod.metadata.ownerReferences?.[0]?.uid;
@@ -41,10 +44,13 @@ const byZone = ({ all }: Nodes, siblings: ReadonlyMap<string, number>): Readonly
   return zones;
 };
 
-/** All nodes, and those of them with pods that keep others away. */
+/** All nodes, and those with pods that have anti-affinity. */
 export type Nodes = { readonly all: ReadonlyMap<string, NodeInfo>; readonly guarded: ReadonlyMap<string, NodeInfo> };
 
-/** What concerns all nodes when one pod is to be placed, found once: otherwise every node would look at every other. */
+/**
+ * Facts about all nodes for the placement of one pod, computed once: otherwise every node would be
+ * compared with every other.
+ */
 export class SchedulingCycle {
   readonly pod: Stored;
   readonly spec: JsonObject;
@@ -52,7 +58,7 @@ export class SchedulingCycle {
   readonly volumes: readonly JsonObject[];
   readonly siblings: ReadonlyMap<string, number>;
   readonly zones: ReadonlyMap<string, number>;
-  /** Domains, by topology key, that pods which are there keep it away from. */
+  /** Domains, by topology key, that are excluded by the anti-affinity of existing pods. */
   readonly keepers: readonly (readonly [key: string, domains: ReadonlySet<string>])[];
   readonly #store: Store;
   readonly #nodes: Nodes;
@@ -71,12 +77,12 @@ export class SchedulingCycle {
     this.keepers = [...this.#keepersOf()];
   }
 
-  /** A pod that the term picks is in this domain. */
+  /** Returns whether this domain has a pod that the term selects. */
   isIn(term: JsonObject, where: string | undefined): boolean {
     return where !== undefined && this.#companyOf(term).domains.has(where);
   }
 
-  /** There is no pod that the term picks. */
+  /** Returns whether no pod matches the term. */
   isNobody(term: JsonObject): boolean {
     return this.#companyOf(term).isNobody;
   }

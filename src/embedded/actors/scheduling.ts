@@ -8,13 +8,19 @@ import { loadOf, type NodeInfo } from './node-info.ts';
 import { place, queueOf } from './scheduler.ts';
 import { SchedulingCycle } from './scheduling-cycle.ts';
 
-/** From a pod's creation to its binding, as measured on a small real cluster, in milliseconds. */
+/** Milliseconds from a pod's creation to its binding, as measured on a small real cluster. */
 const latencyMs = 5;
 
-/** A pod that fits nowhere is looked at again after this time even if nothing has changed (unschedulable pods are flushed after 5 minutes). */
+/**
+ * Milliseconds after which an unschedulable pod is tried again without a change (unschedulable pods
+ * are flushed after 5 minutes).
+ */
 const patienceMs = 300_000;
 
-/** So many nodes that a pod may go to are compared, beginning where the last pod left off (numFeasibleNodesToFind, which takes some more of many). */
+/**
+ * Limit of feasible nodes that are compared; the search starts where the last pod's ended
+ * (numFeasibleNodesToFind, which takes some more of many).
+ */
 const maxCompared = 100;
 
 /** Binds pods to nodes, one after the other. */
@@ -24,12 +30,14 @@ export class Scheduling {
   readonly #bind: (pod: Stored, node: string) => boolean;
   readonly #requests: RequestQueue | undefined;
   readonly #waiting = new Map<string, Stored>();
-  /** Pods that fitted nowhere, until something changes that may help. */
+  /** Unschedulable pods, until a change that may help. */
   readonly #parked = new Map<string, Stored>();
   readonly #loads = new Map<string, NodeInfo>();
-  /** Those with pods that keep others away. */
+  /** Nodes with pods that have anti-affinity. */
   readonly #guarded = new Map<string, NodeInfo>();
-  /** The nodes in turn, and where each of them stands; made when it is asked for after a node has come or gone. */
+  /**
+   * Nodes in order, and the position of each; rebuilt on demand after a node was added or removed.
+   */
   #turns: { readonly loads: NodeInfo[]; readonly at: ReadonlyMap<string, number> } | undefined;
   readonly #stale = new Set<string>();
   #from = 0;
@@ -43,7 +51,7 @@ export class Scheduling {
     this.#requests = requests;
   }
 
-  /** Is told of every change of nodes and pods. */
+  /** Receives every change of nodes and pods. */
   told(change: StoreChange): void {
     const { resource, object } = change;
     if (resource === 'nodes') this.#nodeChanged(change);
@@ -59,7 +67,7 @@ export class Scheduling {
     }
   }
 
-  /** Nodes carry another load when a pod comes to them, ends or leaves them. */
+  /** Updates the load of nodes when a pod is bound, ends or is removed. */
   #weigh(change: StoreChange): void {
     const { object } = change;
     const before = change.type === 'changed' ? change.before : undefined;
@@ -116,11 +124,11 @@ export class Scheduling {
       this.#waiting.delete(pod.metadata.uid);
       this.#place(pod);
     }
-    // Those that need no place any more.
+    // The remaining pods need no place any more.
     if (this.#scheduled === undefined) this.#waiting.clear();
   }
 
-  /** All nodes, beginning where the last pod left off. */
+  /** Yields all nodes, starting where the last pod ended. */
   *#inTurn(): Iterable<NodeInfo> {
     this.#turns ??= { loads: [...this.#loads.values()], at: new Map([...this.#loads.keys()].map((name, index) => [name, index])) };
     const { loads } = this.#turns;

@@ -3,21 +3,25 @@ import type { Cluster } from '../controllers/controller.ts';
 import { nodeOf, phaseOf } from '../controllers/pods.ts';
 import { part, type Stored } from '../object.ts';
 
-/** How often a kubelet syncs a pod that nothing happens to: after 60 to 90 s (syncFrequency, workerResyncIntervalJitterFactor). */
+/**
+ * Interval at which a kubelet syncs an unchanged pod: 60 to 90 s (syncFrequency,
+ * workerResyncIntervalJitterFactor).
+ */
 const [syncMs, jitterMs] = [60_000, 30_000];
 
-/** A pod of the API server that stands for one which its kubelet runs from a file. */
+/** Returns whether a pod is a mirror of a static pod, which its kubelet runs from a file. */
 export const isMirror = ({ metadata }: Stored): boolean => metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined;
 
 /**
- * Static pods run on, whatever becomes of their mirrors. A kubelet does not act on the deletion of a mirror (HandlePodUpdates leaves out pods that it has allocated
- * nothing to): it replaces the mirror, and makes one that is gone again, when it syncs the static pod the next time.
+ * Static pods continue to run, whatever happens to their mirrors. A kubelet does not act on the
+ * deletion of a mirror (HandlePodUpdates leaves out pods without an allocation): it replaces the
+ * mirror, and recreates a missing one, at the next sync of the static pod.
  */
 export class StaticPods {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
   readonly #isAlive: (node: Stored) => boolean;
-  /** The next syncs, by the uid of the mirror that is going or gone. */
+  /** Next syncs, by the UID of the terminating or removed mirror. */
   readonly #syncs = new Map<string, () => void>();
 
   constructor(cluster: Cluster, clock: Clock, isAlive: (node: Stored) => boolean) {
@@ -26,12 +30,15 @@ export class StaticPods {
     this.#isAlive = isAlive;
   }
 
-  /** Somebody has deleted a mirror; the kubelet is somewhere between two syncs. */
+  /** Handles the deletion of a mirror; the kubelet is at a random moment between two syncs. */
   ending(mirror: Stored): void {
     if (!this.#syncs.has(mirror.metadata.uid)) this.#sync(mirror, Math.round((syncMs + jitterMs) * this.#cluster.random()));
   }
 
-  /** A mirror is gone: the kubelet syncs its pod at once, finds it as it should be, and makes another mirror at the sync after that. */
+  /**
+   * Handles the removal of a mirror: the kubelet syncs its pod at once, finds it unchanged, and
+   * creates another mirror at the following sync.
+   */
   removed(mirror: Stored): void {
     this.#sync(mirror, this.#usualMs());
   }
@@ -59,13 +66,16 @@ export class StaticPods {
     );
   }
 
-  /** False when the API server does not take the other mirror: there may be a pod of that name, or no such namespace. */
+  /**
+   * Replaces a mirror; returns false when the API server rejects the new one: its name may be in
+   * use, or the namespace gone.
+   */
   #replace(mirror: Stored): boolean {
     const { store, writes } = this.#cluster;
     const { uid, name, namespace = '', labels, annotations, ownerReferences } = mirror.metadata;
     const last = store.get('pods', namespace, name);
     if (last?.metadata.uid === uid) writes.remove('pods', namespace, name, { gracePeriodSeconds: 0, uid });
-    // It was the kubelet's own deletion.
+    // The kubelet itself caused this deletion.
     this.#syncs.get(uid)?.();
     this.#syncs.delete(uid);
     const metadata = { name, namespace, ...(labels && { labels }), annotations, ...(ownerReferences && { ownerReferences }) };

@@ -10,7 +10,7 @@ const taintOf = (taint: JsonObject): { readonly key: string; readonly effect: st
   value: text(taint, 'value'),
 });
 
-/** Taints of these effects that the pod does not tolerate. */
+/** Returns the taints of these effects that the pod does not tolerate. */
 export const untolerated = (podSpec: JsonObject, node: Stored, effects: readonly string[]): ReturnType<typeof untoleratedBy> => {
   const taints = objects(at(node, 'spec', 'taints'));
   return taints.length === 0
@@ -21,11 +21,14 @@ export const untolerated = (podSpec: JsonObject, node: Stored, effects: readonly
       );
 };
 
-/** The pod tolerates all of the node's taints of these effects. */
+/** Returns whether the pod tolerates all of the node's taints of these effects. */
 export const toleratesAll = (podSpec: JsonObject, node: Stored, effects: readonly string[]): boolean =>
   untolerated(podSpec, node, effects).length === 0;
 
-/** For how long the pod tolerates a NoExecute taint: for ever, for so many seconds, or not at all. The first toleration that fits decides. */
+/**
+ * Returns for how long the pod tolerates a NoExecute taint: forever, a number of seconds, or
+ * undefined when it does not. The first matching toleration decides.
+ */
 export const toleratedFor = (podSpec: JsonObject, taint: JsonObject): 'forever' | number | undefined => {
   const fitting = objects(podSpec['tolerations']).find(toleration => tolerates(toleration, taintOf(taint)));
   if (fitting === undefined) return undefined;

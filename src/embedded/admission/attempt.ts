@@ -9,13 +9,16 @@ import { objects, text } from '../object.ts';
 import type { AdmissionAttributes } from '../registry/gate.ts';
 import type { Store } from '../store/store.ts';
 
-/** An attempt as webhooks and expressions see it. Upstream: apiserver/pkg/admission/plugin/webhook/request and plugin/cel. */
+/**
+ * Admission attributes as webhooks and expressions see them. Upstream:
+ * apiserver/pkg/admission/plugin/webhook/request and plugin/cel.
+ */
 
-/** An object with its kind and version; null where there is none. */
+/** Returns an object with its kind and version; null where there is none. */
 export const asSent = ({ of, subresource }: AdmissionAttributes, object: JsonObject | undefined): Json =>
   object === undefined ? null : subresource === '' || subresource === 'status' ? shown(of, object) : object;
 
-/** What is attempted, without the objects. */
+/** Returns the request without the objects. */
 export const requestOf = (attempt: AdmissionAttributes, user: User): JsonObject => {
   const { of, subresource, namespace, name, operation, dryRun } = attempt;
   const kind =
@@ -37,18 +40,18 @@ export const requestOf = (attempt: AdmissionAttributes, user: User): JsonObject 
   };
 };
 
-/** What names stand for in expressions. */
+/** Returns the variables of expressions. */
 export const bindingsOf = (attempt: AdmissionAttributes, user: User, store: Store): Bindings => ({
   object: asSent(attempt, attempt.object),
   oldObject: asSent(attempt, attempt.before),
-  // Absent texts are empty ones here: the type has all fields.
+  // Missing texts are empty here: the type has all fields.
   request: { namespace: '', subResource: '', requestSubResource: '', ...requestOf(attempt, user) },
   namespaceObject: store.get('namespaces', '', attempt.namespace) ?? null,
   [authorizer]: ({ check: verb = '', group = '', resource = '', subresource = '', namespace = '', name = '' }) =>
     authorize(store, user, { kind: 'resource', verb, group, resource, subresource, namespace, name }) === undefined,
 });
 
-/** Computes an expression that may not even be one. */
+/** Evaluates an expression, which may be invalid. */
 export const computed = (expression: string, bindings: Bindings): Result => {
   const parsed = parse(expression);
   return parsed.kind === 'wrong' ? { kind: 'error', message: parsed.message } : evaluate(parsed.expression, bindings);
@@ -56,7 +59,10 @@ export const computed = (expression: string, bindings: Bindings): Result => {
 
 type Conditions = { readonly kind: 'met' | 'unmet' } | { readonly kind: 'error'; readonly message: string };
 
-/** Match conditions: one that is false leaves the webhook or policy out, whatever the others do; then one that fails counts by the failure policy. */
+/**
+ * Evaluates match conditions: one that is false excludes the webhook or policy, whatever the
+ * others; otherwise an error counts by the failure policy.
+ */
 export const conditionsOf = (conditions: Json | undefined, bindings: Bindings): Conditions => {
   const results = objects(conditions).map(condition => computed(text(condition, 'expression'), bindings));
   if (results.some(result => result.kind === 'value' && result.value !== true)) return { kind: 'unmet' };

@@ -4,14 +4,19 @@ import { errorText } from '../../support/error-text.ts';
 import { at, text } from '../object.ts';
 import type { CallWebhook } from './review.ts';
 
-/** A service is not reached from here: nothing in this cluster has an address. */
+/**
+ * Returns the webhook's URL. A Service cannot be reached: nothing in this cluster has an address.
+ */
 const urlOf = (client: JsonObject): string => {
   const url = text(client, 'url');
   if (url !== '') return url;
   throw new Error(`service ${JSON.stringify(text(client, 'service', 'name'))} not found`);
 };
 
-/** Over HTTPS to the URL of the webhook, trusting its caBundle. Rejects when there is no JSON with a 2xx status in time. */
+/**
+ * Calls a webhook's URL over HTTPS, with its caBundle as trust. Rejects when no JSON with a 2xx
+ * status arrives in time.
+ */
 export const callOverHttps: CallWebhook = (client, review, timeoutMs) =>
   new Promise((resolve, reject) => {
     const url = urlOf(client);

@@ -16,14 +16,14 @@ import { isWithin } from './select.ts';
 
 const group = 'admissionregistration.k8s.io';
 
-/** What one validation has against the attempt. */
+/** Failure of one validation. */
 type Objection = { readonly reason: string; readonly message: string };
 
 const codes: Readonly<Record<string, number>> = { Unauthorized: 401, Forbidden: 403, RequestEntityTooLarge: 413, Invalid: 422 };
 
 const usable = (result: Result): string => (result.kind === 'value' && typeof result.value === 'string' ? result.value.trim() : '');
 
-/** The computed message if it is one line, else the written one, else the expression. */
+/** Returns the evaluated message if it is one line, else the static one, else the expression. */
 const messageOf = (validation: JsonObject, bindings: Bindings): string => {
   const expression = text(validation, 'messageExpression');
   const computedOne = expression === '' ? '' : usable(computed(expression, bindings));
@@ -31,7 +31,10 @@ const messageOf = (validation: JsonObject, bindings: Bindings): string => {
   return message || text(validation, 'message').trim() || `failed expression: ${text(validation, 'expression').trim()}`;
 };
 
-/** The variables of the policy, each computed when it is looked at; a later one may look at an earlier one. */
+/**
+ * Adds the variables of the policy, each evaluated when it is read; a later one may read an earlier
+ * one.
+ */
 const withVariables = (spec: JsonObject, bindings: Bindings): Bindings => {
   const variables = objects(spec['variables']).map(variable => [text(variable, 'name'), parse(text(variable, 'expression'))] as const);
   const members = variables.flatMap(([name, parsed]) => (parsed.kind === 'wrong' ? [] : [[name, parsed.expression] as const]));
@@ -75,7 +78,7 @@ const judged = (attempt: AdmissionAttributes, binding: Stored, objections: reado
   };
 };
 
-/** What the policies that are bound say of an attempt. */
+/** Returns the result of all bound policies. */
 export const policiesOn = (store: Store, attempt: AdmissionAttributes, user: User): Judgement => {
   const all = store.list(`validatingadmissionpolicybindings.${group}`).flatMap((binding): readonly Judgement[] => {
     const policy = store.get(`validatingadmissionpolicies.${group}`, '', text(binding, 'spec', 'policyName'));
@@ -89,7 +92,10 @@ export const policiesOn = (store: Store, attempt: AdmissionAttributes, user: Use
   return { ...(failure && { failure }), warnings: all.flatMap(({ warnings }) => warnings) };
 };
 
-/** For the writes of somebody who hears no warnings and asks no webhooks: the cluster's own components. */
+/**
+ * Returns an admission plugin for the cluster's own components, which receive no warnings and call
+ * no webhooks.
+ */
 export const policyGate =
   (store: Store, user: User): AdmissionPlugin =>
   attempt => {

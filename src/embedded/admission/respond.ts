@@ -14,15 +14,15 @@ import { policiesOn } from './policies.ts';
 import { ask, type CallWebhook, unanswered, type WebhookResult } from './review.ts';
 import { concerns } from './select.ts';
 
-/** Answers requests as `handle` does, and asks the validating webhooks before anything is written. */
+/** Handles requests as `handle` does, and calls validating webhooks before anything is written. */
 
 const configurations = 'validatingwebhookconfigurations.admissionregistration.k8s.io';
 
-/** In the order in which they are asked. */
+/** Returns the webhooks in the order of the calls. */
 const webhooksOf = ({ registry }: Server): readonly JsonObject[] =>
   registry.store.list(configurations).flatMap(configuration => objects(configuration['webhooks']));
 
-/** How often a write is looked at again because its object has changed while webhooks were asked. */
+/** Limit of retries of a write whose object has changed during the webhooks' calls. */
 const rounds = 5;
 
 const isSame = (one: AdmissionAttributes, other: AdmissionAttributes): boolean =>
@@ -33,7 +33,7 @@ const isSame = (one: AdmissionAttributes, other: AdmissionAttributes): boolean =
   one.before?.metadata.resourceVersion === other.before?.metadata.resourceVersion &&
   (one.before !== undefined || sameJson(one.object?.['spec'] ?? null, other.object?.['spec'] ?? null));
 
-/** Before webhooks are asked, policies have spoken. */
+/** Wraps a plugin so that policies run before webhooks. */
 const behindPolicies =
   (server: Server, user: User, warnings: string[], next: AdmissionPlugin): AdmissionPlugin =>
   attempt => {
@@ -42,7 +42,7 @@ const behindPolicies =
     return said.failure === undefined ? next(attempt) : { kind: 'refused', failure: said.failure };
   };
 
-/** What the request would write: played without writing. */
+/** Returns the writes of a request, by a run without writing. */
 const attemptsOf = (server: Server, request: ApiRequest, user: User): readonly AdmissionAttributes[] => {
   const attempts: AdmissionAttributes[] = [];
   const dryRun = isDryDeletion(request);
@@ -79,7 +79,7 @@ const judged = async (
   return { attempt, verdict: { warnings: verdicts.flatMap(({ warnings }) => warnings), ...(failure && { failure }) } };
 };
 
-/** Lets through what has been judged; what has not been is refused, and noted. */
+/** Returns a plugin that admits judged writes; it refuses others, and reports them. */
 const gateOf =
   (all: readonly Judged[], unknown: () => void): AdmissionPlugin =>
   attempt => {
@@ -92,14 +92,14 @@ const gateOf =
     return failure === undefined ? undefined : { kind: 'refused', failure };
   };
 
-/** Lets through what the policies do. */
+/** Handles a request with policies only. */
 const plainly = (server: Server, request: ApiRequest, user: User): Response => {
   const warnings: string[] = [];
   const gate = behindPolicies(server, user, warnings, () => undefined);
   return withWarnings(handle({ ...server, registry: { ...server.registry, gate } }, request), warnings);
 };
 
-/** Answers one request; policies speak, and webhooks are asked where there are any that it concerns. */
+/** Handles one request: evaluates policies, and calls the webhooks that apply. */
 export const respond = async (server: Server, request: ApiRequest, asker: WebhookCaller): Promise<Response> => {
   if (request.method === 'GET') return handle(server, request);
   if (request.method === 'POST' && request.path === reviews.path) return review(server.registry.store, request);

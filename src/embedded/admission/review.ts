@@ -8,7 +8,7 @@ import { asSent, requestOf } from './attempt.ts';
 
 /** Upstream: apiserver/pkg/admission/plugin/webhook/{request,validating,errors}. */
 
-/** Reaches a webhook: the parsed answer, or an exception that says why there is none. */
+/** Client for webhooks: returns the parsed response, or throws with the reason. */
 export type CallWebhook = (client: JsonObject, review: JsonObject, timeoutMs: number) => Promise<unknown>;
 
 export type WebhookResult = { readonly failure?: Failure; readonly warnings: readonly string[] };
@@ -21,7 +21,7 @@ const optionsKind: Readonly<Record<AdmissionAttributes['operation'], string>> = 
   DELETE: 'DeleteOptions',
 };
 
-/** The AdmissionReview. */
+/** Returns the AdmissionReview. */
 const reviewOf = (attempt: AdmissionAttributes, user: User, uid: string): JsonObject => ({
   kind: 'AdmissionReview',
   apiVersion: 'admission.k8s.io/v1',
@@ -34,7 +34,7 @@ const reviewOf = (attempt: AdmissionAttributes, user: User, uid: string): JsonOb
   },
 });
 
-/** A refusal in the webhook's words, and never with a code that is none: ToStatusErr. */
+/** Returns a denial in the webhook's words, and never with an invalid code: ToStatusErr. */
 const denied = (name: string, response: JsonObject): Failure => {
   const result = isObject(response['status']) ? response['status'] : {};
   const by = `admission webhook ${JSON.stringify(name)} denied the request`;
@@ -48,7 +48,7 @@ const denied = (name: string, response: JsonObject): Failure => {
 const warningsIn = (response: JsonObject): readonly string[] =>
   Array.isArray(response['warnings']) ? response['warnings'].filter(one => typeof one === 'string') : [];
 
-/** Throws what is wrong with the answer (VerifyAdmissionResponse). */
+/** Reads a response; throws when it is invalid (VerifyAdmissionResponse). */
 const readAnswer = (name: string, answer: unknown, uid: string): WebhookResult => {
   const bad = (why: string): Error => new Error(`received invalid webhook response: ${why}`);
   const response = isObject(answer) && isObject(answer['response']) ? answer['response'] : undefined;
@@ -58,7 +58,7 @@ const readAnswer = (name: string, answer: unknown, uid: string): WebhookResult =
   return response['allowed'] === true ? { warnings } : { failure: denied(name, response), warnings };
 };
 
-/** A webhook that cannot be asked: its failure policy decides. */
+/** Returns the result for a webhook that does not respond: its failure policy decides. */
 export const unanswered = (webhook: JsonObject, why: string): WebhookResult => {
   if (text(webhook, 'failurePolicy') === 'Ignore') return admitted;
   return { failure: internalError(`failed calling webhook ${JSON.stringify(text(webhook, 'name'))}: ${why}`), warnings: [] };
@@ -66,7 +66,7 @@ export const unanswered = (webhook: JsonObject, why: string): WebhookResult => {
 
 const defaultSeconds = 10;
 
-/** Asks one webhook. */
+/** Calls one webhook. */
 export const ask = async (
   webhook: JsonObject,
   attempt: AdmissionAttributes,

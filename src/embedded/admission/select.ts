@@ -4,7 +4,10 @@ import { at, items, objects, text } from '../object.ts';
 import type { AdmissionAttributes } from '../registry/gate.ts';
 import type { Store } from '../store/store.ts';
 
-/** Which attempts a webhook or a policy is about. Upstream: apiserver/pkg/admission/plugin/webhook/predicates and plugin/policy/matching. */
+/**
+ * Scope of a webhook or a policy. Upstream: apiserver/pkg/admission/plugin/webhook/predicates and
+ * plugin/policy/matching.
+ */
 
 const words = (rule: JsonObject, field: string): readonly string[] => items(rule[field]).map(String);
 const has = (all: readonly string[], wanted: string): boolean => all.includes('*') || all.includes(wanted);
@@ -35,7 +38,10 @@ const isEmpty = (selector: Json | undefined): boolean =>
 const labelsOf = (object: JsonObject | undefined): Readonly<Record<string, string>> =>
   (at(object, 'metadata', 'labels') ?? {}) as Readonly<Record<string, string>>;
 
-/** Of the namespace that the object is in, or that it is. Cluster-wide objects are never left out by it. */
+/**
+ * Returns whether the selector matches the object's namespace, or the namespace itself. Never
+ * excludes cluster-scoped objects.
+ */
 const namespaceMatches = (selector: Json | undefined, attempt: AdmissionAttributes, store: Store): boolean => {
   if (isEmpty(selector)) return true;
   const isNamespace = attempt.of.resource === 'namespaces';
@@ -50,11 +56,14 @@ const objectMatches = (selector: Json | undefined, { object, before }: Admission
 const inScope = (match: JsonObject, attempt: AdmissionAttributes, store: Store): boolean =>
   namespaceMatches(match['namespaceSelector'], attempt, store) && objectMatches(match['objectSelector'], attempt);
 
-/** Whether its rules and selectors say that the webhook is asked. */
+/** Returns whether the webhook's rules and selectors match. */
 export const concerns = (webhook: JsonObject, attempt: AdmissionAttributes, store: Store): boolean =>
   objects(webhook['rules']).some(rule => ruleMatches(rule, attempt)) && inScope(webhook, attempt, store);
 
-/** The matchConstraints of a policy, or the matchResources of a binding, which may leave the rules to the policy. */
+/**
+ * Returns whether the matchConstraints of a policy match, or the matchResources of a binding, which
+ * may leave the rules to the policy.
+ */
 export const isWithin = (match: JsonObject, attempt: AdmissionAttributes, store: Store): boolean => {
   const rules = objects(match['resourceRules']);
   return (

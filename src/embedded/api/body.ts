@@ -15,11 +15,17 @@ type Name = Pick<Kind, 'group' | 'version' | 'kind'>;
 
 const texts = ['application/json', 'application/yaml'];
 
-/** Custom resources have no protobuf, and definitions are not read from it here. */
+/**
+ * Returns the accepted media types: custom resources have no protobuf, and definitions are not read
+ * from it here.
+ */
 const acceptedFor = (kind: Name): readonly string[] =>
   typeOfKind(apiVersionOf(kind), kind.kind) === undefined ? texts : [...texts, protobufType];
 
-/** apiserver/pkg/endpoints/handlers: transformDecodeError. */
+/**
+ * Returns the error for protobuf that cannot be decoded; apiserver/pkg/endpoints/handlers:
+ * transformDecodeError.
+ */
 const undecoded = ({ of, why, shown }: Extract<ApiRequest['body'], { readonly kind: 'undecoded' }>, wanted: string): string =>
   of === undefined
     ? `the object provided is unrecognized (must be of type ${wanted}): ${why} (${shown})`
@@ -27,7 +33,10 @@ const undecoded = ({ of, why, shown }: Extract<ApiRequest['body'], { readonly ki
 
 const mediaType = (contentType: string): string => contentType.split(';')[0]?.trim() ?? '';
 
-/** The object in the body of a create or update. One that does not say what it is, is what the path says. */
+/**
+ * Returns the object in the body of a create or update. Without a kind of its own, it has the
+ * path's.
+ */
 export const draftIn = (request: ApiRequest, kind: Name, kinds: KindTable): ParsedBody => {
   const { body } = request;
   const type = mediaType(request.contentType);
@@ -78,13 +87,16 @@ const typed = (draft: Draft, kind: Name, kinds: KindTable): ParsedBody => {
     : refuse(badRequest(`${own} in version "${version.split('/').at(-1) ?? ''}" cannot be handled as a ${kind.kind}: ${problem}`));
 };
 
-/** Kinds that the API server knows and that are not in the table, for they are served below others only. */
+/**
+ * Kinds that the API server knows and that are not in the table, because they are served as
+ * subresources only.
+ */
 const others = new Set(['policy/v1/Eviction', 'policy/v1beta1/Eviction', 'v1/Binding', 'autoscaling/v1/Scale']);
 
 const ofOtherVersion = (version: string, kind: Name): string =>
   `the API version in the data (${version}) does not match the expected API version (${apiVersionOf(kind)})`;
 
-/** Why an object that says this of itself is not of the wanted kind. */
+/** Returns why an object of this kind and version is not of the wanted kind. */
 export const mismatch = (version: string, own: string, kind: Name, kinds: KindTable): string | undefined => {
   const [group, name] = version.includes('/') ? [version.split('/')[0] ?? '', version.split('/')[1] ?? ''] : ['', version];
   if (kinds.named(kind.group, kind.kind)?.shape.kind === 'schema' && own === kind.kind && version !== apiVersionOf(kind)) {

@@ -24,13 +24,13 @@ const selectionOf = ({ query }: ApiRequest, kind: Kind, namespace: string | unde
   return { kind: 'selected', selection: { namespace, labels: labels.value, fields: fields.value } };
 };
 
-/** Lists, watches, creates in and empties a collection; undefined for methods that it does not have. */
+/** Handles list, watch, create and deletecollection; returns undefined for other methods. */
 export const collection = (server: Server, request: ApiRequest, kind: Kind, namespace: string | undefined): Response | undefined => {
   switch (request.method) {
     case 'GET':
       return read(server, request, kind, namespace);
     case 'POST':
-      // In a namespace, or in none at all: never in all of them.
+      // Only in a namespace, or cluster-wide: never in all namespaces.
       return kind.namespaced === (namespace !== undefined) ? made(server, request, kind, namespace ?? '') : undefined;
     case 'DELETE':
       if (kind.resource === 'namespaces' || (kind.namespaced && namespace === undefined)) return failed(methodNotAllowed());
@@ -77,7 +77,10 @@ const rendered = (
 
 const listOptions = { group: 'meta.k8s.io', resource: 'ListOptions' };
 
-/** Upstream: ValidateListOptions of apimachinery/pkg/apis/meta/internalversion/validation. */
+/**
+ * Checks sendInitialEvents. Upstream: ValidateListOptions of
+ * apimachinery/pkg/apis/meta/internalversion/validation.
+ */
 const initialEventsProblem = ({ query }: ApiRequest): Response | undefined => {
   const [initial, match] = [query.get('sendInitialEvents'), query.get('resourceVersionMatch')];
   const refuse = (field: string, why: string): Response => failed(invalid(listOptions, '', [notAllowed(field, why)]));
@@ -102,7 +105,9 @@ const made = (server: Server, request: ApiRequest, kind: Kind, namespace: string
   return answer(single(server, request, kind, outcome.object), 201, outcome.warnings);
 };
 
-/** The items of the answer are the objects as they were found, or as they are while they go. */
+/**
+ * Deletes a collection; the items of the response are the objects as found, or as they terminate.
+ */
 const emptied = (server: Server, request: ApiRequest, kind: Kind, namespace: string | undefined): Response => {
   const selected = selectionOf(request, kind, namespace);
   if (selected.kind === 'refused') return selected.response;
@@ -113,7 +118,7 @@ const emptied = (server: Server, request: ApiRequest, kind: Kind, namespace: str
   const begin = String(store.version);
   for (const object of objects) {
     const deletion = remove(server.registry, kind, object.metadata.namespace ?? '', object.metadata.name, options.value);
-    // Gone in between is as good as deleted; anything else ends it.
+    // An object that is gone meanwhile counts as deleted; any other error ends the request.
     if (deletion.kind === 'refused' && deletion.failure.code !== 404) return failed(deletion.failure);
   }
   return answer(listOf(kind, { resourceVersion: begin }, objects));

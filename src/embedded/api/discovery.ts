@@ -7,9 +7,12 @@ import { type ApiRequest, answer, failed, plain, type Response } from './message
 import { openApi } from './open-api.ts';
 import type { Server } from './server.ts';
 
-/** What the server says of itself: versions, groups, resources, health. Upstream: apiserver/pkg/endpoints/discovery. */
+/**
+ * Discovery of the server: versions, groups, resources, health. Upstream:
+ * apiserver/pkg/endpoints/discovery.
+ */
 
-/** Of the control plane that test/conformance holds this one to. */
+/** Version of the control plane with which test/conformance compares this one. */
 const version: JsonObject = {
   major: '1',
   minor: String(kubernetesMinor),
@@ -28,10 +31,10 @@ const version: JsonObject = {
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
-/** The order in which apiextensions-apiserver names them. */
+/** Verbs in the order of apiextensions-apiserver. */
 const customVerbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
 
-/** Namespaces are deleted one at a time. */
+/** Returns the verbs of a kind; namespaces lack deletecollection. */
 const verbsOf = ({ resource, shape }: Kind): readonly string[] => {
   if (shape.kind === 'schema') return customVerbs;
   return resource === 'namespaces' ? verbs.filter(verb => verb !== 'deletecollection') : verbs;
@@ -91,7 +94,9 @@ const resourceList = (kinds: readonly Kind[], groupVersion: string): JsonObject 
   resources: kinds.flatMap(resourcesOf),
 });
 
-/** Versions of a group, the most stable first: version.CompareKubeAwareVersionStrings. */
+/**
+ * Returns the versions of a group, the most stable first: version.CompareKubeAwareVersionStrings.
+ */
 const versionsOf = (kinds: KindTable, group: string): readonly string[] =>
   [
     ...new Set(
@@ -119,7 +124,10 @@ const groupOf = (kinds: KindTable, group: string): JsonObject => {
   return { name: group, versions, preferredVersion: versions[0] ?? {} };
 };
 
-/** Everything in one answer: `application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`. */
+/**
+ * Returns everything in one response:
+ * `application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`.
+ */
 const aggregated = (kinds: KindTable, groups: readonly string[]): JsonObject => ({
   kind: 'APIGroupDiscoveryList',
   apiVersion: 'apidiscovery.k8s.io/v2',
@@ -161,7 +169,7 @@ const aggregatedType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupD
 
 const inAggregate = (body: JsonObject): Response => ({ kind: 'object', status: 200, headers: { 'content-type': aggregatedType }, body });
 
-/** Answers for every path that is no resource. */
+/** Handles every non-resource path. */
 export const discovery = (server: Server, request: ApiRequest): Response => {
   const { kinds } = server.registry;
   const path = request.path.replace(/\/$/, '');
@@ -180,7 +188,7 @@ export const discovery = (server: Server, request: ApiRequest): Response => {
   return ofGroup(kinds, path) ?? openApi(kinds, path) ?? notFoundText();
 };
 
-/** Whether discovery has an answer for this path. */
+/** Returns whether this is a path of discovery. */
 const isDiscovered = (kinds: KindTable, path: string): boolean =>
   ['/api', '/apis', '/version'].includes(path) || ofGroup(kinds, path) !== undefined;
 

@@ -2,10 +2,15 @@ import { indexes } from '../kinds/kind.ts';
 import type { Resource, Store, StoreChange, StoreListener } from '../store/store.ts';
 import { indexedValue, type Selection } from './selection.ts';
 
-/** The index by which watches are told apart: of a thousand watches of one node's pods each, a change concerns one. */
+/**
+ * Index that separates watches: of a thousand watches of one node's pods each, a change concerns
+ * one.
+ */
 const split: Readonly<Record<Resource, string>> = { pods: 'spec.nodeName' };
 
-/** Tells watches of changes: those that ask for one value of an indexed field hear of changes under it only. */
+/**
+ * Delivers changes to watches: those for one value of an indexed field receive only its changes.
+ */
 export class Feeds {
   readonly #store: Store;
   readonly #feeds = new Map<Resource, Feed>();

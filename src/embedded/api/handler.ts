@@ -7,7 +7,7 @@ import { routeOf } from './route.ts';
 import type { Server } from './server.ts';
 import { subresource } from './subresources.ts';
 
-/** Answers one request, as kube-apiserver does. Never throws for anything that a client can send. */
+/** Handles one request, as kube-apiserver does. Never throws for any input of a client. */
 export const handle = (server: Server, request: ApiRequest): Response => {
   const route = routeOf(request.path, server.registry.kinds);
   switch (route.kind) {

@@ -1,7 +1,7 @@
 import type { ApiRequest } from './message.ts';
 import type { Included } from './render.ts';
 
-/** How much of each object the rows of a table hold. */
+/** Returns the part of each object that the rows of a table include. */
 export const includedFrom = ({ query }: ApiRequest): Included => {
   const wanted = query.get('includeObject');
   return wanted === 'None' || wanted === 'Object' ? wanted : 'Metadata';

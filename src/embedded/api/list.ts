@@ -6,7 +6,7 @@ import type { Position, Store } from '../store/store.ts';
 import type { ListHead } from './render.ts';
 import { indexedValue, isSelected, type Selection } from './selection.ts';
 
-/** The part of a request that says which objects, and how many. */
+/** The parameters of a request that select objects, and their number. */
 export type ListOptions = {
   readonly selection: Selection;
   readonly limit: number;
@@ -23,7 +23,10 @@ const refuse = (failure: Failure): Listed => ({ kind: 'refused', failure });
 
 type Token = { readonly version: number; readonly start: Position };
 
-/** As apiserver/pkg/storage writes it: the version of the first page, and the key to go on from. */
+/**
+ * Returns a token as apiserver/pkg/storage writes it: the version of the first page, and the key to
+ * continue from.
+ */
 const tokenOf = ({ version, start }: Token, namespace: string | undefined): string => {
   const key = namespace === undefined && start.namespace !== '' ? `${start.namespace}/${start.name}` : start.name;
   const json = JSON.stringify({ v: 'meta.k8s.io/v1', rv: version, start: `/${key}\u0000` });
@@ -48,7 +51,7 @@ const isAfter = ({ metadata }: Stored, { namespace, name }: Position): boolean =
   return own > other || (own === other && metadata.name > name);
 };
 
-/** Where to go on in a sorted list. */
+/** Returns the index at which a sorted list continues. */
 const firstAfter = (objects: readonly Stored[], start: Position): number => {
   let [low, high] = [0, objects.length];
   while (low < high) {
@@ -77,7 +80,10 @@ const tooLarge = (version: number, current: number): Failure => ({
 const forbiddenMatch = (why: string): Failure =>
   invalid({ group: 'meta.k8s.io', resource: 'ListOptions' }, '', [notAllowed('resourceVersionMatch', why)]);
 
-/** What speaks against the options. Upstream: ValidateListOptions of apimachinery/pkg/apis/meta/internalversion/validation. */
+/**
+ * Returns the error in the options. Upstream: ValidateListOptions of
+ * apimachinery/pkg/apis/meta/internalversion/validation.
+ */
 const problemOf = ({ version, match, continueToken }: ListOptions): Failure | undefined => {
   if (match === undefined) return undefined;
   if (version === undefined) return forbiddenMatch('resourceVersionMatch is forbidden unless resourceVersion is provided');
@@ -88,7 +94,10 @@ const problemOf = ({ version, match, continueToken }: ListOptions): Failure | un
   return undefined;
 };
 
-/** Objects of a collection at a moment, in order. Those of one node come from the index. */
+/**
+ * Returns the objects of a collection at a version, in order. Those of one node come from the
+ * index.
+ */
 const candidates = (store: Store, kind: Kind, selection: Selection, at: number | undefined): readonly Stored[] | undefined => {
   if (at !== undefined && at !== store.version) return store.listAt(kind.resource, at, selection.namespace);
   const node = kind.resource === 'pods' ? indexedValue(selection, 'spec.nodeName') : undefined;
@@ -99,7 +108,7 @@ const candidates = (store: Store, kind: Kind, selection: Selection, at: number |
 const byKey = (one: Stored, { metadata }: Stored): number =>
   isAfter(one, { namespace: metadata.namespace ?? '', name: metadata.name }) ? 1 : -1;
 
-/** A page of a collection. All pages of one list are of one moment. */
+/** Returns a page of a collection. All pages of one list are of one version. */
 export const list = (store: Store, kind: Kind, options: ListOptions): Listed => {
   const problem = problemOf(options);
   if (problem !== undefined) return refuse(problem);
@@ -110,7 +119,8 @@ export const list = (store: Store, kind: Kind, options: ListOptions): Listed => 
   }
   const asked = token?.version ?? version;
   if (asked !== undefined && asked > store.version) return refuse(tooLarge(asked, store.version));
-  // A token without a version goes on in what is there now: an inconsistent list, which the client has agreed to.
+  // A token without a version continues with the present objects: an inconsistent list, which the
+  // client has accepted.
   const at =
     token !== undefined ? (token.version < 0 ? store.version : token.version) : options.match === 'Exact' ? version : store.version;
   const all = candidates(store, kind, selection, at);
@@ -134,7 +144,8 @@ const page = (all: readonly Stored[], start: Position | undefined, version: numb
   }
   const last = found.at(-1)?.metadata;
   const head: { resourceVersion: string } & JsonObject = { resourceVersion: String(version) };
-  // Where the limit fell on the last object that fits, only looking on tells whether more would come; the API server does not look.
+  // When the limit falls on the last matching object, only a further search would show whether more
+  // follow; the API server does not search.
   if (limit === 0 || index >= all.length || last === undefined) return { kind: 'listed', head, objects: found };
   const token = tokenOf({ version, start: { namespace: last.namespace ?? '', name: last.name } }, selection.namespace);
   const selects = selection.labels !== undefined || selection.fields.length > 0;

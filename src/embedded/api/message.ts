@@ -1,15 +1,15 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { Failure, Success } from '../failure.ts';
 
-/** A request, wherever it came from: HTTP, or a port in the same process. */
+/** A request over HTTP, or from a client in the same process. */
 export type ApiRequest = {
   readonly method: string;
-  /** Without the query. */
+  /** Path without the query. */
   readonly path: string;
   readonly query: ReadonlyMap<string, string>;
   readonly accept: string;
   readonly contentType: string;
-  /** Names the manager of fields when the query does not. */
+  /** User agent, which names the field manager when the query does not. */
   readonly userAgent: string;
   readonly body: Body;
 };
@@ -17,16 +17,18 @@ export type ApiRequest = {
 export type Body =
   | { readonly kind: 'none' }
   | { readonly kind: 'json'; readonly value: unknown }
-  /** As it came; `withObject` makes an object of it. */
+  /** Undecoded protobuf; `withObject` decodes it. */
   | { readonly kind: 'protobuf'; readonly bytes: Uint8Array }
-  /** Protobuf that is none, or none of the kind that it says: what Go says of it, and what it shows of it. */
+  /**
+   * Invalid protobuf, or of another kind than it claims: Go's message, and the text that Go quotes.
+   */
   | {
       readonly kind: 'undecoded';
       readonly why: string;
       readonly shown: string;
       readonly of?: { readonly apiVersion: string; readonly kind: string };
     }
-  /** What came was no JSON (or YAML): the parser's words and the text. */
+  /** Invalid JSON (or YAML): the parser's message and the text. */
   | { readonly kind: 'unreadable'; readonly why: string; readonly text: string };
 
 export type ResponseHeaders = Readonly<Record<string, string>>;
@@ -34,14 +36,14 @@ export type ResponseHeaders = Readonly<Record<string, string>>;
 export type Response =
   | { readonly kind: 'object'; readonly status: number; readonly headers: ResponseHeaders; readonly body: JsonObject | Failure | Success }
   | { readonly kind: 'text'; readonly status: number; readonly headers: ResponseHeaders; readonly body: string }
-  /** Follows a collection. `open` begins to tell; it may tell at once. */
+  /** A watch of a collection. `open` starts the delivery; it may deliver at once. */
   | { readonly kind: 'watch'; readonly open: (hears: WatchEar) => Watching };
 
 export type WatchEvent = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'; readonly object: JsonObject | Failure };
 
 interface WatchEar {
   event(event: WatchEvent): void;
-  /** The server has ended the watch. */
+  /** Called when the server has ended the watch. */
   ended(): void;
 }
 
@@ -54,7 +56,7 @@ export const answer = (body: JsonObject | Success, status = 200, warnings: reado
   body,
 });
 
-/** The same answer with more warnings. */
+/** Returns the response with more warnings. */
 export const withWarnings = (response: Response, warnings: readonly string[]): Response => {
   if (response.kind === 'watch' || warnings.length === 0) return response;
   const all = [response.headers['warning'], warningHeaders(warnings)['warning']].filter(text => text !== undefined);
@@ -78,6 +80,6 @@ export const plain = (status: number, body: string): Response => ({
   body,
 });
 
-/** RFC 7234 warnings, as apiserver/pkg/warning sends them. */
+/** Returns RFC 7234 warnings, as apiserver/pkg/warning sends them. */
 const warningHeaders = (warnings: readonly string[]): ResponseHeaders =>
   warnings.length === 0 ? {} : { warning: warnings.map(text => `299 - ${JSON.stringify(text)}`).join(', ') };

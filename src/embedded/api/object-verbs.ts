@@ -11,7 +11,7 @@ import type { Target } from './route.ts';
 import type { Server } from './server.ts';
 import { single } from './single.ts';
 
-/** Reads, replaces, patches and deletes one object; undefined for methods that it does not have. */
+/** Handles get, update, patch and delete of one object; returns undefined for other methods. */
 export const object = (server: Server, request: ApiRequest, target: Target): Response | undefined => {
   switch (request.method) {
     case 'GET':
@@ -44,7 +44,7 @@ export const put = (server: Server, request: ApiRequest, { of, namespace, name, 
     : answer(single(server, request, of, outcome.object), 200, outcome.warnings);
 };
 
-/** Kinds that show what was deleted do so; of the others a Status says that it is gone. */
+/** Deletes an object. Some kinds return it; for the others a Status reports the deletion. */
 const deleted = (server: Server, request: ApiRequest, { of, namespace, name }: Target): Response => {
   const options = deleteOptions(request);
   if (options.kind === 'refused') return failed(options.failure);

@@ -5,8 +5,9 @@ import { kubernetesVersion } from '../kubernetes-version.ts';
 import { answer, type Response } from './message.ts';
 
 /**
- * As much of the OpenAPI v3 documents as kubectl looks at before it applies something: which kinds there are, and that their patches take
- * `fieldValidation`. Schemas of fields are not in them, so `kubectl explain` has nothing to say.
+ * Returns the part of the OpenAPI v3 documents that kubectl reads before it applies: the kinds, and
+ * that their patches accept `fieldValidation`. Schemas of fields are missing, so `kubectl explain`
+ * does not work.
  */
 export const openApi = (kinds: KindTable, path: string): Response | undefined => {
   const groups = new Map(kinds.all().map(kind => [rootOf(kind), apiVersionOf(kind)]));

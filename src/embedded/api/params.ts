@@ -3,7 +3,7 @@ import { badRequest, type Failure } from '../failure.ts';
 import type { DeleteOptions, WriteOptions } from '../registry/outcome.ts';
 import type { ApiRequest } from './message.ts';
 
-/** Query parameters and DeleteOptions, read. */
+/** Parsers of query parameters and DeleteOptions. */
 
 export type Params<T> = { readonly kind: 'read'; readonly value: T } | { readonly kind: 'refused'; readonly failure: Failure };
 
@@ -12,7 +12,7 @@ const refuse = <T>(message: string): Params<T> => ({ kind: 'refused', failure: b
 
 export const isYes = (value: string | undefined): boolean => value !== undefined && value !== 'false' && value !== '0';
 
-/** A whole number, or the parser's complaint in Go's words. */
+/** Parses a whole number; returns the parser's error in Go's words otherwise. */
 export const number = (text: string | undefined): Params<number | undefined> => {
   if (text === undefined || text === '') return read(undefined);
   return /^-?[0-9]+$/.test(text) ? read(Number(text)) : refuse(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
@@ -27,10 +27,13 @@ export const version = (text: string | undefined): Params<number | undefined> =>
   );
 };
 
-/** Says what would happen, and writes nothing. */
+/** Returns whether nothing may be written. */
 export const isDryRun = ({ query }: ApiRequest): boolean => query.get('dryRun') === 'All';
 
-/** The options of a deletion may say it too, and so may those in an Eviction. */
+/**
+ * Returns whether a deletion is a dry run: its options, or those in an Eviction, may request that
+ * too.
+ */
 export const isDryDeletion = (request: ApiRequest): boolean => {
   const { body, path } = request;
   const given = body.kind === 'json' && isObject(body.value) ? body.value : {};
@@ -54,7 +57,7 @@ export const writeOptions = (request: ApiRequest): Params<WriteOptions> => {
 
 const policies = ['Orphan', 'Background', 'Foreground'] as const;
 
-/** From the body, or from the query where there is none. */
+/** Returns the options from the body, or from the query where there is none. */
 export const deleteOptions = (request: ApiRequest): Params<DeleteOptions> => {
   const { query, body } = request;
   if (body.kind === 'undecoded') return refuse(body.why);
@@ -76,5 +79,8 @@ export const deleteOptions = (request: ApiRequest): Params<DeleteOptions> => {
   });
 };
 
-/** Who writes: the query's word, or the program's name. Upstream: managerOrUserAgent of apiserver/pkg/endpoints/handlers. */
+/**
+ * Returns the field manager: from the query, or the program's name. Upstream: managerOrUserAgent of
+ * apiserver/pkg/endpoints/handlers.
+ */
 export const managerOf = ({ query, userAgent }: ApiRequest): string => query.get('fieldManager') ?? (userAgent.split('/')[0] || 'unknown');

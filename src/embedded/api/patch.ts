@@ -17,7 +17,7 @@ import type { Target } from './route.ts';
 import type { Server } from './server.ts';
 import { single } from './single.ts';
 
-/** The kinds of patches. */
+/** Kinds of patches. */
 type PatchKind = 'json' | 'merge' | 'strategic' | 'apply';
 
 const types: Readonly<Record<string, PatchKind | undefined>> = {
@@ -44,7 +44,10 @@ type Applied = ReturnType<Edit>;
 
 const refuse = (failure: Failure): Applied => ({ kind: 'refused', failure });
 
-/** What a patch that does not fit is answered with: 422 for an operation, 400 for a patch that is none. */
+/**
+ * Returns the error for a patch that cannot be applied: 422 for an operation, 400 for an invalid
+ * patch.
+ */
 const unprocessable = (message: string): Failure => ({
   kind: 'Status',
   apiVersion: 'v1',
@@ -76,7 +79,10 @@ export const patched = (kind: Exclude<PatchKind, 'apply'>, of: Kind, document: J
   return result.kind === 'failed' ? refuse(unnamed(500, result.message)) : { kind: 'edited', draft: result.value };
 };
 
-/** A patch that leaves something that cannot be read, or another kind: 422, and the message holds the whole document. */
+/**
+ * Returns the error for a patched object that cannot be read, or has another kind: 422, with the
+ * whole document in the message.
+ */
 const unreadable = (kind: Kind, draft: Draft, kinds: KindTable): Failure | undefined => {
   const [version, own] = [text(draft, 'apiVersion'), text(draft, 'kind')];
   const read = kind.read(draft);
@@ -85,7 +91,7 @@ const unreadable = (kind: Kind, draft: Draft, kinds: KindTable): Failure | undef
   return invalid({ group: '', resource: '' }, '', [wrong('patch', JSON.stringify(draft), why)]);
 };
 
-/** PATCH of an object or its status. */
+/** Handles PATCH of an object or its status. */
 export const patch = (server: Server, request: ApiRequest, target: Target): Response => {
   const { of, namespace, name, subresource } = target;
   const kind = patchKind(request, of);

@@ -8,7 +8,7 @@ import { routeOf } from './route.ts';
 
 export const protobufType = 'application/vnd.kubernetes.protobuf';
 
-/** An object that does not say what it is, is what the path says. */
+/** Returns the envelope; without a kind of its own, it has the path's. */
 const named = ({ apiVersion, kind, raw }: Envelope, path: string, kinds: KindTable): Envelope => {
   if (apiVersion !== '' && kind !== '') return { apiVersion, kind, raw };
   const route = routeOf(path, kinds);
@@ -21,7 +21,7 @@ const read = (bytes: Uint8Array, path: string, kinds: KindTable): Body => {
   if (opened.kind === 'broken') return { kind: 'undecoded', why: opened.why, shown: summarized(bytes) };
   const { apiVersion, kind, raw } = named(opened.envelope, path, kinds);
   const type = typeOfKind(apiVersion, kind);
-  // Whoever needs an object of this kind says that there is no such kind, or that it is read as JSON only.
+  // The handler reports an unknown kind, or one that exists as JSON only.
   if (type === undefined) return { kind: 'json', value: { apiVersion, kind } };
   const message = readMessage(raw, type);
   return message.kind === 'read'
@@ -29,7 +29,7 @@ const read = (bytes: Uint8Array, path: string, kinds: KindTable): Body => {
     : { kind: 'undecoded', why: message.why, shown: '', of: { apiVersion, kind } };
 };
 
-/** The same request with an object in the place of its protobuf. */
+/** Returns the request with an object instead of its protobuf. */
 export const withObject = (request: ApiRequest, kinds: KindTable): ApiRequest => {
   const { body, path } = request;
   return body.kind === 'protobuf' ? { ...request, body: read(body.bytes, path, kinds) } : request;

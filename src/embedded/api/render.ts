@@ -2,12 +2,12 @@ import type { JsonObject } from '../../core/json.ts';
 import { apiVersionOf, type Kind } from '../kinds/kind.ts';
 import { type Draft, metaOf, type Stored } from '../object.ts';
 
-/** The form in which a client wants objects. */
+/** Form of objects that a client requests. */
 export type Form = 'object' | 'table' | 'metadata';
 
 const wants = /application\/json;(?:[^,]*;)?as=(\w+)/;
 
-/** Reads an Accept header. What is asked for first and known is taken. */
+/** Reads an Accept header; the first known form counts. */
 export const formOf = (accept: string): Form => {
   for (const one of accept.split(',')) {
     const as = wants.exec(one.replaceAll(' ', ''))?.[1];
@@ -18,7 +18,7 @@ export const formOf = (accept: string): Form => {
   return 'object';
 };
 
-/** An object as the API shows it alone. */
+/** Returns an object as the API returns it alone. */
 export const shown = (kind: Kind, object: Draft): JsonObject => ({ kind: kind.kind, apiVersion: apiVersionOf(kind), ...object });
 
 const metaVersion = 'meta.k8s.io/v1';
@@ -31,7 +31,10 @@ export const onlyMetadata = (object: Draft): JsonObject => ({
 
 export type ListHead = { readonly resourceVersion: string; readonly continue?: string; readonly remainingItemCount?: number };
 
-/** Elements of lists of built-in kinds do not say what they are; those of custom resources do. */
+/**
+ * Returns a list. Elements of built-in kinds lack apiVersion and kind; those of custom resources
+ * have them.
+ */
 export const listOf = (kind: Kind, head: ListHead, objects: readonly Stored[]): JsonObject => ({
   kind: kind.listKind,
   apiVersion: apiVersionOf(kind),
@@ -46,12 +49,12 @@ export const metadataListOf = (head: ListHead, objects: readonly Stored[]): Json
   items: objects.length === 0 ? null : objects.map(onlyMetadata),
 });
 
-/** What the column `Object` of a table holds: includeObject of metav1.TableOptions. */
+/** Contents of the column `Object` of a table: includeObject of metav1.TableOptions. */
 export type Included = 'None' | 'Metadata' | 'Object';
 
 export type TableOptions = { readonly include: Included; readonly heads: boolean; readonly now: Temporal.Instant };
 
-/** A table; upstream apiserver/pkg/endpoints/handlers/response.go asTable. */
+/** Returns a table; upstream apiserver/pkg/endpoints/handlers/response.go asTable. */
 export const tableOf = (kind: Kind, head: ListHead, objects: readonly Stored[], { include, heads, now }: TableOptions): JsonObject => ({
   kind: 'Table',
   apiVersion: metaVersion,
@@ -66,7 +69,9 @@ export const tableOf = (kind: Kind, head: ListHead, objects: readonly Stored[], 
   })),
 });
 
-/** Finished pods are marked, so that clients may leave them out. */
+/**
+ * Returns the conditions of a row: finished pods are marked, so that clients may leave them out.
+ */
 const conditions = (kind: Kind, object: Stored): JsonObject => {
   if (kind.resource !== 'pods') return {};
   const phase = (object['status'] as { readonly phase?: string } | undefined)?.phase;

@@ -1,7 +1,7 @@
 import type { Kind } from '../kinds/kind.ts';
 import type { KindTable } from '../kinds/kind-table.ts';
 
-/** Where a path leads. */
+/** Target of a path. */
 export type Route =
   | { readonly kind: 'collection'; readonly of: Kind; readonly namespace: string | undefined }
   | {
@@ -9,15 +9,15 @@ export type Route =
       readonly of: Kind;
       readonly namespace: string;
       readonly name: string;
-      /** `status`, `scale`, `eviction`, …; empty for the object itself. */
+      /** Subresource: `status`, `scale`, `eviction`, …; empty for the object itself. */
       readonly subresource: string;
     }
-  /** Discovery, version, health and documents: everything that is no resource. */
+  /** Discovery, version, health and documents: every non-resource path. */
   | { readonly kind: 'other'; readonly path: string }
-  /** A served group and version, with nothing of this name in it. */
+  /** A served group and version without a resource of this name. */
   | { readonly kind: 'nothing' };
 
-/** One object, or a part of it. */
+/** One object, or a subresource of it. */
 export type Target = Extract<Route, { readonly kind: 'object' }>;
 
 const split = (path: string): readonly string[] =>
@@ -36,13 +36,14 @@ const partsOf = (parts: readonly string[]): Parts | undefined => {
   return { group: first, version: second, rest: [resource, ...more] };
 };
 
-/** Finds what a path is about. Upstream: RequestInfoFactory of apiserver/pkg/endpoints/request. */
+/** Finds the target of a path. Upstream: RequestInfoFactory of apiserver/pkg/endpoints/request. */
 export const routeOf = (path: string, kinds: KindTable): Route => {
   const parts = partsOf(split(path));
   if (parts === undefined || !kinds.servesGroup(parts.group)) return { kind: 'other', path };
   const { group, version, rest } = parts;
   const [first = '', second, third, fourth, fifth] = rest;
-  // `namespaces/NAME/THING`: the subresources of a namespace are its own, everything else is a resource in it.
+  // `namespaces/NAME/THING`: a namespace has its own subresources, everything else is a resource in
+  // it.
   if (first === 'namespaces' && second !== undefined && third !== undefined && !namespaceParts.has(third)) {
     const of = kinds.at(group, version, third);
     if (of === undefined || !of.namespaced) return { kind: 'nothing' };

@@ -5,9 +5,9 @@ import { badRequest, type Failure } from '../failure.ts';
 import type { Kind } from '../kinds/kind.ts';
 import { at, objects, type Stored } from '../object.ts';
 
-/** What of a collection is asked for. */
+/** Selection of objects in a collection. */
 export type Selection = {
-  /** Undefined: of all namespaces. */
+  /** Namespace; undefined for all namespaces. */
   readonly namespace: string | undefined;
   readonly labels: LabelSelector | undefined;
   readonly fields: readonly FieldRequirement[];
@@ -28,7 +28,7 @@ export const parseLabels = (text: string | undefined): Parsed<LabelSelector | un
 
 const requirement = /^([^=!,]+)(==|=|!=)([^=]*)$/;
 
-/** Field selectors know equality only: k8s.io/apimachinery/pkg/fields. */
+/** Parses field selectors, which support only equality: k8s.io/apimachinery/pkg/fields. */
 export const parseFields = (text: string | undefined, kind: Kind): Parsed<readonly FieldRequirement[]> => {
   const terms = text === undefined || text === '' ? [] : text.split(',');
   const found: FieldRequirement[] = [];
@@ -41,7 +41,7 @@ export const parseFields = (text: string | undefined, kind: Kind): Parsed<readon
   return parsed(found);
 };
 
-/** Fields that go by another name in old clients. */
+/** Fields with another name in old clients. */
 const legacy: Readonly<Record<string, readonly string[]>> = {
   nodes: [],
   namespaces: ['name'],
@@ -51,7 +51,8 @@ const legacy: Readonly<Record<string, readonly string[]>> = {
 
 const isSelectable = (kind: Kind, field: string): boolean =>
   field === 'metadata.name' ||
-  // Nodes and other built-in kinds without a namespace take it as well, where no conversion of their own says otherwise.
+  // Nodes and other cluster-scoped built-in kinds accept it as well, unless their own conversion
+  // rejects it.
   (field === 'metadata.namespace' && (kind.namespaced || kind.selectable.length === 0)) ||
   kind.selectable.includes(field) ||
   (legacy[kind.resource] ?? []).includes(field);
@@ -78,7 +79,7 @@ const special: Readonly<Record<string, (object: Stored) => Json | undefined>> = 
   'status.successful': object => at(object, 'status', 'succeeded'),
 };
 
-/** The value of a field, as selectors compare it. */
+/** Returns the value of a field as selectors compare it. */
 const fieldValue = (object: Stored, field: string): string => {
   const value = special[field]?.(object) ?? at(object, ...field.split('.'));
   if (value === undefined || value === null) return zeros[field] ?? '';
@@ -90,6 +91,6 @@ export const isSelected = (object: Stored, { namespace, labels, fields }: Select
   (labels === undefined || matches(labels, object.metadata.labels ?? {})) &&
   fields.every(({ field, equal, value }) => (fieldValue(object, field) === value) === equal);
 
-/** The value that an indexed field must have, where the selection says so. */
+/** Returns the required value of an indexed field, where the selection has one. */
 export const indexedValue = ({ fields }: Selection, index: string): string | undefined =>
   fields.find(({ field, equal }) => field === index && equal)?.value;

@@ -2,7 +2,7 @@ import type { Clock } from '../../support/clock.ts';
 import type { RegistryContext } from '../registry/context.ts';
 import type { Feeds } from './feeds.ts';
 
-/** What answering needs. */
+/** Dependencies of the handlers. */
 export type Server = {
   readonly registry: RegistryContext;
   readonly feeds: Feeds;

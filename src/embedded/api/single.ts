@@ -6,7 +6,7 @@ import type { ApiRequest } from './message.ts';
 import { formOf, onlyMetadata, shown, tableOf } from './render.ts';
 import type { Server } from './server.ts';
 
-/** One object in the form that the client wants. */
+/** Returns one object in the form that the client requests. */
 export const single = (server: Server, request: ApiRequest, kind: Kind, object: Stored): JsonObject => {
   const form = formOf(request.accept);
   if (form === 'object') return shown(kind, object);

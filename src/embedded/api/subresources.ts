@@ -16,7 +16,7 @@ import { shown } from './render.ts';
 import type { Target } from './route.ts';
 import type { Server } from './server.ts';
 
-/** Answers for `…/NAME/SUBRESOURCE`; undefined for methods that it does not have. */
+/** Handles `…/NAME/SUBRESOURCE`; returns undefined for other methods. */
 export const subresource = (server: Server, request: ApiRequest, target: Target): Response | undefined => {
   const { of, subresource } = target;
   if (subresource === 'status' && of.status) return status(server, request, target);
@@ -42,7 +42,7 @@ const eviction = (server: Server, request: ApiRequest, { namespace, name }: Targ
   if (given.kind === 'refused') return failed(given.failure);
   const options = deleteOptions({ ...request, body: { kind: 'json', value: given.draft['deleteOptions'] } });
   if (options.kind === 'refused') return failed(options.failure);
-  // deleteOptions looks at the query as well: what only one of the two says holds.
+  // deleteOptions reads the query as well: an option in either place counts.
   const outcome = evict(server.registry, namespace, name, given.draft, options.value);
   return outcome.kind === 'refused' ? failed(outcome.failure, outcome.warnings) : answer(success(undefined, 201), 201);
 };

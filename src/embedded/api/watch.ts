@@ -5,7 +5,7 @@ import type { Resource, Store, StoreChange } from '../store/store.ts';
 import type { Feeds } from './feeds.ts';
 import { isSelected, type Selection } from './selection.ts';
 
-/** What a watch tells of one object, before it is written in the form that the client asked for. */
+/** An event of a watch, before it is written in the form that the client requests. */
 export type WatchUpdate =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Stored }
   | { readonly type: 'BOOKMARK'; readonly version: number; readonly initialEventsEnd: boolean }
@@ -14,10 +14,10 @@ export type WatchUpdate =
 export type WatchOptions = {
   readonly resource: Resource;
   readonly selection: Selection;
-  /** Undefined: begin with everything that is there. */
+  /** Version to start after; undefined starts with all present objects. */
   readonly after: number | undefined;
   readonly bookmarks: boolean;
-  /** Marks the end of what was there with a bookmark. */
+  /** Whether a bookmark marks the end of the initial objects. */
   readonly marksInitialEnd: boolean;
   /** Milliseconds until the server ends it. */
   readonly lastsMs: number;
@@ -32,13 +32,17 @@ export interface WatchListener {
 
 const bookmarkEveryMs = 60_000;
 
-/** What a change is to somebody who sees only selected objects: cacheWatcher.convertToWatchEvent of apiserver/pkg/storage/cacher. */
+/**
+ * Returns the event for a watch with a selector: cacheWatcher.convertToWatchEvent of
+ * apiserver/pkg/storage/cacher.
+ */
 const toldOf = (change: StoreChange, selection: Selection): WatchUpdate | undefined => {
   const was = change.type !== 'added' && isSelected(change.before, selection);
   const is = change.type !== 'removed' && isSelected(change.object, selection);
   if (is) return { type: was ? 'MODIFIED' : 'ADDED', object: change.object };
   if (!was) return undefined;
-  // Gone from the selection: the object as it was, at the version at which that happened.
+  // An object that leaves the selection is sent in its former state, with the version of the
+  // change.
   const last = change.type === 'removed' ? change.object : withVersion(change.before, change.version);
   return { type: 'DELETED', object: last };
 };
@@ -49,8 +53,9 @@ const withVersion = (object: Stored, version: number): Stored => ({
 });
 
 /**
- * Follows a collection: what is there or what happened since, then everything as it happens, in order and at once. Ends when it is closed
- * or its time is over. Upstream: api-concepts, "Efficient detection of changes".
+ * Watches a collection: initial objects or missed changes, then every change, in order and at once.
+ * Ends when it is closed or its time is over. Upstream: api-concepts, "Efficient detection of
+ * changes".
  */
 export const openWatch = (around: WatchContext, options: WatchOptions, hears: WatchListener): { close(): void } => {
   const { store, clock, feeds } = around;

@@ -10,12 +10,15 @@ import type { Selection } from './selection.ts';
 import type { Server } from './server.ts';
 import { openWatch, type WatchUpdate } from './watch.ts';
 
-/** minRequestTimeout of the API server: a watch without a limit of its own lasts half an hour to an hour. */
+/**
+ * Minimum duration in milliseconds, the API server's minRequestTimeout: a watch without its own
+ * limit lasts half an hour to an hour.
+ */
 const minMs = 1_800_000;
 
 type Write = (object: Stored) => JsonObject;
 
-/** How objects are written in this watch. Only the first table has heads. */
+/** Returns the writer of this watch's objects. Only the first table has column definitions. */
 const writer = (server: Server, request: ApiRequest, kind: Kind): Write => {
   const form = formOf(request.accept);
   if (form === 'object') return object => shown(kind, object);
@@ -29,7 +32,7 @@ const writer = (server: Server, request: ApiRequest, kind: Kind): Write => {
   };
 };
 
-/** A bookmark is an empty object of the kind, with a version. */
+/** Returns a bookmark: an empty object of the kind, with a version. */
 const bookmark = (kind: Kind, told: Extract<WatchUpdate, { readonly type: 'BOOKMARK' }>): Stored => {
   const annotations = told.initialEventsEnd ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {};
   const metadata = { resourceVersion: String(told.version), ...annotations };
@@ -43,7 +46,7 @@ const eventOf = (kind: Kind, told: WatchUpdate, write: Write): WatchEvent => {
   return { type: told.type, object: write(told.object) };
 };
 
-/** Answers a list with `watch=1`. */
+/** Handles a list with `watch=1`. */
 export const watching = (server: Server, request: ApiRequest, kind: Kind, selection: Selection): Response => {
   const { query } = request;
   const text = query.get('resourceVersion');

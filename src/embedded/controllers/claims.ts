@@ -4,12 +4,15 @@ import type { Cluster } from './controller.ts';
 import { controllerOf, controllerReference, isDeleting } from './pods.ts';
 import { picks } from './selectors.ts';
 
-/** Who belongs to whom: owners take up what nobody controls and let go what their selector does not pick (controller_ref_manager.go). */
+/**
+ * Ownership: owners adopt matching orphans and release objects that their selector does not match
+ * (controller_ref_manager.go).
+ */
 
-/** How a kind names itself in owner references. */
+/** Kind of an owner in owner references. */
 export type Owning = { readonly apiVersion: string; readonly kind: string };
 
-/** Objects of a resource that nobody controls, in the namespace of the owner. */
+/** Returns objects of a resource without a controller, in the namespace of the owner. */
 const orphansFor = ({ store }: Cluster, resource: Resource, { metadata }: Stored): readonly Stored[] => {
   const namespace = metadata.namespace ?? '';
   if (resource === 'pods' || resource === 'replicasets.apps') return store.indexed(resource, 'orphan', namespace);
@@ -19,9 +22,9 @@ const orphansFor = ({ store }: Cluster, resource: Resource, { metadata }: Stored
 export type ClaimOptions = {
   readonly resource: Resource;
   readonly owning: Owning;
-  /** Of those that the selector picks, only these may be taken up. */
+  /** Returns whether an object that the selector matches may be adopted. */
   readonly isMember?: (object: Stored) => boolean;
-  /** Put on what is taken up, and taken off what is let go. */
+  /** Finalizer that is added at adoption, and removed at release. */
   readonly finalizer?: string;
 };
 
@@ -43,7 +46,7 @@ const release = (cluster: Cluster, owner: Stored, { resource, finalizer }: Claim
   cluster.writes.update(resource, { ...object, metadata: { ...metadata, ownerReferences, finalizers } });
 };
 
-/** The objects that the owner controls, after it has taken up and let go what it has to. */
+/** Returns the objects that the owner controls, after adoption and release. */
 export const claim = (cluster: Cluster, owner: Stored, how: ClaimOptions): readonly Stored[] => {
   const { uid, namespace = '', deletionTimestamp } = owner.metadata;
   const selector = part(owner, 'spec')['selector'];

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import { at, objects, type Stored } from '../object.ts';
 
-/** Conditions in the status of workloads, as their controllers keep them. */
+/** Conditions in the status of workloads, by the rules of their controllers. */
 
 export const conditionsOf = (object: Stored | undefined): readonly JsonObject[] => objects(at(object, 'status', 'conditions'));
 
@@ -16,8 +16,8 @@ export const withoutCondition = (conditions: readonly JsonObject[], type: string
 export type Statement = { readonly type: string; readonly status: string; readonly reason: string; readonly message: string };
 
 /**
- * A condition of a Deployment joins the others. The same status for the same reason changes nothing, not even the message
- * (SetDeploymentCondition); `renewed` moves the time of the update all the same.
+ * Adds a condition of a Deployment. The same status for the same reason changes nothing, not even
+ * the message (SetDeploymentCondition); `renewed` updates the time all the same.
  */
 export const withStatement = (conditions: readonly JsonObject[], said: Statement, now: string, renewed = false): readonly JsonObject[] => {
   const before = conditionOf(conditions, said.type);

@@ -4,14 +4,17 @@ import type { OwnerReference, Stored } from '../object.ts';
 import type { Resource, StoreChange } from '../store/store.ts';
 import { type Cluster, type Controller, split } from './controller.ts';
 
-/** The garbage collector (k8s.io/kubernetes/pkg/controller/garbagecollector): what has lost its last owner goes. */
+/**
+ * The garbage collector (k8s.io/kubernetes/pkg/controller/garbagecollector): deletes objects whose
+ * last owner is gone.
+ */
 
 const foreground = 'foregroundDeletion';
 const orphan = 'orphan';
 
 type Item = { readonly resource: Resource; readonly object: Stored };
 
-/** A key of this controller names resource, namespace and name. */
+/** Returns the key in this controller: resource, namespace and name. */
 const keyOf = ({ resource, object: { metadata } }: Item): string => `${resource} ${metadata.namespace ?? ''}/${metadata.name}`;
 
 const find = (key: string, { store }: Cluster): Item | undefined => {
@@ -26,7 +29,7 @@ const referencesOf = ({ metadata }: Stored): readonly OwnerReference[] => metada
 const isWaiting = ({ metadata }: Stored): boolean =>
   metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(foreground) === true;
 
-/** Who belongs to whom, by the kinds that are served at the moment. */
+/** Graph of owners, over the currently served kinds. */
 class Graph {
   readonly #kinds: KindTable;
 
@@ -34,7 +37,10 @@ class Graph {
     this.#kinds = kinds;
   }
 
-  /** The owner that a reference names; `unknown` when its kind is not served, undefined when it is not there. */
+  /**
+   * Returns the owner in a reference; `unknown` when its kind is not served, undefined when it does
+   * not exist.
+   */
   owner({ store }: Cluster, { metadata }: Stored, { apiVersion, kind, name, uid }: OwnerReference): Item | 'unknown' | undefined {
     const [group, version] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion];
     const found = this.#kinds.named(group ?? '', kind, version);
@@ -67,7 +73,7 @@ const remove = ({ writes }: Cluster, { resource, object }: Item, propagationPoli
 const blocks = ({ object }: Item, owner: Stored): boolean =>
   referencesOf(object).some(({ uid, blockOwnerDeletion }) => uid === owner.metadata.uid && blockOwnerDeletion === true);
 
-/** What is being deleted lets those that depend on it go their own way, or waits for them. */
+/** Orphans the dependents of an object that is being deleted, or waits for them. */
 const finish = (graph: Graph, cluster: Cluster, item: Item): void => {
   const finalizers = item.object.metadata.finalizers ?? [];
   const { uid } = item.object.metadata;
@@ -81,13 +87,13 @@ const finish = (graph: Graph, cluster: Cluster, item: Item): void => {
   if (!isBlocked) dropFinalizer(cluster, item, foreground);
 };
 
-/** How what depends on the object is to be treated: as its finalizers say (attemptToDeleteItem). */
+/** Returns the deletion policy for dependents, by the object's finalizers (attemptToDeleteItem). */
 const policyOf = ({ metadata }: Stored): 'Background' | 'Foreground' | 'Orphan' => {
   if (metadata.finalizers?.includes(orphan) === true) return 'Orphan';
   return metadata.finalizers?.includes(foreground) === true ? 'Foreground' : 'Background';
 };
 
-/** Looks at who still owns the object, and deletes it when nobody does. */
+/** Checks the owners of an object, and deletes it when none is left. */
 const judge = (graph: Graph, cluster: Cluster, item: Item): void => {
   const { object } = item;
   const owners = referencesOf(object).map(reference => [reference, graph.owner(cluster, object, reference)] as const);
@@ -104,7 +110,7 @@ const judge = (graph: Graph, cluster: Cluster, item: Item): void => {
 const sameOwners = (before: Stored, object: Stored): boolean =>
   before.metadata.ownerReferences === object.metadata.ownerReferences || sameJson([...referencesOf(before)], [...referencesOf(object)]);
 
-/** Owners that wait for what has gone, or for what does not hold them any more. */
+/** Returns owners that wait for the removal of this dependent, or of its reference. */
 const waitingOwners = (graph: Graph, cluster: Cluster, object: Stored): readonly Item[] =>
   referencesOf(object).flatMap(reference => {
     const owner = graph.owner(cluster, object, reference);
@@ -122,13 +128,13 @@ const concerned = (graph: Graph, change: StoreChange, cluster: Cluster): readonl
   return [...(isGoing ? [{ resource, object }] : []), ...(waitsNow ? graph.dependents(cluster, object) : []), ...moved];
 };
 
-/** The controller, over whatever kinds are served. */
+/** Returns the controller, for all served kinds. */
 export const garbageCollector = (kinds: KindTable): Controller => {
   const graph = new Graph(kinds);
   return {
     name: 'garbage-collector-controller',
     keysOf: (change, cluster) => {
-      // Events and leases come in thousands, and nobody waits for them.
+      // Events come in thousands, and nothing waits for them.
       if (change.resource === 'events') return [];
       return concerned(graph, change, cluster).map(keyOf);
     },

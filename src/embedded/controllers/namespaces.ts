@@ -6,12 +6,18 @@ import { conditionOf, conditionsOf } from './conditions.ts';
 import { type Cluster, type Controller, timeText } from './controller.ts';
 import { isFinished } from './pods.ts';
 
-/** Namespaces that are being deleted are emptied, pods first, and then let go (k8s.io/kubernetes/pkg/controller/namespace). */
+/**
+ * Empties namespaces that are being deleted, pods first, and then finalizes them
+ * (k8s.io/kubernetes/pkg/controller/namespace).
+ */
 
-/** It begins so long after the deletion, so that every API server knows of that (namespaceDeletionGracePeriod). */
+/**
+ * Milliseconds between the deletion and the start, so that every API server knows of it
+ * (namespaceDeletionGracePeriod).
+ */
 const graceMs = 5000;
 
-/** How long objects with finalizers are expected to stay (finalizerEstimateSeconds). */
+/** Expected lifetime of objects with finalizers, in seconds (finalizerEstimateSeconds). */
 const finalizerSeconds = 15;
 
 type Message = readonly [type: string, status: string, reason: string, message: string];
@@ -24,7 +30,7 @@ const fine: readonly Message[] = [
   ['NamespaceFinalizersRemaining', 'False', 'ContentHasNoFinalizers', 'All content-preserving finalizers finished'],
 ];
 
-/** What is left after a round, and how many seconds that will take. */
+/** Remaining objects after a round, and the estimated seconds until they are gone. */
 type Remains = { readonly left: ReadonlyMap<Resource, number>; readonly finalizers: ReadonlyMap<string, number>; readonly seconds: number };
 
 const nothing: Remains = { left: new Map(), finalizers: new Map(), seconds: 0 };
@@ -35,7 +41,7 @@ const graceOf = (pods: readonly Stored[], deletedMs: number, nowMs: number): num
   return nowMs - deletedMs >= longest * 1000 ? 0 : longest;
 };
 
-/** Deletes all objects of a resource; tells what is still there then. */
+/** Deletes all objects of a resource; returns the remaining ones. */
 const clear = (cluster: Cluster, resource: Resource, { metadata }: Stored): Remains => {
   const { store, writes, nowMs } = cluster;
   const present = store.list(resource, metadata.name);
@@ -58,7 +64,7 @@ const together = (all: readonly Remains[]): Remains => {
   return { left: new Map(all.flatMap(one => [...one.left])), finalizers, seconds: Math.max(0, ...all.map(one => one.seconds)) };
 };
 
-/** `pods.` and `deployments.apps`: the group stands behind the dot, also when it has no name. */
+/** Returns `pods.` or `deployments.apps`: the group follows the dot, even if it is empty. */
 const shown = (resource: Resource): string => (resource.includes('.') ? resource : `${resource}.`);
 
 const messages = ({ left, finalizers }: Remains): readonly Message[] => {
@@ -96,11 +102,11 @@ const report = (cluster: Cluster, namespace: Stored, remains: Remains): void => 
   if (changed) cluster.writes.update('namespaces', { ...namespace, status: { ...part(namespace, 'status'), conditions } }, 'status');
 };
 
-/** One round; the answer is when to come again, in milliseconds. */
+/** Runs one round; returns milliseconds until the next. */
 const empty = (cluster: Cluster, namespace: Stored, resources: readonly Resource[]): number | undefined => {
   const pods = clear(cluster, 'pods', namespace);
   if (pods.left.size > 0) {
-    // As long as there are pods nothing else is counted, and the conditions say that all is well.
+    // As long as there are pods, nothing else is counted, and the conditions report no problem.
     report(cluster, namespace, nothing);
     return durationMs(Math.floor(pods.seconds / 2) + 1);
   }
@@ -109,7 +115,7 @@ const empty = (cluster: Cluster, namespace: Stored, resources: readonly Resource
   return remains.left.size > 0 ? (Math.floor(remains.seconds / 2) + 1) * 1000 : undefined;
 };
 
-/** The controller, for these resources. */
+/** Returns the controller, for these resources. */
 export const namespaceController = (resources: () => readonly Resource[], finalize: (namespace: Stored) => void): Controller => ({
   name: 'namespace-controller',
   keysOf: ({ resource, type, object }) =>

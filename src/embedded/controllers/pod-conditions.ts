@@ -2,7 +2,10 @@ import type { JsonObject } from '../../core/json.ts';
 import { at, objects, part, type Stored } from '../object.ts';
 import { type Cluster, timeText } from './controller.ts';
 
-/** Conditions of pods that controllers write: in the place of the earlier one, and with its time when the status stays (UpdatePodCondition). */
+/**
+ * Replaces a condition of a pod, and keeps its transition time when the status is unchanged
+ * (UpdatePodCondition).
+ */
 export const withPodCondition = (pod: Stored, condition: JsonObject, now: string): readonly JsonObject[] => {
   const conditions = objects(at(pod, 'status', 'conditions'));
   const before = conditions.find(({ type }) => type === condition['type']);
@@ -16,7 +19,7 @@ export const withPodCondition = (pod: Stored, condition: JsonObject, now: string
   return before === undefined ? [...conditions, after] : conditions.map(one => (one === before ? after : one));
 };
 
-/** Says in the pod why it is about to go. The answer is the pod as it is then. */
+/** Records in the pod why it is about to be deleted: condition DisruptionTarget. */
 export const markDisrupted = (
   cluster: Cluster,
   pod: Stored,

@@ -1,16 +1,19 @@
 import { memoizeOnObject } from '../memo.ts';
 import { at, type OwnerReference, objects, type Stored, text } from '../object.ts';
 
-/** What controllers ask of a pod (k8s.io/kubernetes/pkg/api/v1/pod, pkg/controller/controller_utils.go). */
+/**
+ * Facts about a pod for controllers (k8s.io/kubernetes/pkg/api/v1/pod,
+ * pkg/controller/controller_utils.go).
+ */
 
 export const phaseOf = (pod: Stored): string => text(pod, 'status', 'phase') || 'Pending';
 
 export const nodeOf = (pod: Stored): string => text(pod, 'spec', 'nodeName');
 
-/** It is asked of every pod all the time. */
+/** Cached facts, because they are read for every pod all the time. */
 type Facts = {
   readonly isFinished: boolean;
-  /** Since when it has been ready, in milliseconds; undefined when it is not. */
+  /** Time since which it has been ready, in milliseconds; undefined when it is not. */
   readonly readySince: number | undefined;
 };
 
@@ -26,26 +29,29 @@ const findReadySince = (pod: Stored): number | undefined => {
   return Number.isNaN(since) ? 0 : since;
 };
 
-/** It has ended, well or badly. */
+/** Returns whether it has ended, successfully or not. */
 export const isFinished = (pod: Stored): boolean => factsOf(pod).isFinished;
 
 export const isDeleting = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
 
-/** It counts as a replica: neither ended nor on its way out. */
+/** Returns whether it counts as a replica: neither ended nor terminating. */
 export const isActive = (pod: Stored): boolean => !isFinished(pod) && !isDeleting(pod);
 
-/** Since when it has been ready, in milliseconds; undefined when it is not. */
+/** Returns the time since which it has been ready, in milliseconds; undefined when it is not. */
 export const readySince = (pod: Stored): number | undefined => factsOf(pod).readySince;
 
 export const isReady = (pod: Stored): boolean => readySince(pod) !== undefined;
 
-/** Ready for long enough to count as available. */
+/** Returns whether it has been ready for long enough to count as available. */
 export const isAvailable = (pod: Stored, minReadySeconds: number, nowMs: number): boolean => {
   const since = readySince(pod);
   return since !== undefined && (minReadySeconds === 0 || since + minReadySeconds * 1000 <= nowMs);
 };
 
-/** How long until another of the ready pods becomes available, in milliseconds; undefined when none will (FindMinNextPodAvailabilityCheck). */
+/**
+ * Returns milliseconds until another of the ready pods becomes available; undefined when none will
+ * (FindMinNextPodAvailabilityCheck).
+ */
 export const nextAvailableMs = (pods: readonly Stored[], minReadySeconds: number, nowMs: number): number | undefined => {
   if (minReadySeconds === 0) return undefined;
   const waits = pods.flatMap(pod => {
@@ -56,14 +62,14 @@ export const nextAvailableMs = (pods: readonly Stored[], minReadySeconds: number
   return waits.length === 0 ? undefined : Math.min(...waits);
 };
 
-/** The reference to the managing controller. */
+/** Returns the reference to the managing controller. */
 export const controllerOf = ({ metadata: { ownerReferences } }: Stored): OwnerReference | undefined => {
   if (ownerReferences === undefined) return undefined;
   for (const one of ownerReferences) if (one.controller === true) return one;
   return undefined;
 };
 
-/** The reference that a controller puts on what it makes (metav1.NewControllerRef). */
+/** Returns the reference that a controller puts on its objects (metav1.NewControllerRef). */
 export const controllerReference = (apiVersion: string, kind: string, { metadata }: Stored): OwnerReference => ({
   apiVersion,
   kind,

@@ -1,35 +1,53 @@
 import type { Clock } from '../../support/clock.ts';
 
-/** How fast the components of a cluster may write, and how fast its API server takes it. */
+/** Rate limits for the components of a cluster, and speed of its API server. */
 
-/** A token bucket of client-go (flowcontrol.NewTokenBucketRateLimiter): so many requests a second, and so many at once after a rest. */
+/**
+ * A token bucket of client-go (flowcontrol.NewTokenBucketRateLimiter): requests a second, and the
+ * burst after a rest.
+ */
 export type ClientLimit = { readonly qps: number; readonly burst: number };
 
 export type RequestLimits = {
-  /** Of each controller: kube-controller-manager gives every one a client of its own (`--kube-api-qps`, `--kube-api-burst`). */
+  /**
+   * Limit of each controller: kube-controller-manager gives every one its own client
+   * (`--kube-api-qps`, `--kube-api-burst`).
+   */
   readonly controllers?: ClientLimit;
   readonly scheduler?: ClientLimit;
-  /** How long the API server and its etcd take for a write, one after the other, in milliseconds: no time when left out. */
+  /**
+   * Milliseconds that the API server and its etcd take for a write, one after the other: none when
+   * left out.
+   */
   readonly writeMs?: number;
 };
 
-/** What the components allow themselves where nobody has said otherwise (KubeControllerManagerConfiguration, KubeSchedulerConfiguration). */
+/**
+ * Default limits of the components (KubeControllerManagerConfiguration,
+ * KubeSchedulerConfiguration).
+ */
 export const defaultLimits = {
   controllers: { qps: 20, burst: 30 },
   scheduler: { qps: 50, burst: 100 },
 } as const satisfies RequestLimits;
 
-/** The client of the scheduler; all others but `others` are controllers, by their names. */
+/** Client of the scheduler; all others but `others` are controllers, by their names. */
 export const schedulerClient = 'kube-scheduler';
 
-/** Clients whose limits are never reached: kubelets, each with 50 requests a second, users, and those who record events. */
+/**
+ * Clients whose limits are never reached: kubelets, each with 50 requests a second, users, and
+ * event recorders.
+ */
 export const otherClients = 'others';
 
-/** Requests of one client that are under way at once: the workers of its queue (`--concurrent-*-syncs`). */
+/** Limit of a client's requests in flight: the workers of its queue (`--concurrent-*-syncs`). */
 const defaultWorkers = 5;
 const workersOf: Readonly<Record<string, number>> = { controllermanager: 1, 'daemonset-controller': 2, [schedulerClient]: 100 };
 
-/** Events go through the same client, one after the other, while up to ten pods are made at once: one in seven has its turn, and the others are late or dropped. */
+/**
+ * Cost of an event in tokens: events use the same client, one after the other, while up to ten pods
+ * are created at once: one in seven gets its turn, and the others are late or dropped.
+ */
 const tokensOfEvent = 0.15;
 
 class TokenBucket {
@@ -62,7 +80,10 @@ class TokenBucket {
 
 type Client = { readonly bucket?: TokenBucket; readonly freeAtMs: number[] };
 
-/** The writes of a cluster on their way: each client waits for its own limit and for its answers, and all of them for the API server. */
+/**
+ * Queue of a cluster's writes: each client waits for its own limit and for its responses, and all
+ * of them for the API server.
+ */
 export class RequestQueue {
   readonly #limits: RequestLimits;
   readonly #clock: Clock;
@@ -88,19 +109,25 @@ export class RequestQueue {
     return client;
   }
 
-  /** Milliseconds until this client may begin with something: it has a token and a free worker then. */
+  /**
+   * Returns milliseconds until this client may start a request: until it has a token and a free
+   * worker.
+   */
   waitMs(name: string): number {
     const { bucket, freeAtMs } = this.#clientOf(name);
     const now = this.#nowMs;
     return Math.ceil(Math.max(0, bucket?.waitMs(now) ?? 0, Math.min(...freeAtMs) - now));
   }
 
-  /** The controller records an event, beside its writes. */
+  /** Counts an event of the controller, in addition to its writes. */
   note(name: string): void {
     this.#clientOf(name).bucket?.take(this.#nowMs, tokensOfEvent);
   }
 
-  /** The client writes so often, now. The answer: milliseconds until the last one is done. What it has no tokens for, it pays back later. */
+  /**
+   * Counts writes of the client, now. Returns milliseconds until the last one is done. Missing
+   * tokens are paid back later.
+   */
   write(name: string, times = 1): number {
     const { bucket, freeAtMs } = this.#clientOf(name);
     const now = this.#nowMs;

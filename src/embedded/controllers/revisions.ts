@@ -7,7 +7,10 @@ import { controllerOf, controllerReference } from './pods.ts';
 import { templateHash } from './template-hash.ts';
 import { templateOf } from './workload.ts';
 
-/** What stateful and daemon sets have been, as ControllerRevisions (k8s.io/kubernetes/pkg/controller/history). */
+/**
+ * History of StatefulSets and DaemonSets, as ControllerRevisions
+ * (k8s.io/kubernetes/pkg/controller/history).
+ */
 
 const resource = 'controllerrevisions.apps';
 
@@ -18,20 +21,20 @@ const byNumber = (one: Stored, other: Stored): number =>
   Date.parse(one.metadata.creationTimestamp) - Date.parse(other.metadata.creationTimestamp) ||
   (one.metadata.name < other.metadata.name ? -1 : 1);
 
-/** The owner's revisions, oldest first. */
+/** Returns the owner's revisions, oldest first. */
 export const revisionsOf = ({ store }: Cluster, { metadata }: Stored): readonly Stored[] =>
   store
     .indexed(resource, 'owner', metadata.uid)
     .filter(one => controllerOf(one)?.uid === metadata.uid)
     .toSorted(byNumber);
 
-/** The template that a revision keeps. */
+/** Returns the template that a revision contains. */
 export const templateIn = (revision: Stored): JsonObject => {
   const { $patch: _patch, ...template } = part(revision, 'data', 'spec', 'template');
   return template;
 };
 
-/** How an owner's revisions are labelled with their hash. */
+/** Label with the hash on an owner's revisions. */
 export type Labelling = { readonly owning: Owning; readonly hashLabel: string };
 
 const make = (cluster: Cluster, owner: Stored, { owning, hashLabel }: Labelling, revision: number): Stored | undefined => {
@@ -59,7 +62,10 @@ const renumber = (cluster: Cluster, revision: Stored, to: number): Stored => {
   return written.kind === 'stored' ? written.object : revision;
 };
 
-/** The revision of the owner's template as it is: made when there is none, the newest again when there has been one. */
+/**
+ * Returns the revision of the owner's current template: creates it when there is none, and makes an
+ * equal older one the newest.
+ */
 export const updateRevision = (cluster: Cluster, owner: Stored, how: Labelling): Stored | undefined => {
   const known = revisionsOf(cluster, owner);
   const last = known.at(-1);
@@ -69,7 +75,7 @@ export const updateRevision = (cluster: Cluster, owner: Stored, how: Labelling):
   return same === last ? same : renumber(cluster, same, next);
 };
 
-/** Forgets the oldest revisions beyond the limit that nobody lives by. */
+/** Deletes the oldest unused revisions beyond the limit. */
 export const forgetRevisions = (cluster: Cluster, owner: Stored, isLive: (revision: Stored) => boolean): void => {
   const limit = Number(at(owner, 'spec', 'revisionHistoryLimit') ?? 10);
   const past = revisionsOf(cluster, owner).filter(one => !isLive(one));

@@ -3,12 +3,15 @@ import type { StoreChange } from '../store/store.ts';
 import type { Cluster, Controller } from './controller.ts';
 import type { RequestQueue } from './request-limits.ts';
 
-/** How long after a change its controllers look: as long as a real one's watch takes to tell it, in milliseconds. */
+/** Milliseconds between a change and its reconcile: the latency of a real watch. */
 const latencyMs = 2;
 
 type QueuedKey = { readonly controller: Controller; readonly key: string };
 
-/** Runs controllers: one key at a time, in the order in which they were concerned, on the clock of the cluster, each as fast as its client may write. */
+/**
+ * Runs controllers: one key at a time, in the order of the queue, on the clock of the cluster, each
+ * within the limit of its client.
+ */
 export class ControllerRunner {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
@@ -16,7 +19,7 @@ export class ControllerRunner {
   readonly #requests: RequestQueue | undefined;
   readonly #waiting = new Map<string, QueuedKey>();
   readonly #later = new Map<string, () => void>();
-  /** What is being looked at. */
+  /** Key that is being reconciled. */
   #current: QueuedKey | undefined;
   #scheduled: (() => void) | undefined;
   #unsubscribe: (() => void) | undefined;
@@ -28,22 +31,22 @@ export class ControllerRunner {
     this.#requests = requests;
   }
 
-  /** The controller whose turn it is has written something. */
+  /** Counts a write of the running controller. */
   wrote(): void {
     if (this.#current !== undefined) this.#requests?.write(this.#current.controller.name);
   }
 
-  /** Follows everything from now on. What is there already has to be told by `touch`. */
+  /** Subscribes to all following changes. Pass existing objects to `touch`. */
   start(): void {
     this.#unsubscribe = this.#cluster.store.subscribe(change => this.#told(change));
   }
 
-  /** Has every controller look at what a change would concern: for objects that were there before the start. */
+  /** Enqueues the keys that a change would concern: for objects that existed before the start. */
   touch(change: StoreChange): void {
     this.#told(change);
   }
 
-  /** Looks at nothing any more. */
+  /** Stops reconciling. */
   stop(): void {
     this.#unsubscribe?.();
     this.#scheduled?.();
@@ -71,7 +74,7 @@ export class ControllerRunner {
     this.#scheduled ??= this.#clock.after(latencyMs, () => this.#work());
   }
 
-  /** It has recorded an event. */
+  /** Counts an event of the running controller. */
   noted(): void {
     if (this.#current !== undefined) this.#requests?.note(this.#current.controller.name);
   }
@@ -80,7 +83,10 @@ export class ControllerRunner {
     return this.#requests?.waitMs(controller.name) ?? 0;
   }
 
-  /** What the work itself brings about is looked at in the next round; so is what waits for its client's limit. */
+  /**
+   * Runs one round. Changes by the work itself are reconciled in the next round; so are keys that
+   * wait for their client's limit.
+   */
   #work(): void {
     this.#scheduled = undefined;
     const round = [...this.#waiting];
@@ -92,7 +98,7 @@ export class ControllerRunner {
     if (late.length > 0) this.#putFirst(late);
   }
 
-  /** Whether it is through with the key. */
+  /** Reconciles a key; returns whether it is done. */
   #look(id: string, queued: QueuedKey): boolean {
     this.#later.get(id)?.();
     this.#later.delete(id);

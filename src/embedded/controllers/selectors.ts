@@ -5,11 +5,17 @@ import { labelPlace } from '../kinds/kind.ts';
 import { at, byName, type Stored, strings } from '../object.ts';
 import type { Store } from '../store/store.ts';
 
-/** Whether a label selector (metav1.LabelSelector) picks the object; a missing one picks nothing. */
+/**
+ * Returns whether a label selector (metav1.LabelSelector) matches the object; a missing one matches
+ * nothing.
+ */
 export const picks = (selector: Json | undefined, { metadata }: Stored): boolean =>
   matches(isObject(selector) ? selector : undefined, strings(metadata.labels));
 
-/** The pods of a namespace that a selector picks, in the order of their names: without a look at those that lack its rarest label. */
+/**
+ * Returns the pods of a namespace that a selector matches, in the order of their names: checks only
+ * those with its rarest label.
+ */
 export const pickedPods = (store: Store, selector: Json | undefined, namespace: string): readonly Stored[] => {
   const labels = Object.entries(strings(at(selector, 'matchLabels')));
   if (labels.length === 0) return store.list('pods', namespace).filter(pod => picks(selector, pod));

@@ -2,10 +2,13 @@ import type { Json, JsonObject } from '../../core/json.ts';
 import { isObject } from '../../core/json.ts';
 import { memoizeOnObject } from '../memo.ts';
 
-/** The letters that names are made of: no vowels, so that no words come out (apimachinery rand.SafeEncodeString). */
+/**
+ * Letters of generated names: no vowels, so that no words arise (apimachinery
+ * rand.SafeEncodeString).
+ */
 const letters = 'bcdfghjklmnpqrstvwxz2456789';
 
-/** The same text for the same content, whatever the order of its members. */
+/** Returns the same text for the same content, whatever the order of its members. */
 export const canonical = (value: Json | undefined): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (!isObject(value)) return JSON.stringify(value ?? null);
@@ -16,14 +19,17 @@ export const canonical = (value: Json | undefined): string => {
     .join(',')}}`;
 };
 
-/** FNV-1a, 32 bits. */
+/** Returns FNV-1a, 32 bits. */
 const hash = (text: string): number => {
   let sum = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193) >>> 0;
   return sum;
 };
 
-/** The value of `pod-template-hash`: another number than the real controller's, in the same form. */
+/**
+ * Returns the value of `pod-template-hash`: another number than the real controller's, in the same
+ * format.
+ */
 export const templateHash = memoizeOnObject((template: JsonObject): string =>
   Array.from(String(hash(canonical(template))), digit => letters[digit.charCodeAt(0) % letters.length] ?? '').join(''),
 );

@@ -6,9 +6,11 @@ import { type Cluster, keyOf, type Written } from './controller.ts';
 import { controllerOf, controllerReference } from './pods.ts';
 import { picks } from './selectors.ts';
 
-/** What all workload controllers do with pods. */
+/** Common functions of all workload controllers. */
 
-/** The owner of this kind that controls the object, or would adopt it, as `namespace/name`. */
+/**
+ * Returns the owners of this kind that control the object, or would adopt it, as `namespace/name`.
+ */
 const ownerKeys = (cluster: Cluster, resource: Resource, kind: string, object: Stored): readonly string[] => {
   const { namespace = '' } = object.metadata;
   const controller = controllerOf(object);
@@ -19,13 +21,16 @@ const ownerKeys = (cluster: Cluster, resource: Resource, kind: string, object: S
     .map(keyOf);
 };
 
-/** Whether nothing has changed of something owned that its owner looks at. */
+/** Returns whether two versions of a dependent are equal for its owner. */
 type IsAlike = (before: Stored, after: Stored) => boolean;
 
 const belongsAlike: IsAlike = ({ metadata: before }, { metadata: after }) =>
   before.ownerReferences === after.ownerReferences && before.labels === after.labels;
 
-/** Keys of the owners that a change may concern: the owner itself, or what it owns. */
+/**
+ * Returns the keys of the owners that a change may concern: the owner itself, or that of the
+ * changed dependent.
+ */
 export const concerned =
   (resource: Resource, kind: string, owned: Resource, isAlike: IsAlike = () => false) =>
   (change: StoreChange, cluster: Cluster): readonly string[] => {
@@ -40,7 +45,7 @@ export const concerned =
 
 export type More = { readonly metadata: JsonObject; readonly spec?: JsonObject };
 
-/** A pod from a template, named after its owner (GetPodFromTemplate). */
+/** Returns a pod from a template, named after its owner (GetPodFromTemplate). */
 export const podFrom = (owner: Stored, owning: Owning, more: More, template: JsonObject = part(owner, 'spec', 'template')): JsonObject => {
   const metadata = part(template, 'metadata');
   const finalizers = [...items(metadata['finalizers']), ...items(more.metadata['finalizers'])];
@@ -59,10 +64,10 @@ export const podFrom = (owner: Stored, owning: Owning, more: More, template: Jso
   };
 };
 
-/** Who it is that makes and deletes pods, for the events that say so. */
+/** Controller that creates and deletes pods, for its events. */
 export type Maker = { readonly by: string; readonly resource: Resource; readonly owner: Stored };
 
-/** Makes a pod and says so (RealPodControl); the answer is why it could not. */
+/** Creates a pod and records an event (RealPodControl); returns the error, if any. */
 export const makePod = (cluster: Cluster, { by, resource, owner }: Maker, pod: JsonObject): string | undefined => {
   const written = cluster.writes.create('pods', pod);
   const about = { resource, object: owner };
@@ -70,13 +75,13 @@ export const makePod = (cluster: Cluster, { by, resource, owner }: Maker, pod: J
     cluster.record({ by, about, type: 'Normal', reason: 'SuccessfulCreate', message: `Created pod: ${written.object.metadata.name}` });
     return undefined;
   }
-  // Nobody has to know that nothing new comes into a namespace that goes.
+  // A terminating namespace needs no event about its refused pods.
   if (written.message.includes('because it is being terminated')) return undefined;
   cluster.record({ by, about, type: 'Warning', reason: 'FailedCreate', message: `Error creating: ${written.message}` });
   return written.message;
 };
 
-/** Deletes a pod and says so. */
+/** Deletes a pod and records an event. */
 export const deletePod = (cluster: Cluster, { by, resource, owner }: Maker, { metadata }: Stored): void => {
   const written = cluster.writes.remove('pods', metadata.namespace ?? '', metadata.name, { uid: metadata.uid });
   if (written.kind === 'refused') return;
@@ -90,13 +95,13 @@ export const report = (cluster: Cluster, resource: Resource, object: Stored, sta
   return cluster.writes.update(resource, { ...object, status }, 'status');
 };
 
-/** The API's own defaults, for objects that were made without it. */
+/** Returns the replicas, with the API's default for objects without a value. */
 export const replicasOf = (owner: Stored): number => Number(at(owner, 'spec', 'replicas') ?? 1);
 
 export const minReadyOf = (owner: Stored): number => Number(at(owner, 'spec', 'minReadySeconds') ?? 0);
 
-/** The pod template of an owner. */
+/** Returns the pod template of an owner. */
 export const templateOf = (owner: Stored): JsonObject => part(owner, 'spec', 'template');
 
-/** Something of the status that is a number. */
+/** Returns a number in the status. */
 export const counted = (object: Stored | undefined, field: string): number => Number(at(object, 'status', field) ?? 0);

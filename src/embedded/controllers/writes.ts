@@ -16,7 +16,10 @@ const refused = ({ failure }: Refused): Written => ({
 const written = (outcome: WriteResult): Written =>
   outcome.kind === 'done' ? { kind: 'stored', object: outcome.object } : refused(outcome);
 
-/** The registry as controllers use it: the same checks as for everybody, without a path or a body in between. */
+/**
+ * Returns the registry's writes for controllers: the same checks as for all clients, without a path
+ * or a body in between.
+ */
 export const writesOn = (registry: RegistryContext): Writes => ({
   create: (resource, draft) => written(create(registry, registry.kinds.of(resource), draft, text(draft, 'metadata', 'namespace'))),
   update: (resource, object, part) => {

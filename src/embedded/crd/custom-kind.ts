@@ -25,7 +25,10 @@ const unchecked: Cause = {
   field: '<nil>',
 };
 
-/** Everything that is wrong with an object. Rules are only asked when the object has the shape that they count on. */
+/**
+ * Returns all errors of an object. Rules are evaluated only when the object has the types that they
+ * expect.
+ */
 const causesOf = (draft: Draft, before: Draft | undefined, schema: JsonObject, rules: Rules | undefined): readonly Cause[] => {
   const body = without(draft, 'metadata');
   const causes = schemaCauses(body, without(schema, 'metadata'), '').filter(({ field }) => field !== 'metadata');
@@ -42,21 +45,21 @@ const strategyOf = (version: JsonObject, schema: JsonObject, rules: Rules | unde
     generation: 'counted',
     needsVersion: true,
     defaults: draft => defaulted(draft, schema) as Draft,
-    // Where there is a status subresource, nobody writes the status but through it.
+    // With a status subresource, the status is written only through it.
     ...(status && { creating: (draft: Draft) => without(draft, 'status') }),
     updatingStatus: (draft, before) => ({
       ...before,
       ...(draft['status'] === undefined ? { status: undefined } : { status: draft['status'] }),
       metadata: { ...before.metadata, managedFields: metaOf(draft)['managedFields'] },
     }),
-    // Rules see what was there before: an update is not checked as a creation too.
+    // Rules see the former object: an update is not also validated as a creation.
     validateCreate: draft => causesOf(draft, undefined, schema, rules),
     validateUpdate: (draft, before) => causesOf(draft, before, schema, rules),
     validateStatus: (draft, before) => causesOf(draft, before, schema, rules),
   };
 };
 
-/** Reads an object: its metadata as everywhere, the rest by the schema. */
+/** Returns a reader of objects: metadata as for all kinds, the rest by the schema. */
 const reader =
   (schema: JsonObject, stored: JsonObject) =>
   (draft: Draft): ReadObject => {
@@ -64,7 +67,7 @@ const reader =
     if (metadata.kind === 'unreadable') return metadata;
     const unknown: string[] = [];
     const own = pruned(without(draft, 'apiVersion', 'kind', 'metadata'), schema, unknown, '', true) as JsonObject;
-    // What is stored is stored in another version maybe, which may know less.
+    // The stored version may differ, and may lack fields.
     const body = stored === schema ? own : (pruned(own, stored, [], '', true) as JsonObject);
     return {
       kind: 'read',
@@ -118,10 +121,10 @@ const scaleOf = (version: JsonObject): { readonly scale?: ScalePaths } => {
   return { scale: { spec: path('specReplicasPath'), status: path('statusReplicasPath'), ...selector } };
 };
 
-/** The schema of a version; of one that has none, anything goes. */
+/** Returns the schema of a version; without one, every object is valid. */
 export const schemaOf = (version: JsonObject): JsonObject => part(version, 'schema', 'openAPIV3Schema');
 
-/** The kinds that a definition serves, the version that is stored first. */
+/** Returns the kinds that a definition serves, the stored version first. */
 export const kindsOf = (definition: Draft): readonly Kind[] => {
   const spec = part(definition, 'spec');
   const names = part(spec, 'names');

@@ -6,7 +6,10 @@ import { schemaOf } from './custom-kind.ts';
 import { readPath } from './json-path.ts';
 import { compile, type RuleProblem } from './rules.ts';
 
-/** CustomResourceDefinitions: their defaults, and what is refused. Upstream: apiextensions-apiserver/pkg/apis/apiextensions. */
+/**
+ * CustomResourceDefinitions: defaults and validation. Upstream:
+ * apiextensions-apiserver/pkg/apis/apiextensions.
+ */
 
 const defaults = (draft: Draft): Draft => {
   const spec = part(draft, 'spec');
@@ -22,7 +25,7 @@ const defaults = (draft: Draft): Draft => {
   };
 };
 
-/** As Go shows a rule in a message. */
+/** Returns a rule as Go formats it in a message. */
 const shownRule = (rule: JsonObject): JsonObject => ({
   Rule: rule['rule'] ?? '',
   Message: rule['message'] ?? '',
@@ -34,7 +37,9 @@ const shownRule = (rule: JsonObject): JsonObject => ({
 
 const ruleCause = ({ path, rule, message, member }: RuleProblem): Cause => wrong(`${path}.${member}`, shownRule(rule), message);
 
-/** Of one version's schema. The place of a schema that all versions share has a name of its own. */
+/**
+ * Returns the errors of one version's schema. A schema that all versions share has another path.
+ */
 const versionCauses = (version: JsonObject, index: number, count: number): readonly Cause[] => {
   const place = `spec.versions[${index}].schema.openAPIV3Schema`;
   const schema = at(version, 'schema', 'openAPIV3Schema');

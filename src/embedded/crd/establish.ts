@@ -21,7 +21,10 @@ const condition = (type: string, reason: string, message: string, now: string): 
 const isEstablished = (definition: Stored): boolean =>
   objects(at(definition, 'status', 'conditions')).some(({ type }) => type === 'Established');
 
-/** Serves what a definition defines, and says so in its status. Upstream: the naming and establishing controllers of apiextensions-apiserver. */
+/**
+ * Serves the kinds of a definition, and records that in its status. Upstream: the naming and
+ * establishing controllers of apiextensions-apiserver.
+ */
 const establish = (registry: RegistryContext, definition: Stored): void => {
   for (const kind of kindsOf(definition)) registry.kinds.add(kind);
   if (isEstablished(definition)) return;
@@ -49,11 +52,14 @@ const write = (registry: RegistryContext, { metadata }: Stored, edit: (status: o
   }
 };
 
-/** Objects of a definition go with it. Upstream: the finalizer controller of apiextensions-apiserver. */
+/**
+ * Deletes the objects of a deleted definition. Upstream: the finalizer controller of
+ * apiextensions-apiserver.
+ */
 const clean = (registry: RegistryContext, definition: Stored): void => {
   for (const kind of kindsOf(definition).slice(0, 1)) {
     for (const { metadata } of registry.store.list(kind.resource)) remove(registry, kind, metadata.namespace ?? '', metadata.name);
-    // Those that a finalizer holds keep the definition; their end is looked for again with the next change of it.
+    // Objects with finalizers keep the definition; the next change of it checks again.
     if (registry.store.count(kind.resource) > 0) return;
   }
   change(registry, registry.kinds.of(resource), '', definition.metadata.name, current => ({
@@ -65,7 +71,7 @@ const clean = (registry: RegistryContext, definition: Stored): void => {
   }));
 };
 
-/** Follows the definitions of a cluster for as long as it lives. */
+/** Follows the definitions of a cluster during its whole life. */
 export const followDefinitions = (registry: RegistryContext): void => {
   registry.store.subscribe((told: StoreChange) => {
     const { object } = told;
@@ -77,7 +83,7 @@ export const followDefinitions = (registry: RegistryContext): void => {
       establish(registry, object);
     }
   }, resource);
-  // An object that was held and has gone may have been the last.
+  // A removed object may have been the last with a finalizer.
   registry.store.subscribe(({ type, resource: of }) => {
     if (type !== 'removed' || registry.store.count(of) > 0) return;
     for (const definition of registry.store.list(resource)) {

@@ -4,7 +4,10 @@ type Step = string | number | { readonly key: string; readonly value: string };
 
 const step = /\.([A-Za-z0-9_-]+)|\['([^']+)'\]|\[(\d+)\]|\[\?\(@\.([A-Za-z0-9_-]+)\s*==\s*["']([^"']*)["']\)\]/y;
 
-/** The steps of a JSONPath as CRDs use it: names, indexes, and a choice by one field; undefined for anything else. */
+/**
+ * Parses a JSONPath of a CRD: names, indexes, and a selection by one field; returns undefined for
+ * anything else.
+ */
 export const readPath = (path: string): readonly Step[] | undefined => {
   const steps: Step[] = [];
   for (let at = 0; at < path.length; at = step.lastIndex) {
@@ -16,7 +19,7 @@ export const readPath = (path: string): readonly Step[] | undefined => {
   return steps;
 };
 
-/** What stands at the end of a path. */
+/** Returns the value at a path. */
 export const follow = (value: Json | undefined, steps: readonly Step[]): Json | undefined =>
   steps.reduce<Json | undefined>((here, one) => {
     if (typeof one === 'string') return isObject(here) ? here[one] : undefined;

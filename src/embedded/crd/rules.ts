@@ -8,7 +8,10 @@ import { isObject, type Json, type JsonObject, sameJson } from '../../core/json.
 import type { Cause } from '../failure.ts';
 import { items, objects, text } from '../object.ts';
 
-/** x-kubernetes-validations: CEL rules of a schema. Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel. */
+/**
+ * x-kubernetes-validations: CEL rules of a schema. Upstream:
+ * apiextensions-apiserver/pkg/apiserver/schema/cel.
+ */
 
 type Rule = {
   readonly expression: Expression;
@@ -17,19 +20,19 @@ type Rule = {
   readonly messageExpression: Expression | undefined;
   readonly reason: string;
   readonly fieldPath: string;
-  /** It is about changes: it looks at what was there before. */
+  /** Whether it is a transition rule, which reads the former value. */
   readonly isTransition: boolean;
   readonly optionalOldSelf: boolean;
 };
 
-/** The rules of a schema and of what is in it; undefined where there are none. */
+/** Rules of a schema and of its parts; undefined where there are none. */
 export type Rules = {
   readonly own: readonly Rule[];
-  /** Of the value that the rules are about. */
+  /** Schema of the value that the rules check. */
   readonly schema: JsonObject;
   readonly properties: ReadonlyMap<string, Rules>;
   readonly items?: Rules;
-  /** Keys by which an element of a list is found again in the list of before. */
+  /** Keys by which an element of a list is matched with one in the former list. */
   readonly keys?: readonly string[];
   readonly additional?: Rules;
 };
@@ -41,7 +44,10 @@ export type RuleProblem = {
   readonly member: 'rule' | 'messageExpression';
 };
 
-/** Reads the rules of a schema; what cannot be evaluated is a problem. `path` is the schema's place in the definition. */
+/**
+ * Compiles the rules of a schema; invalid ones are added to the problems. `path` is the schema's
+ * place in the definition.
+ */
 export const compile = (schema: JsonObject, path: string, problems: RuleProblem[]): Rules | undefined => {
   const given = objects(schema['x-kubernetes-validations']);
   const own = given.flatMap((rule, index) => ruleOf(rule, schema, `${path}.x-kubernetes-validations[${index}]`, problems));
@@ -99,7 +105,7 @@ const ruleOf = (rule: JsonObject, schema: JsonObject, path: string, problems: Ru
   ];
 };
 
-/** Rules that a value breaks. `before` is the value that it replaces. */
+/** Returns the rules that a value violates. `before` is the value that it replaces. */
 export const ruleCauses = (rules: Rules, value: Json, before: Json | undefined, path: string): readonly Cause[] => {
   const own = rules.own.flatMap(rule => broken(rule, value, before, path, rules.schema));
   if (Array.isArray(value)) return [...own, ...elementCauses(rules, value as readonly Json[], before, path)];
@@ -122,7 +128,7 @@ const elementCauses = (rules: Rules, value: readonly Json[], before: Json | unde
 
 const broken = (rule: Rule, self: Json, oldSelf: Json | undefined, path: string, schema: JsonObject): readonly Cause[] => {
   if (rule.isTransition && oldSelf === undefined && !rule.optionalOldSelf) return [];
-  // Where there may be no earlier value, it is an optional one.
+  // Where a former value may be missing, it is an optional one.
   const bindings = { self: new Typed(self, schema), oldSelf: new Typed(oldSelf, schema, rule.optionalOldSelf) };
   const result = evaluate(rule.expression, bindings);
   if (result.kind === 'value' && result.value === true) return [];
@@ -130,7 +136,7 @@ const broken = (rule: Rule, self: Json, oldSelf: Json | undefined, path: string,
   const field = (path + rule.fieldPath).replace(/^\./, '') || '<nil>';
   if (result.kind === 'error')
     return [{ reason: 'FieldValueInvalid', message: `Invalid value: ${JSON.stringify(type)}: ${failureOf(rule, result.message)}`, field }];
-  // Objects and lists are not shown, they may be large.
+  // Objects and lists are not quoted, because they may be large.
   const shown = type === 'object' || type === 'array' ? '' : `${JSON.stringify(self)}: `;
   return [{ reason: rule.reason, message: `${intro[rule.reason] ?? 'Invalid value: '}${shown}${messageOf(rule, bindings)}`, field }];
 };
@@ -141,7 +147,7 @@ const intro: Readonly<Record<string, string>> = {
   FieldValueDuplicate: 'Duplicate value: ',
 };
 
-/** What is said of a rule that cannot be computed. */
+/** Returns the message for a rule that cannot be evaluated. */
 const failureOf = ({ message, source }: Rule, error: string): string => {
   const rule = (message || source).trim();
   if (error.startsWith('no such overload'))

@@ -13,16 +13,16 @@ const sub = (schema: JsonObject | undefined, key: string): JsonObject | undefine
 const keepsAll = (schema: JsonObject | undefined): boolean =>
   schema?.['x-kubernetes-preserve-unknown-fields'] === true || schema?.['additionalProperties'] === true;
 
-/** Fields that belong to every object, whatever its schema says. */
+/** Fields of every object, whatever its schema. */
 const ofObjects = new Set(['apiVersion', 'kind', 'metadata']);
 
-/** A value without what its schema does not know; `unknown` gets the paths of that. */
+/** Returns a value without fields that are not in its schema; adds their paths to `unknown`. */
 export const pruned = (value: Json, schema: JsonObject | undefined, unknown: string[], path = '', root = false): Json => {
   if (Array.isArray(value)) {
     const items = schema?.['items'];
     return (value as readonly Json[]).map((one, index) => pruned(one, isObject(items) ? items : undefined, unknown, `${path}[${index}]`));
   }
-  // What is wrong in its type is for the validation to say.
+  // Validation reports a wrong type.
   if (!isObject(value) || schema === undefined || schema['x-kubernetes-int-or-string'] === true) return value;
   const result: Record<string, Json> = {};
   for (const [key, member] of Object.entries(value)) {
@@ -38,7 +38,10 @@ export const pruned = (value: Json, schema: JsonObject | undefined, unknown: str
   return result;
 };
 
-/** A value with the schema's defaults where nothing stands, and where null stands and may not. */
+/**
+ * Returns a value with the schema's defaults for missing fields, and for nulls where the field is
+ * not nullable.
+ */
 export const defaulted = (value: Json, schema: JsonObject | undefined): Json => {
   if (schema === undefined) return value;
   if (Array.isArray(value)) {

@@ -2,7 +2,10 @@ import { isObject, type Json, type JsonObject, sameJson } from '../../core/json.
 import { type Cause, duplicate, notOneOf, required, wrong } from '../failure.ts';
 import { items, objects, text } from '../object.ts';
 
-/** Validation by an OpenAPI schema, in the words of kube-openapi's validation and of apiextensions-apiserver. */
+/**
+ * Validation by an OpenAPI schema, with the messages of kube-openapi's validation and of
+ * apiextensions-apiserver.
+ */
 
 const typeName = (value: Json): string => {
   if (value === null) return 'null';
@@ -21,7 +24,7 @@ const isOfType = (value: Json, types: readonly string[]): boolean =>
 
 const at = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
 
-/** Everything that is wrong with a value. */
+/** Returns all errors of a value. */
 export const schemaCauses = (value: Json, schema: JsonObject, path: string): readonly Cause[] => {
   if (value === null && schema['nullable'] === true) return [];
   const types = typesOf(schema);
@@ -37,7 +40,7 @@ export const schemaCauses = (value: Json, schema: JsonObject, path: string): rea
 
 const typeCauses = (value: Json, types: readonly string[], schema: JsonObject, path: string): readonly Cause[] => {
   const { format } = schema;
-  // A fraction where a whole number of a format belongs is found twice, by two validators.
+  // A fraction instead of an integer with a format is reported twice, by two validators.
   const isFraction = typeof value === 'number' && types.includes('integer') && typeof format === 'string';
   const name = isFraction ? 'float64' : typeName(value);
   const wanted = isFraction ? format : types.join(',');
@@ -120,7 +123,7 @@ const arrayCauses = (value: readonly Json[], schema: JsonObject, path: string): 
   ];
 };
 
-/** Elements of a set, or with the same keys, may not stand there twice. */
+/** Returns errors for duplicates in a set, or in a list with map keys. */
 const twice = (value: readonly Json[], schema: JsonObject, path: string): readonly Cause[] => {
   const type = schema['x-kubernetes-list-type'];
   if (type !== 'map' && type !== 'set') return [];

@@ -72,7 +72,7 @@ const bindingCauses = (draft: Draft): readonly Cause[] => [
 
 const bindings: Strategy = { generation: 'counted', defaults: draft => withMatch(draft, 'matchResources'), validate: bindingCauses };
 
-/** Who else is asked whether something may be written. */
+/** Kinds that configure admission. */
 export const admissionKinds: readonly Kind[] = (
   [
     {

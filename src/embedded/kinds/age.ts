@@ -1,10 +1,10 @@
-/** Durations as people read them: k8s.io/apimachinery/pkg/util/duration. */
+/** Durations for people: k8s.io/apimachinery/pkg/util/duration. */
 
 const minute = 60;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** HumanDuration: two units at most, the second one only where the first is small. */
+/** Returns HumanDuration: at most two units, the second one only where the first is small. */
 export const humanDuration = (seconds: number): string => {
   if (seconds < -1) return '<invalid>';
   const whole = Math.trunc(Math.max(seconds, 0));
@@ -25,7 +25,7 @@ export const humanDuration = (seconds: number): string => {
 const withRest = (count: number, unit: string, rest: number, restUnit: string): string =>
   rest === 0 ? `${count}${unit}` : `${count}${unit}${rest}${restUnit}`;
 
-/** How long ago a time was. */
+/** Returns the duration since a time. */
 export const ageOf = (time: unknown, now: Temporal.Instant): string => {
   if (typeof time !== 'string') return '<unknown>';
   return humanDuration((now.epochMilliseconds - Temporal.Instant.from(time).epochMilliseconds) / 1000);

@@ -140,7 +140,7 @@ const attachmentKind = builtIn(
   ],
 });
 
-/** CustomResourceDefinitions come with a strategy of their own, which knows schemas. */
+/** Returns the kind of CustomResourceDefinitions, with a strategy that knows schemas. */
 export const definitionKind = (strategy: Strategy): Kind =>
   builtIn(
     'apiextensions.k8s.io',
@@ -157,7 +157,7 @@ export const definitionKind = (strategy: Strategy): Kind =>
     cells: definitionCells,
   });
 
-/** What is served from the start, custom resource definitions excepted. */
+/** Kinds that are served from the start, except CustomResourceDefinitions. */
 export const builtInKinds: readonly Kind[] = [
   ...coreKinds,
   ...apps,

@@ -3,7 +3,10 @@ import { at, items, objects, part, type Stored, strings, text } from '../object.
 import { ageOf, humanDuration } from './age.ts';
 import type { Column } from './column.ts';
 
-/** Cells of Table answers, upstream in pkg/printers/internalversion/printers.go; those of pods are in pod-cells.ts. */
+/**
+ * Cells of Table responses, upstream in pkg/printers/internalversion/printers.go; those of pods are
+ * in pod-cells.ts.
+ */
 type Cell = Column['cell'];
 
 export const name: Cell = object => object.metadata.name;
@@ -12,22 +15,22 @@ const number = (value: unknown): number => (typeof value === 'number' ? value : 
 
 const numberAt = (object: Stored, ...path: readonly string[]): number => number(at(object, ...path));
 
-/** How many replicas are ready, of how many there should be. */
+/** Returns the ready replicas and the wanted ones. */
 export const readyReplicas: Cell = object => `${numberAt(object, 'status', 'readyReplicas')}/${numberAt(object, 'spec', 'replicas')}`;
 
-/** The number at a path, 0 when nothing stands there. */
+/** Returns the number at a path, 0 when there is none. */
 export const count =
   (...path: readonly string[]): Cell =>
   object =>
     number(at(object, ...path));
 
-/** The text at a path. */
+/** Returns the text at a path. */
 export const word =
   (...path: readonly string[]): Cell =>
   object =>
     text(object, ...path);
 
-/** How many members a map or a list has. */
+/** Returns the number of members in maps and lists. */
 export const size =
   (...paths: readonly string[]): Cell =>
   object =>
@@ -43,7 +46,7 @@ export const images: Cell = object =>
     .map(one => text(one, 'image'))
     .join(',');
 
-/** metav1.FormatLabelSelector. */
+/** Returns metav1.FormatLabelSelector. */
 export const shownSelector = (object: Stored): string => {
   const given = at(object, 'spec', 'selector');
   if (given === undefined) return '<none>';
@@ -60,7 +63,7 @@ export const shownSelector = (object: Stored): string => {
 
 export const selector: Cell = object => shownSelector(object);
 
-/** labels.FormatLabels. */
+/** Returns labels.FormatLabels. */
 const labels = (value: Json | undefined): string => {
   const all = Object.entries(strings(value)).map(([key, one]) => `${key}=${one}`);
   return all.length === 0 ? '<none>' : all.sort().join(',');
@@ -99,7 +102,7 @@ export const nodeInfo =
     return field === 'kernelVersion' && architecture !== '' ? `${value} (${architecture})` : value;
   };
 
-/** A budget's minAvailable or maxUnavailable. */
+/** Returns a budget's minAvailable or maxUnavailable. */
 export const budgetBound =
   (field: 'minAvailable' | 'maxUnavailable'): Cell =>
   object => {
@@ -139,7 +142,7 @@ export const jobDuration: Cell = (object, now) => {
   return humanDuration((until.epochMilliseconds - Temporal.Instant.from(start).epochMilliseconds) / 1000);
 };
 
-/** Who controls it: `statefulset.apps/db`. */
+/** Returns the controller: `statefulset.apps/db`. */
 export const controller: Cell = ({ metadata }) => {
   const found = metadata.ownerReferences?.find(one => one.controller === true);
   if (found === undefined) return '<none>';
@@ -147,7 +150,7 @@ export const controller: Cell = ({ metadata }) => {
   return `${found.kind.toLowerCase()}${version === undefined ? '' : `.${group}`}/${found.name}`;
 };
 
-/** Access modes in one word: RWO, ROX, RWX, RWOP. */
+/** Returns access modes in short: RWO, ROX, RWX, RWOP. */
 export const accessModes =
   (...path: readonly string[]): Cell =>
   object => {
@@ -162,7 +165,7 @@ export const accessModes =
 export const volumePhase: Cell = object =>
   object.metadata.deletionTimestamp === undefined ? text(object, 'status', 'phase') : 'Terminating';
 
-/** A pointer to a string: `<unset>` when it is none. */
+/** Returns an optional text: `<unset>` when it is missing. */
 export const orUnset =
   (...path: readonly string[]): Cell =>
   object => {
@@ -170,7 +173,7 @@ export const orUnset =
     return typeof value === 'string' ? value : '<unset>';
   };
 
-/** A claim shows what it got, once it is bound. */
+/** Returns a cell of a claim that is empty until it is bound. */
 export const whenBound =
   (cell: Cell): Cell =>
   (object, now) =>

@@ -4,7 +4,10 @@ import { at, type Draft, items, metaOf, objects, part, type Stored, strings, tex
 import type { Context, Strategy } from './kind.ts';
 import { labelNameProblem } from './names.ts';
 
-/** Strategies of the kinds that are no workloads: pkg/registry/core, policy, scheduling, coordination, storage. */
+/**
+ * Strategies of the kinds other than workloads: pkg/registry/core, policy, scheduling,
+ * coordination, storage.
+ */
 
 const keepSpec = (draft: Draft, before: Stored): Draft => ({ ...draft, spec: before['spec'] });
 
@@ -43,7 +46,8 @@ export const nodes: Strategy = {
     if (capacity === undefined || at(draft, 'status', 'allocatable') !== undefined) return draft;
     return { ...draft, status: { ...part(draft, 'status'), allocatable: capacity } };
   },
-  // Admission plugin TaintNodesByCondition: nobody is put on a node before its conditions have been looked at.
+  // Admission plugin TaintNodesByCondition: no pod is scheduled to a node before its conditions
+  // have been checked.
   creating: draft => {
     const taints = objects(at(draft, 'spec', 'taints'));
     const has = taints.some(({ key, effect }) => key === notReady.key && effect === notReady.effect);
@@ -66,7 +70,7 @@ const taintCauses = (taints: readonly JsonObject[]): readonly Cause[] => {
     const twice = seen.has(`${key}:${effect}`);
     seen.add(`${key}:${effect}`);
     if (!twice) return [];
-    // Go shows its internal type here.
+    // Go formats its internal type here.
     const shown = { Key: key, Value: text(taint, 'value'), Effect: effect, TimeAdded: taint['timeAdded'] ?? null };
     const message = `Duplicate value: ${JSON.stringify(shown)}: taints must be unique by key and effect pair`;
     return [{ reason: 'FieldValueDuplicate', message, field: path }];
@@ -90,7 +94,7 @@ const boundCauses = (field: string, value: unknown): readonly Cause[] => {
   return Number(value.slice(0, -1)) > 100 ? [wrong(field, value, 'must not be greater than 100%')] : [];
 };
 
-/** As Go's internal type shows itself in a message. */
+/** Returns a spec as Go formats its internal type in a message. */
 const internalSpec = (spec: JsonObject): JsonObject => ({
   MinAvailable: spec['minAvailable'] ?? null,
   Selector: spec['selector'] ?? null,
@@ -160,7 +164,7 @@ export const events: Strategy = {
   validate: draft => {
     const namespace = text(draft, 'involvedObject', 'namespace');
     const own = text(draft, 'metadata', 'namespace');
-    // An event about something without a namespace is in `default` (or kube-system, for old clients).
+    // An event about a cluster-scoped object is in `default` (or kube-system, for old clients).
     const fits = namespace === '' ? own === 'default' || own === 'kube-system' : namespace === own;
     return fits ? [] : [wrong('involvedObject.namespace', namespace, 'does not match event.namespace')];
   },
@@ -174,7 +178,7 @@ export const configMaps: Strategy = {
       : [],
 };
 
-/** `stringData` is written into `data`, and never comes back. */
+/** Strategy of secrets: `stringData` is merged into `data`, and never returned. */
 export const secrets: Strategy = {
   generation: 'none',
   defaults: draft => {

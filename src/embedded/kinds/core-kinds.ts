@@ -73,7 +73,7 @@ const claimCells = [
   cell.orUnset('spec', 'volumeMode'),
 ];
 
-/** Kinds of the group without a name. */
+/** Kinds of the core group. */
 export const coreKinds: readonly Kind[] = (
   [
     {

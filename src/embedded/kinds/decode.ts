@@ -4,15 +4,18 @@ import { ReturnedObject } from '../memo.ts';
 import type { Draft } from '../object.ts';
 import { type Field, type FieldType, type Struct, structNamed } from './types.ts';
 
-/** An object as Go would write it again, the fields that Go does not know, or why Go cannot read it. */
+/**
+ * An object as Go would encode it again, with the fields that Go does not know, or the reason why
+ * Go cannot decode it.
+ */
 export type Decoded =
   | { readonly kind: 'decoded'; readonly object: Draft; readonly unknown: readonly string[] }
   | { readonly kind: 'unreadable'; readonly message: string };
 
-/** Thrown inside of one call of `decode` only. */
+/** Thrown within one call of `decode` only. */
 class Unreadable extends Error {}
 
-/** The way from the object to one of its values; texts are made of it only when there is something to say. */
+/** Path from the object to one of its values; formatted only when there is an error. */
 type Place = {
   readonly unknown: string[];
   readonly above?: Place;
@@ -21,13 +24,13 @@ type Place = {
   readonly isField: boolean;
 };
 
-/** Everything is named in it, elements of lists and keys of maps too: `spec.containers[0].name`. */
+/** Returns the full path, with elements of lists and keys of maps: `spec.containers[0].name`. */
 const shown = ({ above, step }: Place): string => {
   const before = above === undefined ? '' : shown(above);
   return typeof step === 'number' ? `${before}[${step}]` : within(before, step);
 };
 
-/** Go's own names lead through fields only: `spec.containers.name`. */
+/** Returns Go's path, which contains only fields: `spec.containers.name`. */
 const fieldsOf = ({ above, step, isField }: Place): string => {
   const before = above === undefined ? '' : fieldsOf(above);
   return isField ? within(before, String(step)) : before;
@@ -36,8 +39,9 @@ const fieldsOf = ({ above, step, isField }: Place): string => {
 const within = (path: string, key: string): string => (path === '' || key === '' ? path + key : `${path}.${key}`);
 
 /**
- * Reads an object as encoding/json reads it into the Go type, and writes it as Go does: unknown fields fall away, as do null and zero values
- * of fields that are neither pointers nor required; structs that are no pointers are always there.
+ * Decodes an object as encoding/json decodes it into the Go type, and encodes it as Go does: drops
+ * unknown fields, and null and zero values of fields that are neither pointers nor required;
+ * structs that are not pointers are always present.
  */
 export const decode = (draft: Draft, struct: string): Decoded => {
   const unknown: string[] = [];
@@ -51,8 +55,9 @@ export const decode = (draft: Draft, struct: string): Decoded => {
 };
 
 /**
- * What has been decoded, with its type: it comes again when what the steps of a write have made of it is read once more, and with every update of
- * another part of its object. Nobody changes it meanwhile: it can only be read, by its type, and once it is stored it is frozen.
+ * Marks a decoded value with its type: the result of a write's steps is decoded once more, and so
+ * is every update of another part of the object. Nothing changes the value meanwhile: it is
+ * read-only by its type, and frozen once it is stored.
  */
 class DecodedAs extends ReturnedObject {
   readonly #type: Struct | FieldType;
@@ -67,10 +72,13 @@ class DecodedAs extends ReturnedObject {
   }
 }
 
-/** What came of something frozen: parts that several objects of a copy share are decoded once. */
+/** Results for frozen values: parts that several objects of a copy share are decoded once. */
 const decodedFrom = new WeakMap<object, JsonObject | readonly Json[]>();
 
-/** Decodes a value unless that has been done before, as this type. What has unknown fields is decoded anew each time: they have to be told again. */
+/**
+ * Decodes a value unless it has already been decoded as this type. Values with unknown fields are
+ * decoded each time, because these must be reported again.
+ */
 const once = <T extends JsonObject | readonly Json[]>(value: T, type: Struct | FieldType, place: Place, make: () => T): T => {
   if (DecodedAs.is(value, type)) return value;
   const isFrozen = !isPassing(place) && Object.isFrozen(value);
@@ -106,7 +114,10 @@ const decodeFields = (value: JsonObject, struct: Struct, place: Place): JsonObje
   return result;
 };
 
-/** What stands at the top, its metadata and its status are hardly ever the same again: most writes give it another version and another status. */
+/**
+ * Returns whether a value hardly ever repeats: the object itself, its metadata and its status,
+ * because most writes change version and status.
+ */
 const isPassing = ({ step, above }: Place): boolean =>
   above === undefined || (above.above === undefined && (step === 'metadata' || step === 'status'));
 
@@ -126,13 +137,13 @@ const elementIn = (above: Place, step: string | number): Place => ({
   isField: false,
 });
 
-/** Most values are scalars that are as they should be: their place is not needed. */
+/** Decodes a field. Most values are valid scalars: their path is not needed. */
 const decodeField = (value: Json, type: FieldType, struct: Struct, key: string, place: Place): Json => {
   const plain = type.kind === 'scalar' ? decodeScalar(value, type) : undefined;
   return plain === undefined ? decodeValue(value, type, fieldIn(place, struct, key)) : plain;
 };
 
-/** What encoding/json leaves out of a field with omitempty. */
+/** Returns whether encoding/json omits a field with omitempty. */
 const isLeftOut = (value: Json, { type, pointer, always }: Field): boolean => {
   if (always || type.kind === 'struct') return false;
   if (type.kind === 'list') return (value as readonly Json[]).length === 0;
@@ -189,13 +200,13 @@ const decodeMap = (value: JsonObject, type: Of<'map'>, place: Place): JsonObject
       const given = value[key];
       if (given === undefined) continue;
       const at = elementIn(place, key);
-      // A null in a map of strings is an empty string to Go.
+      // A null in a map of strings is an empty string in Go.
       result[key] = given === null ? (zeroOf(type.of, at) ?? null) : decodeValue(given, type.of, at);
     }
     return result;
   });
 
-/** Undefined where Go cannot read it. */
+/** Decodes a scalar; returns undefined where Go cannot. */
 const decodeScalar = (value: Json, type: Of<'scalar'>): Json | undefined => {
   switch (type.name) {
     case 'string':
@@ -241,7 +252,10 @@ const time = (value: Json, name: 'time' | 'microtime'): Json | undefined => {
 
 const plainQuantity = /^[+-]?\d+$/;
 
-/** The commonest of resource.Quantity's canonical forms: whole thousands of milli-units, and no leading plus. */
+/**
+ * Returns the most common of resource.Quantity's canonical forms: whole thousands of milli-units,
+ * and no leading plus.
+ */
 const quantity = (text: string): string => {
   if (plainQuantity.test(text)) return String(Number(text));
   const milli = /^(\d+)000m$/.exec(text);

@@ -14,7 +14,10 @@ const servedVersions: Cell = object =>
 const isEstablished: Cell = object =>
   objects(part(object, 'status')['conditions']).some(one => one['type'] === 'Established' && one['status'] === 'True');
 
-/** Of CustomResourceDefinitions; upstream in apiextensions-apiserver/pkg/registry/customresourcedefinition/tableconvertor. */
+/**
+ * Cells of CustomResourceDefinitions; upstream in
+ * apiextensions-apiserver/pkg/registry/customresourcedefinition/tableconvertor.
+ */
 export const definitionCells: readonly Cell[] = [
   name,
   word('spec', 'scope'),

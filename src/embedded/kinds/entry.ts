@@ -3,13 +3,13 @@ import { type Column, columnsOf } from './column.ts';
 import { decode } from './decode.ts';
 import { type Kind, type ReadObject, resourceOf, type Strategy } from './kind.ts';
 
-/** What has to be said of a built-in kind; the rest follows from it. */
+/** Description of a built-in kind; the rest is derived. */
 export type KindEntry = {
   readonly kind: string;
   readonly plural: string;
   readonly strategy: Strategy;
   readonly cells: readonly Column['cell'][];
-  /** Of the Go type; the group and the kind when left out. */
+  /** Name of the Go type; group and kind when left out. */
   readonly struct?: string;
 } & Partial<Pick<Kind, 'shortNames' | 'categories' | 'status' | 'scale' | 'selectable' | 'answersDeletionWithObject'>> & {
     readonly scope?: 'Cluster';
@@ -23,7 +23,7 @@ const read =
     return decoded.kind === 'decoded' ? { kind: 'read', object: decoded.object, unknown: decoded.unknown } : decoded;
   };
 
-/** A kind that every API server has. */
+/** Returns a kind that every API server has. */
 export const builtIn =
   (group: string, version: string, goGroup: string) =>
   (entry: KindEntry): Kind => {

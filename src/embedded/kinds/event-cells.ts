@@ -28,7 +28,10 @@ const times = (event: Stored): number => {
   return typeof count === 'number' && count > 0 ? count : 1;
 };
 
-/** The cells of an event, in the order of its columns. Upstream: printEvent of pkg/printers/internalversion. */
+/**
+ * Cells of an event, in the order of its columns. Upstream: printEvent of
+ * pkg/printers/internalversion.
+ */
 export const eventCells = [
   last,
   (event: Stored) => text(event, 'type'),

@@ -1,4 +1,7 @@
-/** What names, labels and annotations may look like: k8s.io/apimachinery/pkg/util/validation. Each function says what is wrong, or nothing. */
+/**
+ * Formats of names, labels and annotations: k8s.io/apimachinery/pkg/util/validation. Each function
+ * returns errors, or none.
+ */
 
 const label = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -17,7 +20,7 @@ export const subdomainProblem = (name: string): string | undefined => {
   return "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 };
 
-/** A label's key, an annotation's key, a finalizer: `name` or `prefix/name`. */
+/** Checks the key of a label or annotation, or a finalizer: `name` or `prefix/name`. */
 export const qualifiedNameProblems = (value: string): readonly string[] => {
   const parts = value.split('/');
   if (parts.length > 2)

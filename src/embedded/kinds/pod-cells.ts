@@ -16,7 +16,7 @@ const endOf = (terminated: JsonObject, prefix = ''): string => {
   return signal === 0 ? `${prefix}ExitCode:${number(terminated['exitCode'])}` : `${prefix}Signal:${signal}`;
 };
 
-/** What keeps an init container from being done; undefined when nothing does. */
+/** Returns why an init container is not done; undefined when it is. */
 const initProblem = (status: JsonObject, restartable: boolean, position: string): string | undefined => {
   const terminated = at(status, 'state', 'terminated') === undefined ? undefined : part(status, 'state', 'terminated');
   if (terminated !== undefined && number(terminated['exitCode']) === 0) return undefined;
@@ -91,7 +91,9 @@ const gates = (pod: Stored): string => {
 const containersOf = (pod: Stored): number =>
   items(at(pod, 'spec', 'containers')).length + objects(at(pod, 'spec', 'initContainers')).filter(isRestartable).length;
 
-/** The cells of a pod, in the order of its columns. Upstream: printPod of pkg/printers/internalversion. */
+/**
+ * Cells of a pod, in the order of its columns. Upstream: printPod of pkg/printers/internalversion.
+ */
 export const podCells = [
   (pod: Stored) => pod.metadata.name,
   (pod: Stored) => `${statusOf(pod).ready}/${containersOf(pod)}`,

@@ -1,7 +1,10 @@
 import type { Json, JsonObject } from '../../core/json.ts';
 import { at, objects, part } from '../object.ts';
 
-/** Defaults of pods and pod templates: pkg/apis/core/v1/defaults.go. Everything here only adds what is missing. */
+/**
+ * Defaults of pods and pod templates: pkg/apis/core/v1/defaults.go. All functions only add missing
+ * fields.
+ */
 
 const latest = /(^|\/)[^/:@]+(:latest)?$/;
 
@@ -38,7 +41,7 @@ const environment = (given: JsonObject): JsonObject => {
   return { ...given, valueFrom: { ...part(given, 'valueFrom'), fieldRef: { apiVersion: 'v1', ...part(given, 'valueFrom', 'fieldRef') } } };
 };
 
-/** Volumes that come from files have the mode 0644. */
+/** Volumes of files, which get the mode 0644. */
 const withMode = ['configMap', 'secret', 'downwardAPI', 'projected'] as const;
 
 const volume = (given: JsonObject): JsonObject => {
@@ -49,7 +52,7 @@ const volume = (given: JsonObject): JsonObject => {
   return Object.keys(given).some(key => key !== 'name') ? filled : { ...filled, emptyDir: {} };
 };
 
-/** Of a pod's spec, alone or in a template. */
+/** Sets the defaults of a pod's spec, alone or in a template. */
 const podSpecDefaults = (given: JsonObject, grace = given['terminationGracePeriodSeconds']): JsonObject => ({
   restartPolicy: 'Always',
   terminationGracePeriodSeconds: 30,
@@ -57,14 +60,14 @@ const podSpecDefaults = (given: JsonObject, grace = given['terminationGracePerio
   securityContext: {},
   schedulerName: 'default-scheduler',
   ...given,
-  // A negative one means: as little as can be.
+  // A negative value means the shortest possible one.
   ...(typeof grace === 'number' && grace < 0 ? { terminationGracePeriodSeconds: 1 } : {}),
   ...(given['volumes'] === undefined ? {} : { volumes: objects(given['volumes']).map(volume) }),
   ...(given['initContainers'] === undefined ? {} : { initContainers: objects(given['initContainers']).map(container) }),
   ...(given['containers'] === undefined ? {} : { containers: objects(given['containers']).map(container) }),
 });
 
-/** What is limited and not requested is requested as it is limited. Only pods get that, their templates do not. */
+/** Sets missing requests to the limits. Only for pods, not for their templates. */
 const requests = (given: JsonObject): JsonObject => {
   const limits = at(given, 'resources', 'limits');
   if (limits === undefined) return given;
@@ -85,7 +88,7 @@ export const podDefaults = (pod: JsonObject): JsonObject => {
   };
 };
 
-/** Of an object with a pod template. */
+/** Sets the defaults of an object with a pod template. */
 export const templateDefaults = (object: JsonObject): JsonObject => {
   const spec = part(object, 'spec');
   const template = part(spec, 'template');

@@ -3,7 +3,10 @@ import { type Cause, duplicate, notAllowed, notOneOf, required, wrong } from '..
 import { at, type Draft, objects, part, type Stored, text, without } from '../object.ts';
 import { labelNameProblem } from './names.ts';
 
-/** What of pods is checked: what pkg/apis/core/validation checks of the fields that draining, scheduling and people meet. */
+/**
+ * Validation of pods: the part of pkg/apis/core/validation for the fields that matter to draining,
+ * scheduling and users.
+ */
 
 const containerCauses = (container: JsonObject, path: string, seen: Set<string>): readonly Cause[] => {
   const causes: Cause[] = [];
@@ -59,7 +62,7 @@ const mountCauses = (spec: JsonObject, path: string): readonly Cause[] => {
 
 const restartPolicies = ['Always', 'OnFailure', 'Never'];
 
-/** Of a pod's spec at a path; `restart`: the policies that may be chosen. */
+/** Returns the errors of a pod's spec at a path; `restart`: the allowed policies. */
 export const podSpecCauses = (spec: JsonObject, path: string, restart: readonly string[] = restartPolicies): readonly Cause[] => {
   const policy = text(spec, 'restartPolicy');
   return [
@@ -72,7 +75,7 @@ export const podSpecCauses = (spec: JsonObject, path: string, restart: readonly 
 
 export const podCauses = (pod: Draft): readonly Cause[] => podSpecCauses(part(pod, 'spec'), 'spec');
 
-/** Fields of a pod's spec that may be changed once it is there. */
+/** Mutable fields of a pod's spec. */
 const changeable = ['activeDeadlineSeconds', 'tolerations', 'terminationGracePeriodSeconds', 'schedulingGates'] as const;
 
 const fixedPart = (pod: Draft): JsonObject => {
@@ -91,7 +94,10 @@ const tolerationCauses = (pod: Draft, before: Stored): readonly Cause[] => {
   return kept ? [] : [notAllowed('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')];
 };
 
-/** Upstream: ValidatePodUpdate. The real message ends with a diff in Go's notation, which this one leaves out. */
+/**
+ * Returns the errors of an update. Upstream: ValidatePodUpdate. The real message ends with a diff
+ * in Go's notation, which this one leaves out.
+ */
 export const podUpdateCauses = (pod: Draft, before: Stored): readonly Cause[] => [
   ...podCauses(pod),
   ...(sameJson(fixedPart(pod), fixedPart(before)) ? tolerationCauses(pod, before) : [notAllowed('spec', fixedMessage)]),

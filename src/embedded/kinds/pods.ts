@@ -25,7 +25,10 @@ const qosOf = (pod: Draft): string => {
 
 const patience = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'] as const;
 
-/** Admission plugin DefaultTolerationSeconds: five minutes on a node that is not ready, unless the pod says how long itself. */
+/**
+ * Admission plugin DefaultTolerationSeconds: five minutes on a node that is not ready, unless the
+ * pod has its own toleration.
+ */
 const withPatience = (pod: Draft): Draft => {
   const given = objects(at(pod, 'spec', 'tolerations'));
   const tolerates = (key: string): boolean =>
@@ -36,11 +39,11 @@ const withPatience = (pod: Draft): Draft => {
   return added.length === 0 ? pod : { ...pod, spec: { ...part(pod, 'spec'), tolerations: [...given, ...added] } };
 };
 
-/** The class of a pod that names none: the one that is the default of all, if there is one. */
+/** Returns the default priority class, for a pod that names none, if it exists. */
 const defaultClass = ({ store }: Context): Stored | undefined =>
   store.list('priorityclasses.scheduling.k8s.io').find(one => one['globalDefault'] === true);
 
-/** Admission plugin Priority: a pod gets its class's value and may not bring another. */
+/** Admission plugin Priority: sets the value of the pod's class, and rejects any other. */
 const withPriority = (pod: Draft, context: Context): Admitted => {
   const spec = part(pod, 'spec');
   const given = text(spec, 'priorityClassName');
@@ -71,7 +74,10 @@ const withPriority = (pod: Draft, context: Context): Admitted => {
 
 const topology = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region'] as const;
 
-/** Admission plugin PodTopologyLabels: a pod has the zone and the region of its node as labels. */
+/**
+ * Admission plugin PodTopologyLabels: returns the zone and the region of the node as labels for the
+ * pod.
+ */
 export const topologyLabels = (store: Store, node: string): Readonly<Record<string, string>> => {
   const labels = node === '' ? undefined : store.get('nodes', '', node)?.metadata.labels;
   return Object.fromEntries(topology.flatMap(key => (labels?.[key] === undefined ? [] : [[key, labels[key]]])));
@@ -82,7 +88,7 @@ const withTopology = (pod: Draft, { store }: Context): Draft => {
   return Object.keys(added).length === 0 ? pod : withMeta(pod, { labels: { ...part(pod, 'metadata', 'labels'), ...added } });
 };
 
-/** Gates may only be taken away; a pod with gates says so in its conditions. */
+/** Returns the initial status; a pod with scheduling gates has a condition about them. */
 const firstStatus = (pod: Draft, now: string): JsonObject => ({
   phase: 'Pending',
   ...(items(at(pod, 'spec', 'schedulingGates')).length === 0
@@ -102,7 +108,10 @@ const firstStatus = (pod: Draft, now: string): JsonObject => ({
   qosClass: qosOf(pod),
 });
 
-/** Upstream: pkg/registry/core/pod/strategy.go, and the admission plugins DefaultTolerationSeconds and Priority. */
+/**
+ * Upstream: pkg/registry/core/pod/strategy.go, and the admission plugins DefaultTolerationSeconds
+ * and Priority.
+ */
 export const pods: Strategy = {
   generation: 'counted',
   defaults: podDefaults,

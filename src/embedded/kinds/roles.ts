@@ -11,7 +11,7 @@ import type { Kind, Strategy } from './kind.ts';
 const rbac = 'rbac.authorization.k8s.io';
 const { age, name } = cell;
 
-/** Path segments only: roles are called `system:discovery` and the like. */
+/** Checks only for a path segment: roles have names like `system:discovery`. */
 const nameProblem = (given: string): string | undefined => {
   if (given === '.' || given === '..') return `may not be '${given}'`;
   const bad = ['/', '%'].find(sign => given.includes(sign));
@@ -36,7 +36,7 @@ const withGroups = (draft: Draft): Draft => {
   return { ...draft, ...(draft['subjects'] !== undefined && { subjects }), roleRef: whole };
 };
 
-/** The message shows the internal type, which has no JSON names. */
+/** Returns the internal type in messages, which has no JSON names. */
 const asInGo = (roleRef: JsonObject): JsonObject => ({
   APIGroup: text(roleRef, 'apiGroup'),
   Kind: text(roleRef, 'kind'),
@@ -66,7 +66,7 @@ const createdAt = ({ metadata }: Stored): string => metadata.creationTimestamp;
 const bindingCells = [name, roleCell, age, subjectsOf('User'), subjectsOf('Group'), subjectsOf('ServiceAccount')];
 const shown = { answersDeletionWithObject: false } as const;
 
-/** Who may do what. */
+/** Kinds of RBAC. */
 export const roleKinds: readonly Kind[] = (
   [
     { kind: 'ClusterRole', plural: 'clusterroles', scope: 'Cluster', ...shown, strategy: roles, cells: [name, createdAt] },

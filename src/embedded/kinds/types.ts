@@ -1,15 +1,17 @@
 import definitions from './types.json' with { type: 'json' };
 
 /**
- * The types of the served kinds, as Go has them: taken from the API server's own OpenAPI document and the Go sources by
- * test/conformance/types, which also holds types.json to them. A field is its type and flags:
+ * The types of the served kinds, as Go defines them: generated from the API server's own OpenAPI
+ * document and the Go sources by test/conformance/types, which also checks types.json. A field has
+ * a type and flags:
  *
- * - types: `string`, `int32`, `bool`, … , `core.PodSpec` (a struct), `[T]` (a list), `{T}` (a map with string keys), `any`
- * - `pointer`: a zero value is kept; without it (and without `always`) Go leaves it out of the JSON
- * - `always`: stands in the JSON even when nobody gave it
- * - `merge=key`: a strategic merge patch merges its elements by this key, or as a set when the key is empty; `retain`: and keeps only the
- *   named members of the element
- * - `keys=a+b`, `set`, `atomic`: how server-side apply sees it
+ * - types: `string`, `int32`, `bool`, … , `core.PodSpec` (a struct), `[T]` (a list), `{T}` (a map
+ *   with string keys), `any`
+ * - `pointer`: a zero value is kept; without it (and without `always`) Go omits it from the JSON
+ * - `always`: present in the JSON even when unset
+ * - `merge=key`: a strategic merge patch merges its elements by this key, or as a set when the key
+ *   is empty; `retain`: and keeps only the named members of the element
+ * - `keys=a+b`, `set`, `atomic`: the list type for server-side apply
  */
 export type FieldType =
   | { readonly kind: 'scalar'; readonly name: Scalar }
@@ -33,7 +35,7 @@ export type Field = {
 export type Struct = {
   readonly name: string;
   readonly fields: ReadonlyMap<string, Field>;
-  /** Fields that stand in the JSON of every such struct. */
+  /** Fields in the JSON of every such struct. */
   readonly filled: readonly (readonly [key: string, field: Field])[];
 };
 
@@ -77,10 +79,13 @@ const fieldIn = (text: string): Field => {
 const texts: Readonly<Record<string, Readonly<Record<string, string>> | undefined>> = definitions;
 const known = new Map<string, Struct>();
 
-/** Go writes structs that are no pointers even when they are empty. */
+/** Returns whether Go writes the field even when it is empty: structs that are not pointers. */
 const isFilled = ({ type, pointer, always }: Field): boolean => always || (type.kind === 'struct' && !pointer);
 
-/** The struct of this name. There must be one: names come from the table of kinds and from other structs. */
+/**
+ * Returns the struct with this name, which must exist: names come from the table of kinds and from
+ * other structs.
+ */
 export const structNamed = (name: string): Struct => {
   const found = known.get(name);
   if (found !== undefined) return found;

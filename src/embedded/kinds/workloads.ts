@@ -6,7 +6,10 @@ import type { Context, Strategy } from './kind.ts';
 import { templateDefaults } from './pod-defaults.ts';
 import { podSpecCauses } from './pod-validation.ts';
 
-/** Strategies of the kinds that make pods: pkg/registry/apps and pkg/registry/batch, with the defaults of pkg/apis. */
+/**
+ * Strategies of the kinds that create pods: pkg/registry/apps and pkg/registry/batch, with the
+ * defaults of pkg/apis.
+ */
 
 const spec = (draft: Draft, changes: JsonObject): Draft => ({ ...draft, spec: { ...changes, ...part(draft, 'spec') } });
 
@@ -17,7 +20,7 @@ const nonNegative = (draft: Draft, field: string): readonly Cause[] => {
 
 const isEmpty = (selector: JsonObject): boolean => Object.keys(selector).length === 0;
 
-/** Of the selector and of the template that it has to select. */
+/** Returns the errors of the selector, and of the template that it has to match. */
 const templateCauses = (draft: Draft, restart: readonly string[]): readonly Cause[] => {
   const selector = at(draft, 'spec', 'selector');
   const labels = strings(at(draft, 'spec', 'template', 'metadata', 'labels'));
@@ -49,7 +52,7 @@ const rolling = (draft: Draft, field: string, defaults: JsonObject): Draft => {
 
 const always = ['Always'];
 
-/** The status is the controller's; labels and annotations stay as they are when it is written. */
+/** Prepares an update of the status by the controller; labels and annotations stay unchanged. */
 const statusOnly = (draft: Draft, before: Stored): Draft =>
   withMeta({ ...draft, spec: before['spec'] }, { labels: before.metadata['labels'] });
 
@@ -76,7 +79,7 @@ export const replicaSets: Strategy = {
   validateUpdate: immutableSelector,
 };
 
-/** Claims in a template are claims, with what every claim has. */
+/** Sets the defaults of claim templates, which are those of claims. */
 const claimTemplates = (draft: Draft): Draft => {
   const given = objects(at(draft, 'spec', 'volumeClaimTemplates'));
   if (given.length === 0) return draft;
@@ -112,13 +115,13 @@ export const statefulSets: Strategy = {
   validate: draft => [...nonNegative(draft, 'replicas'), ...templateCauses(draft, always)],
 };
 
-/** What a stateful set or a daemon set has been: the data of a revision never changes. */
+/** Strategy of the revisions of StatefulSets and DaemonSets: the data is immutable. */
 export const controllerRevisions: Strategy = {
   generation: 'none',
   validateUpdate: (draft, before) => (sameJson(draft['data'], before['data']) ? [] : [wrong('data', draft['data'], 'field is immutable')]),
 };
 
-/** How often the template of a daemon set has changed. */
+/** Annotation with the generation of a DaemonSet's template. */
 const templateGeneration = 'deprecated.daemonset.template.generation';
 
 const noDaemons = { currentNumberScheduled: 0, numberMisscheduled: 0, desiredNumberScheduled: 0, numberReady: 0 };
@@ -143,7 +146,10 @@ export const daemonSets: Strategy = {
   validateUpdate: immutableSelector,
 };
 
-/** A job selects its pods by its own uid, unless it says that it does otherwise. Upstream: generateSelector of pkg/registry/batch/job. */
+/**
+ * Sets the selector by the Job's own UID, unless it is manual. Upstream: generateSelector of
+ * pkg/registry/batch/job.
+ */
 const ownSelector = (job: Draft, { uid }: Context): Draft => {
   if (at(job, 'spec', 'manualSelector') === true) return job;
   const name = text(job, 'metadata', 'name');
@@ -169,7 +175,7 @@ const ownSelector = (job: Draft, { uid }: Context): Draft => {
   );
 };
 
-/** A job without labels has those of its template. */
+/** Gives a Job without labels those of its template. */
 const labelled = (draft: Draft): Draft =>
   Object.keys(part(draft, 'metadata', 'labels')).length > 0
     ? draft
@@ -180,7 +186,8 @@ const jobDefaults = (draft: Draft): Draft => {
   const given = part(job, 'spec');
   const [completions, parallelism] = [given['completions'], given['parallelism']];
   return spec(job, {
-    // Neither given: one pod, once. Only the number at a time given: a queue, whose end the pods decide.
+    // Neither given: one pod, once. Only parallelism given: a work queue, whose end the pods
+    // decide.
     ...(completions === undefined && parallelism === undefined ? { completions: 1, parallelism: 1 } : { parallelism: 1 }),
     backoffLimit: 6,
     completionMode: 'NonIndexed',

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import { apiVersion, group, home } from './words.ts';
 
-/** The kinds of KubeVirt, as far as the simulated one knows them: the fields are free, the subresources are the real ones. */
+/** CRDs of KubeVirt for the simulation: fields are free, subresources are the real ones. */
 
 const column = (name: string, type: string, jsonPath: string): JsonObject => ({ name, type, jsonPath });
 
@@ -29,7 +29,7 @@ const kinds: readonly Kind[] = [
   {
     kind: 'VirtualMachineInstance',
     shortNames: ['vmi', 'vmis'],
-    // As in the real one: whoever writes the status writes the object.
+    // As in the real one, the status is written with the object.
     hasStatus: false,
     columns: [age, phase, column('NodeName', 'string', '.status.nodeName'), ready],
   },
@@ -65,7 +65,7 @@ const definition = ({ kind, shortNames, hasStatus, columns }: Kind): JsonObject 
   };
 };
 
-/** Where webhooks of the simulated virt-api are answered. */
+/** Paths of the simulated virt-api's webhooks. */
 export const paths = { eviction: '/pod-eviction-validate', migration: '/migration-validate-create' } as const;
 
 const webhook = (name: string, path: string, rule: JsonObject, more: JsonObject): JsonObject => ({
@@ -101,10 +101,13 @@ const webhooks: JsonObject = {
   ],
 };
 
-/** CRDs to be made before the controllers begin. */
+/** CRDs to create before the controllers start. */
 export const kubeVirtDefinitions: readonly JsonObject[] = kinds.map(definition);
 
-/** What virt-operator leaves in a cluster beside them: to be made after them, as an administrator would. */
+/**
+ * Objects that virt-operator leaves in a cluster beside the CRDs: to be created after them, as an
+ * administrator would.
+ */
 export const kubeVirtObjects = (configuration: JsonObject = { evictionStrategy: 'LiveMigrate' }): readonly JsonObject[] => [
   { apiVersion: 'v1', kind: 'Namespace', metadata: { name: home } },
   { apiVersion, kind: 'KubeVirt', metadata: { name: 'kubevirt', namespace: home }, spec: { configuration }, status: { phase: 'Deployed' } },

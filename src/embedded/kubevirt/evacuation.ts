@@ -25,12 +25,18 @@ import {
   strategyOf,
 } from './words.ts';
 
-/** The part of virt-controller that makes migrations of marked VMs. Upstream: pkg/virt-controller/watch/drain/evacuation, v1.7. */
+/**
+ * The part of virt-controller that creates migrations of marked VMs. Upstream:
+ * pkg/virt-controller/watch/drain/evacuation, v1.7.
+ */
 
-/** It looks again so often while there are more marked VMs than it may move. */
+/** Requeue delay in milliseconds while there are more marked VMs than it may migrate. */
 const busyMs = 5000;
 
-/** Nothing wakes it when an old target pod has ended, but the node's heartbeat, sooner or later. */
+/**
+ * Requeue delay in milliseconds after the end of an old target pod: only the node's heartbeat wakes
+ * the controller.
+ */
 const heartbeatMs = 30_000;
 
 const keysOf = ({ resource, object }: StoreChange, { store }: Cluster): readonly string[] => {
@@ -41,7 +47,10 @@ const keysOf = ({ resource, object }: StoreChange, { store }: Cluster): readonly
   return vmi === undefined || nodeOf(vmi) === '' ? [] : [nodeOf(vmi)];
 };
 
-/** It was asked to leave, or its node carries the taint of old, and its strategy leaves the leaving to this controller. */
+/**
+ * Returns whether a VM is marked, or its node has the legacy taint, and its strategy leaves the
+ * migration to this controller.
+ */
 const isToMove = ({ store }: Cluster, vmi: Stored, node: Stored): boolean => {
   if (isFinal(vmi) || isDeleting(vmi) || !isMigratable(vmi)) return false;
   const isOurs = ['LiveMigrate', 'LiveMigrateIfPossible'].includes(strategyOf(store, vmi));
@@ -61,7 +70,7 @@ const migrationFor = (vmi: Stored, node: string): JsonObject => ({
   spec: { vmiName: vmi.metadata.name },
 });
 
-/** How many more migrations there may be, by those that are active. */
+/** Returns the number of further migrations that the limits allow. */
 const freeSpots = ({ store }: Cluster, node: string): number => {
   const active = store.list(migrations).filter(isActive);
   const vmiOf = (one: Stored): Stored | undefined => store.get(instances, one.metadata.namespace ?? '', text(one, 'spec', 'vmiName'));
@@ -89,7 +98,7 @@ const reconcile = (name: string, cluster: Cluster): number | undefined => {
   if (node === undefined) return undefined;
   const wanted = instancesOn(cluster, name).filter(vmi => isToMove(cluster, vmi, node));
   const idle = wanted.filter(vmi => !migrationsOf(store, vmi).some(isUnfinished));
-  // Pods of an earlier migration are waited for.
+  // Pods of an earlier migration must end first.
   const candidates = idle.filter(vmi => launchersOf(cluster, vmi).filter(pod => !isFinished(pod)).length === 1);
   if (candidates.length === 0) return idle.length > 0 ? heartbeatMs : undefined;
   const spots = hasQueue(store) ? candidates.length : freeSpots(cluster, name);

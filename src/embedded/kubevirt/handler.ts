@@ -7,9 +7,12 @@ import { memoryOf } from './launcher.ts';
 import { annotations, conditionOf, instances, isUp, labels, launchersOf, migrationStateOf, nodeOf, phaseOf } from './words.ts';
 import { endPod, entered, withoutThis, withThis, writeInstance } from './writing.ts';
 
-/** What virt-handler and virt-launcher do on nodes: VMs run, and move from one launcher to another. */
+/**
+ * Simulates virt-handler and virt-launcher on nodes: VMs run, and migrate from one launcher to
+ * another.
+ */
 
-/** How long a migration lasts: what it takes in any case, and what the memory takes. */
+/** Duration of a migration: a fixed part, and a part for the memory. */
 export type MigrationPace = { readonly baseMs: number; readonly perGiMs: number };
 
 const gibi = 2 ** 30;
@@ -31,7 +34,7 @@ const keysOf = ({ resource, object }: StoreChange): readonly string[] => {
   return domain === undefined ? [] : [`vmi ${object.metadata.namespace ?? ''}/${domain}`];
 };
 
-/** The node can have VMs. */
+/** Labels a node that can run VMs. */
 const label = (cluster: Cluster, name: string): void => {
   const node = cluster.store.get('nodes', '', name);
   if (node === undefined || isDeleting(node) || strings(node.metadata.labels)[labels.schedulable] !== undefined) return;
@@ -60,7 +63,7 @@ const fail = (cluster: Cluster, vmi: Stored, more: JsonObject): void => {
   endPod(cluster, namespace, targetPod, 'Failed');
 };
 
-/** The VM runs in the target from now on, and is no longer asked to leave. */
+/** Completes a migration: the VM runs in the target, and its mark is removed. */
 const arrive = (cluster: Cluster, vmi: Stored): void => {
   const state = migrationStateOf(vmi);
   const [target, sourcePod] = [text(state, 'targetNode'), text(state, 'sourcePod')];
@@ -76,7 +79,10 @@ const arrive = (cluster: Cluster, vmi: Stored): void => {
   endPod(cluster, vmi.metadata.namespace ?? '', sourcePod, 'Succeeded');
 };
 
-/** Plays the nodes' side. It remembers when migrations began, because the API knows whole seconds only. */
+/**
+ * Simulates the nodes' side. Remembers the start of migrations, because the API has whole seconds
+ * only.
+ */
 export class Handler {
   readonly #pace: MigrationPace;
   readonly #starts = new Map<string, number>();

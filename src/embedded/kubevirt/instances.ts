@@ -20,7 +20,10 @@ import {
 } from './words.ts';
 import { entered, withoutThis, withThis, writeInstance, writePod } from './writing.ts';
 
-/** The part of virt-controller that makes launcher pods and says of VMs where they are. Upstream: pkg/virt-controller/watch/vmi. */
+/**
+ * The part of virt-controller that creates launcher pods and writes the location of VMs. Upstream:
+ * pkg/virt-controller/watch/vmi.
+ */
 
 const keysOf = ({ resource, object }: StoreChange): readonly string[] => {
   if (resource === instances) return [keyOf(object)];
@@ -28,7 +31,7 @@ const keysOf = ({ resource, object }: StoreChange): readonly string[] => {
   return domain === undefined ? [] : [`${object.metadata.namespace ?? ''}/${domain}`];
 };
 
-/** Every pod of the VM that there is, with its node. */
+/** Returns every pod of the VM, with its node. */
 const activePods = (cluster: Cluster, vmi: Stored): JsonObject =>
   Object.fromEntries(launchersOf(cluster, vmi).map(pod => [pod.metadata.uid, podNodeOf(pod)]));
 
@@ -37,14 +40,14 @@ const notRunning = { type: 'Ready', status: 'False', reason: 'GuestNotRunning', 
 const begin = (cluster: Cluster, vmi: Stored): void => {
   const pending = writeInstance(cluster, vmi, {
     finalizers: [...new Set([...(vmi.metadata.finalizers ?? []), finalizers.instance])],
-    // The real one writes it when the VM is made; an own one stays as it is.
+    // The real one sets it when the VM is created; its own value stays.
     spec: { evictionStrategy: strategyOf(cluster.store, vmi) },
     status: { ...entered(cluster, vmi, 'Pending'), conditions: [...withThis(cluster, vmi, notRunning)] },
   });
   cluster.writes.create('pods', launcherFor(pending));
 };
 
-/** The launcher is made once: one that has gone before the VM ran takes it along. */
+/** Waits for the launcher, which is created once: if it ends before the VM runs, the VM fails. */
 const awaitPod = (cluster: Cluster, vmi: Stored): void => {
   const [pod] = launchersOf(cluster, vmi);
   if (pod === undefined || isFinished(pod)) {
@@ -73,7 +76,7 @@ const evictionRequested = {
   message: 'VMI is marked for eviction',
 };
 
-/** What is marked says so, and so does the pod that it runs in. */
+/** Shows the mark in a condition of the VM, and in its pod. */
 const showMark = (cluster: Cluster, vmi: Stored, own: Stored): Stored => {
   const isMarked = markOf(vmi) !== '';
   const shown = strings(own.metadata.annotations)[annotations.evictionInProgress];
@@ -96,7 +99,7 @@ const follow = (cluster: Cluster, vmi: Stored): void => {
   writeInstance(cluster, now, { status: { activePods: activePods(cluster, now), conditions: [...withThis(cluster, now, ready)] } });
 };
 
-/** A VM that has ended, or is to end, takes its launchers along. */
+/** Deletes the launchers of a VM that has ended, or is being deleted. */
 const end = (cluster: Cluster, vmi: Stored): void => {
   const pods = launchersOf(cluster, vmi);
   for (const { metadata } of pods.filter(isActive)) {

@@ -6,7 +6,7 @@ import { annotations, apiVersion, group, labels } from './words.ts';
 
 /** The pod in which a VM runs. Upstream: pkg/virt-controller/services/template.go. */
 
-/** What the launcher needs beside its guest. */
+/** Memory overhead of the launcher, in MiB. */
 const overheadMi = 268;
 const mebi = 2 ** 20;
 
@@ -21,7 +21,7 @@ const volumes = [
   'hotplug-disks',
 ];
 
-/** The guest's memory in bytes. */
+/** Returns the guest's memory in bytes. */
 export const memoryOf = (vmi: Stored): number =>
   amount(at(vmi, 'spec', 'domain', 'memory', 'guest') ?? at(vmi, 'spec', 'domain', 'resources', 'requests', 'memory'));
 
@@ -36,7 +36,7 @@ const container = (vmi: Stored): JsonObject => {
   };
 };
 
-/** A target keeps away from where the VM is. */
+/** Returns the anti-affinity by which a target avoids the VM's node. */
 const apart = (vmi: Stored): JsonObject => ({
   labelSelector: { matchLabels: { [labels.createdBy]: vmi.metadata.uid } },
   topologyKey: 'kubernetes.io/hostname',
@@ -77,7 +77,7 @@ const metadataOf = (vmi: Stored, migration: Stored | undefined): JsonObject => {
   };
 };
 
-/** The launcher of a VM, or with a migration its target. */
+/** Returns the launcher of a VM, or with a migration its target pod. */
 export const launcherFor = (vmi: Stored, migration?: Stored): JsonObject => {
   const affinity = affinityOf(vmi, migration !== undefined);
   const priorityClassName = text(vmi, 'spec', 'priorityClassName');

@@ -5,7 +5,7 @@ import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import type { StoreChange } from '../store/store.ts';
 import { apiVersion, conditionOf, instances, isFinal, machines, phaseOf } from './words.ts';
 
-/** The part of virt-controller that starts VMs again. Upstream: pkg/virt-controller/watch/vm. */
+/** The part of virt-controller that restarts VMs. Upstream: pkg/virt-controller/watch/vm. */
 
 const keysOf = ({ resource, object }: StoreChange): readonly string[] => {
   if (resource === machines) return [keyOf(object)];
@@ -16,7 +16,7 @@ const keysOf = ({ resource, object }: StoreChange): readonly string[] => {
 const runStrategyOf = (machine: Stored): string =>
   text(machine, 'spec', 'runStrategy') || (at(machine, 'spec', 'running') === true ? 'Always' : 'Halted');
 
-/** Whether a VM that has ended is to run again. */
+/** Returns whether a VM that has ended is to run again. */
 const restarts = (machine: Stored, vmi: Stored): boolean => {
   const strategy = runStrategyOf(machine);
   return strategy === 'Always' || (strategy === 'RerunOnFailure' && phaseOf(vmi) === 'Failed');

@@ -24,16 +24,25 @@ import {
 } from './words.ts';
 import { entered, writeInstance, writeMigration } from './writing.ts';
 
-/** The part of virt-controller that leads a migration through its phases. Upstream: pkg/virt-controller/watch/migration, v1.7. */
+/**
+ * The part of virt-controller that leads a migration through its phases. Upstream:
+ * pkg/virt-controller/watch/migration, v1.7.
+ */
 
-/** A migration that has to wait for others looks again so often; in the queue it is told sooner. */
+/**
+ * Requeue delays of a migration that has to wait for others, in milliseconds; shorter with the
+ * queue.
+ */
 const busyMs = 5000;
 const queuedMs = 1000;
 const firstBackoffMs = 20_000;
-/** A target pod that finds no node is given up after so long, one that waits for anything else after that. */
+/**
+ * Milliseconds after which an unschedulable target pod is given up, and one that is pending for
+ * another reason.
+ */
 const unschedulableMs = 5 * 60_000;
 const pendingMs = 15 * 60_000;
-/** Ended migrations of a VM that are kept. */
+/** Number of ended migrations of a VM that are kept. */
 const kept = 5;
 
 const keysOf = ({ resource, type, object }: StoreChange, { store }: Cluster): readonly string[] => {
@@ -61,7 +70,7 @@ const timeOf = (migration: Stored, phase: string): number =>
     ),
   );
 
-/** What is left of the pause after failures: 20 s, doubled by each further one in a row. */
+/** Returns the rest of the backoff after failures: 20 s, doubled by each further one in a row. */
 const backoffMs = (cluster: Cluster, vmi: Stored, migration: Stored): number => {
   if (strings(migration.metadata.annotations)[annotations.evacuation] === undefined) return 0;
   const ended = migrationsOf(cluster.store, vmi).filter(one => isFinal(one) && !isDeleting(one));
@@ -83,7 +92,7 @@ const isCrowded = ({ store }: Cluster, vmi: Stored): boolean => {
   );
 };
 
-/** Makes the target pod when it may. */
+/** Creates the target pod when the limits allow it. */
 const schedule = (cluster: Cluster, migration: Stored, vmi: Stored): number | undefined => {
   const pause = backoffMs(cluster, vmi, migration);
   if (pause > 0) return pause;
@@ -126,7 +135,7 @@ const settingsOf = ({ store }: Cluster): JsonObject => {
   };
 };
 
-/** From here on the nodes do it between them. */
+/** Hands the migration over to the nodes. */
 const handOver = (cluster: Cluster, migration: Stored, vmi: Stored): void => {
   const target = targetOf(cluster, vmi, migration);
   if (target === undefined) return void enter(cluster, migration, 'Failed');
@@ -146,7 +155,7 @@ const handOver = (cluster: Cluster, migration: Stored, vmi: Stored): void => {
   enter(cluster, migration, 'PreparingTarget');
 };
 
-/** Follows what the nodes say. */
+/** Follows the state that the nodes write. */
 const accompany = (cluster: Cluster, migration: Stored, vmi: Stored): void => {
   const state = migrationStateOf(vmi);
   if (text(state, 'migrationUid') !== migration.metadata.uid) return void enter(cluster, migration, 'Failed');
@@ -158,7 +167,7 @@ const accompany = (cluster: Cluster, migration: Stored, vmi: Stored): void => {
   } else if (state['completed'] === true) enter(cluster, migration, 'Succeeded', { migrationState: state });
 };
 
-/** A deleted migration is called off; what has not been handed over is simply dropped. */
+/** Aborts a deleted migration; one that has not been handed over is dropped. */
 const abort = (cluster: Cluster, migration: Stored, vmi: Stored): void => {
   const state = migrationStateOf(vmi);
   const isHandedOver = text(state, 'migrationUid') === migration.metadata.uid;
@@ -172,7 +181,7 @@ const abort = (cluster: Cluster, migration: Stored, vmi: Stored): void => {
   enter(cluster, migration, 'Failed', { migrationState: isHandedOver ? state : part(migration, 'status', 'migrationState') });
 };
 
-/** An ended migration lets go, and the oldest of its VM make room. */
+/** Finalizes an ended migration, and deletes the oldest of its VM. */
 const conclude = (cluster: Cluster, migration: Stored): void => {
   const { namespace = '' } = migration.metadata;
   const left = (migration.metadata.finalizers ?? []).filter(one => one !== finalizers.migration);
@@ -186,7 +195,7 @@ const conclude = (cluster: Cluster, migration: Stored): void => {
 
 const sameVm = (one: Stored, other: Stored): boolean => text(one, 'spec', 'vmiName') === text(other, 'spec', 'vmiName');
 
-/** What it was about is gone. */
+/** Deletes a migration whose VM is gone. */
 const forget = (cluster: Cluster, migration: Stored): void => {
   const { namespace = '', name, uid, finalizers: own = [] } = migration.metadata;
   writeMigration(cluster, migration, { finalizers: own.filter(one => one !== finalizers.migration) });

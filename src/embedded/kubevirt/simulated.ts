@@ -9,14 +9,17 @@ import { migrationController } from './migrations.ts';
 import { review, serve } from './virt-api.ts';
 import { home } from './words.ts';
 
-/** A KubeVirt for an embedded cluster, after what the real one was seen to do: test/kubevirt holds both to the same cases. */
+/**
+ * A KubeVirt for an embedded cluster, modelled on the observed behavior of the real one:
+ * test/kubevirt checks both with the same cases.
+ */
 
 type Part = 'virt-api' | 'virt-controller';
 
-/** A few seconds to begin with, and what 512 MiB/s make of the memory. */
+/** Default durations: a fixed part of two seconds, and the memory at 512 MiB/s. */
 const defaultPace: MigrationPace = { baseMs: 2000, perGiMs: 2000 };
 
-/** How soon a controller that is away is asked again, in milliseconds. */
+/** Requeue delay of an absent controller, in milliseconds. */
 const awayMs = 1000;
 
 const refusedConnection = 'dial tcp 127.0.0.1:443: connect: connection refused';
@@ -29,13 +32,13 @@ export class SimulatedKubeVirt {
     this.#pace = pace;
   }
 
-  /** Takes a part away, as when its pods are gone, or brings it back. */
+  /** Removes a component, as when its pods are gone, or restores it. */
   set(part: Part, isThere: boolean): void {
     if (isThere) this.#away.delete(part);
     else this.#away.add(part);
   }
 
-  /** For `ClusterOptions.extensions`: virt-api. */
+  /** Returns virt-api, for `ClusterOptions.extensions`. */
   extension(): Extension {
     return {
       group: 'subresources.kubevirt.io',
@@ -49,14 +52,17 @@ export class SimulatedKubeVirt {
     };
   }
 
-  /** For `LifeOptions.more`: virt-controller, and what runs on nodes. New ones for each life. */
+  /**
+   * Returns virt-controller and the components on nodes, for `RuntimeOptions.more`. New ones for
+   * each start.
+   */
   controllers(): readonly Controller[] {
-    // Migrations first: the limits go by those that have begun.
+    // Migrations first: the limits depend on those that have started.
     const own = [machineController, instanceController, migrationController, evacuationController];
     return [...own.map(controller => this.#present(controller)), new Handler(this.#pace).controller()];
   }
 
-  /** A controller that is away finds, when it is back, what has been asked meanwhile. */
+  /** Wraps a controller: after an absence it handles the changes made meanwhile. */
   #present(controller: Controller): Controller {
     return {
       ...controller,

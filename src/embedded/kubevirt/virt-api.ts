@@ -20,7 +20,10 @@ import {
   strategyOf,
 } from './words.ts';
 
-/** What virt-api answers, word for word: evictions of launchers, new migrations, and evacuations that are called off. */
+/**
+ * Responses of virt-api, word for word: evictions of launchers, new migrations, and cancelled
+ * evacuations.
+ */
 
 type ReviewResult = { readonly kind: 'allowed' } | { readonly kind: 'denied'; readonly code: number; readonly message: string };
 
@@ -32,7 +35,10 @@ const setMark = (registry: RegistryContext, vmi: Stored, node: string | undefine
   return writesOn(registry).update(instances, { ...vmi, status }).kind === 'stored';
 };
 
-/** Whether an eviction makes KubeVirt move the VM, or is refused at once, or is nothing to it. */
+/**
+ * Returns KubeVirt's response to an eviction: `mark` has the VM migrated, `allow` leaves the pod to
+ * the API server.
+ */
 const verdictOn = ({ store }: RegistryContext, vmi: Stored): 'mark' | 'allow' | 'refuse' => {
   const strategy = strategyOf(store, vmi);
   if (strategy === 'External') return 'mark';
@@ -75,7 +81,7 @@ const migration = ({ store }: RegistryContext, request: JsonObject): ReviewResul
   return denied(400, `in-flight migration detected. ${job}`);
 };
 
-/** Answers an AdmissionReview. */
+/** Handles an AdmissionReview. */
 export const review = (registry: RegistryContext, path: string, asked: JsonObject): JsonObject => {
   const request = part(asked, 'request');
   const verdict = path === paths.eviction ? eviction(registry, request) : path === paths.migration ? migration(registry, request) : allowed;
@@ -109,10 +115,13 @@ const cancel = (registry: RegistryContext, namespace: string, name: string, { bo
 
 const listed = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as readonly unknown[]) : []);
 
-/** It answers nothing at all when it has done what was asked, and so nobody who accepts something only. */
+/**
+ * Returns whether the client accepts an empty response, which is the response to a success; a
+ * specific media type excludes it.
+ */
 const acceptsNothing = (accept: string): boolean => accept === '' || accept.includes('*/*');
 
-/** Answers requests for the group subresources.kubevirt.io. */
+/** Handles requests for the group subresources.kubevirt.io. */
 export const serve = (registry: RegistryContext, request: ApiRequest): Response => {
   const path = request.path.replace(/\/$/, '');
   if (path === '/apis/subresources.kubevirt.io/v1/healthz') return answer({ apiserver: { connectivity: 'ok' } });

@@ -3,12 +3,12 @@ import { type Cluster, split } from '../controllers/controller.ts';
 import { at, items, objects, part, type Stored, strings, text } from '../object.ts';
 import type { Store } from '../store/store.ts';
 
-/** What KubeVirt calls things, and what its objects say. */
+/** Names that KubeVirt uses, and readers of its objects. */
 
 export const group = 'kubevirt.io';
 export const apiVersion = `${group}/v1`;
 
-/** Where KubeVirt itself is. */
+/** Namespace of KubeVirt itself. */
 export const home = 'kubevirt';
 
 export const machines = `virtualmachines.${group}`;
@@ -31,9 +31,9 @@ export const annotations = {
   migrationName: `${group}/migrationJobName`,
   evacuation: `${group}/evacuationMigration`,
   evictionInProgress: 'descheduler.alpha.kubernetes.io/eviction-in-progress',
-  /** Steers a migration: `6s` is how long it lasts; `fail`, `hang`. */
+  /** Annotation that controls a migration: `6s` is its duration; `fail`, `hang`. */
   migration: 'drydock.test/migration',
-  /** `false`: the VM cannot be migrated. */
+  /** Annotation whose value `false` makes the VM non-migratable. */
   migratable: 'drydock.test/migratable',
 } as const;
 
@@ -46,10 +46,10 @@ export const drainTaint = `${group}/drain`;
 
 export const phaseOf = (object: Stored): string => text(object, 'status', 'phase');
 
-/** Where the VM runs. */
+/** Returns the node of the VM. */
 export const nodeOf = (vmi: Stored): string => text(vmi, 'status', 'nodeName');
 
-/** The node that it is to leave; empty when nobody has asked for it. */
+/** Returns the node that it is to leave; empty without a mark. */
 export const markOf = (vmi: Stored): string => text(vmi, 'status', 'evacuationNodeName');
 
 export const migrationStateOf = (vmi: Stored): JsonObject => part(vmi, 'status', 'migrationState');
@@ -59,12 +59,12 @@ export const conditionOf = (object: Stored, type: string): JsonObject | undefine
 
 export const isMigratable = (vmi: Stored): boolean => conditionOf(vmi, 'LiveMigratable')?.['status'] === 'True';
 
-/** It has ended, and only another one of its name can run again. */
+/** Returns whether it has ended, so that only another one with its name can run again. */
 export const isFinal = (object: Stored): boolean => ['Succeeded', 'Failed'].includes(phaseOf(object));
 
 export const isUp = (vmi: Stored): boolean => ['Scheduled', 'Running'].includes(phaseOf(vmi));
 
-/** The CR's configuration. There is one CR; what it leaves out is as KubeVirt has it. */
+/** Returns the CR's configuration. There is one CR; missing values have KubeVirt's defaults. */
 const configurationOf = (store: Store): JsonObject => part(store.list(kubeVirts, home)[0], 'spec', 'configuration');
 
 export const limitsOf = (store: Store): { readonly cluster: number; readonly outbound: number } => {
@@ -73,11 +73,14 @@ export const limitsOf = (store: Store): { readonly cluster: number; readonly out
   return { cluster: number('parallelMigrationsPerCluster', 5), outbound: number('parallelOutboundMigrationsPerNode', 2) };
 };
 
-/** With the queue every marked VM has its migration at once, as always from version 1.9 on; the migrations wait for each other. */
+/**
+ * Returns whether the queue is enabled: then every marked VM has its migration at once, as always
+ * from version 1.9 on; the migrations wait for each other.
+ */
 export const hasQueue = (store: Store): boolean =>
   items(at(configurationOf(store), 'developerConfiguration', 'featureGates')).includes('MigrationPriorityQueue');
 
-/** The VM's own, else the cluster's. */
+/** Returns the VM's own strategy, else the cluster's. */
 export const strategyOf = (store: Store, vmi: Stored): string =>
   text(vmi, 'spec', 'evictionStrategy') || text(configurationOf(store), 'evictionStrategy') || 'None';
 
@@ -86,11 +89,11 @@ export const hasDrainTaint = (node: Stored): boolean =>
 
 const isLauncher = ({ metadata }: Stored): boolean => strings(metadata.labels)[labels.launcher] === 'virt-launcher';
 
-/** Launcher pods of a VM, whatever became of them. */
+/** Returns the launcher pods of a VM, in any state. */
 export const launchersOf = ({ store }: Cluster, vmi: Stored): readonly Stored[] =>
   store.indexed('pods', 'owner', vmi.metadata.uid).filter(isLauncher);
 
-/** VMs that run on a node. */
+/** Returns the VMs that run on a node. */
 export const instancesOn = ({ store }: Cluster, node: string): readonly Stored[] => {
   const launchers = store.indexed('pods', 'spec.nodeName', node).filter(isLauncher);
   const names = new Set(
@@ -102,12 +105,12 @@ export const instancesOn = ({ store }: Cluster, node: string): readonly Stored[]
     .filter(vmi => nodeOf(vmi) === node);
 };
 
-/** Migrations of a VM. */
+/** Returns the migrations of a VM. */
 export const migrationsOf = (store: Store, vmi: Stored): readonly Stored[] =>
   store.list(migrations, vmi.metadata.namespace ?? '').filter(one => text(one, 'spec', 'vmiName') === vmi.metadata.name);
 
-/** It has not ended. */
+/** Returns whether a migration has not ended. */
 export const isUnfinished = (migration: Stored): boolean => !isFinal(migration);
 
-/** It has a target pod or more: it counts for the limits. */
+/** Returns whether a migration counts for the limits: it has at least a target pod. */
 export const isActive = (migration: Stored): boolean => !['', 'Pending', 'Succeeded', 'Failed'].includes(phaseOf(migration));

@@ -5,15 +5,15 @@ import { at, objects, part, type Stored, strings, text, without } from '../objec
 import { withCondition } from '../registry/evict.ts';
 import { instances, migrations, phaseOf } from './words.ts';
 
-/** Writes of the simulated parts: nothing is written that stands there already. */
+/** Writes of the simulated components: only actual changes are written. */
 
 export type VmChange = {
   readonly labels?: Readonly<Record<string, string | undefined>>;
   readonly annotations?: Readonly<Record<string, string | undefined>>;
   readonly finalizers?: readonly string[];
-  /** Members of the spec. */
+  /** Changed members of the spec. */
   readonly spec?: JsonObject;
-  /** Members of the status; undefined takes one away. */
+  /** Changed members of the status; undefined removes one. */
   readonly status?: JsonObject;
 };
 
@@ -41,10 +41,12 @@ const write = (cluster: Cluster, resource: string, object: Stored, change: VmCha
   return written.kind === 'stored' ? written.object : object;
 };
 
-/** A VMI has no status subresource: one write is enough. The answer is the VMI as it stands then. */
+/**
+ * Writes a VMI, which has no status subresource: one write is sufficient. Returns the stored VMI.
+ */
 export const writeInstance = (cluster: Cluster, vmi: Stored, change: VmChange): Stored => write(cluster, instances, vmi, change);
 
-/** A migration has one. */
+/** Writes a migration, which has a status subresource. */
 export const writeMigration = (cluster: Cluster, migration: Stored, { status, ...change }: VmChange): Stored => {
   const after = write(cluster, migrations, migration, change);
   return status === undefined ? after : write(cluster, migrations, after, { status }, 'status');
@@ -52,7 +54,7 @@ export const writeMigration = (cluster: Cluster, migration: Stored, { status, ..
 
 export const writePod = (cluster: Cluster, pod: Stored, change: VmChange): Stored => write(cluster, 'pods', pod, change);
 
-/** The members of a status that say that a phase began. */
+/** Returns the members of a status for the start of a phase. */
 export const entered = (cluster: Cluster, object: Stored, phase: string): JsonObject => {
   if (phaseOf(object) === phase) return {};
   const before = objects(at(object, 'status', 'phaseTransitionTimestamps'));
@@ -60,14 +62,14 @@ export const entered = (cluster: Cluster, object: Stored, phase: string): JsonOb
   return { phase, phaseTransitionTimestamps: [...before, { phase, phaseTransitionTimestamp: now }] };
 };
 
-/** Conditions with one more, or another of its type. */
+/** Adds a condition, or replaces the one of its type. */
 export const withThis = (cluster: Cluster, object: Stored, condition: JsonObject): readonly JsonObject[] =>
   withCondition(objects(at(object, 'status', 'conditions')), condition, timeText(cluster.nowMs()));
 
 export const withoutThis = (object: Stored, type: string): readonly JsonObject[] =>
   objects(at(object, 'status', 'conditions')).filter(one => one['type'] !== type);
 
-/** What the kubelet reports of a launcher that has ended. */
+/** Writes the kubelet's report about a launcher that has ended. */
 export const endPod = (cluster: Cluster, namespace: string, name: string, phase: 'Succeeded' | 'Failed'): void => {
   const pod = cluster.store.get('pods', namespace, name);
   if (pod === undefined || ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'))) return;

@@ -3,7 +3,10 @@ import type { MachineEvent, SourceObservation } from '../../core/machine/event.t
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 
-/** A cloud that rents machines and announces what it is going to do to them: in memory, on the clock of its cluster. */
+/**
+ * A simulated cloud that rents machines and announces events for them: in memory, on the clock of
+ * its cluster.
+ */
 
 export type Instance = {
   readonly id: string;
@@ -12,10 +15,10 @@ export type Instance = {
   readonly state: 'running' | 'rebooting' | 'stopped';
 };
 
-/** From a stop to the word that it is completed, in milliseconds. */
+/** Milliseconds from a stop until its event is completed. */
 const stoppedAfterMs = 20_000;
 
-/** A reboot takes so long where nobody says otherwise, in milliseconds. */
+/** Default duration of a reboot, in milliseconds. */
 const defaultRebootMs = 45_000;
 
 type Announcement = { readonly kind: EventKind; readonly inSeconds: number; readonly description?: string };
@@ -33,7 +36,7 @@ export class SimulatedCloud {
   readonly #instances = new Map<string, Instance>();
   readonly #events = new Map<string, MachineEvent>();
   readonly #listeners = new Set<(instance: string) => void>();
-  /** What it is going to do, to be called off. */
+  /** Cancel functions of planned actions. */
   readonly #plans = new Map<string, () => void>();
   #count = 0;
 
@@ -42,7 +45,9 @@ export class SimulatedCloud {
     this.#rebootMs = rebootMs;
   }
 
-  /** Tells of every change of a machine or of what is announced about it. The answer ends it. */
+  /**
+   * Calls back for every change of a machine or of its events. Returns a function that ends this.
+   */
   subscribe(listener: (instance: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -58,7 +63,7 @@ export class SimulatedCloud {
     return this.#instances.get(id);
   }
 
-  /** It is gone, and so is everything that was announced about it. */
+  /** Removes a machine with all of its events. */
   terminate(id: string): void {
     this.#instances.delete(id);
     for (const [key, event] of this.#events) {
@@ -70,7 +75,7 @@ export class SimulatedCloud {
     this.#tell(id);
   }
 
-  /** Announces something, and does it when its time has come. Answers the id of the event. */
+  /** Announces an event, and executes it at its time. Returns the id of the event. */
   announce(instance: string, { kind, inSeconds, description = 'The host of this machine has degraded hardware' }: Announcement): string {
     const id = `event-${this.#events.size + 1}-${instance}`;
     const deadline = secondsAfter(this.#clock.now(), inSeconds);
@@ -92,24 +97,26 @@ export class SimulatedCloud {
     return id;
   }
 
-  /** Somebody restarts it from inside, which no cloud announces; it is back after so many milliseconds. */
+  /**
+   * Restarts a machine from inside, which no cloud announces; it is back after `inMs` milliseconds.
+   */
   restart(id: string, inMs = this.#rebootMs): void {
     const instance = this.#instances.get(id);
     if (instance?.state === 'running') this.#goDown(instance, `restart-${id}`, inMs, () => {});
   }
 
-  /** Calls it off. */
+  /** Cancels an event. */
   cancel(id: string): void {
     this.#change(id, 'Cancelled');
   }
 
-  /** Does nothing any more: what it has announced would keep a process from ending. */
+  /** Stops all timers, which would keep a process from exiting. */
   stop(): void {
     for (const callOff of this.#plans.values()) callOff();
     this.#plans.clear();
   }
 
-  /** What it announces about these machines, as an API of a cloud would answer. */
+  /** Returns the events of these machines, as the API of a cloud would. */
   scan(source: string, instances: readonly string[]): SourceObservation {
     const looked = new Set(instances.filter(id => this.#instances.has(id)));
     const events = [...this.#events.values()].filter(({ instance = '' }) => looked.has(instance)).map(event => ({ ...event, source }));
@@ -151,7 +158,7 @@ export class SimulatedCloud {
     if (event.kind === 'reboot' || event.kind === 'redeploy' || event.kind === 'maintenance') return this.#reboot(instance, id);
     if (event.kind === 'stop' || event.kind === 'retirement') {
       this.#set({ ...instance, state: 'stopped' });
-      // As EC2 does: it is said to be completed, and stays listed.
+      // As in EC2, the event is completed, and stays listed.
       this.#plan(id, stoppedAfterMs, () => this.#change(id, 'Completed'));
     } else this.#change(id, 'Completed');
   }
@@ -164,7 +171,7 @@ export class SimulatedCloud {
     this.#set({ ...instance, state: 'rebooting' });
     this.#plan(plan, forMs, () => {
       const current = this.#instances.get(instance.id);
-      // Of two reboots that overlap, the first has started it anew for both.
+      // Of two overlapping reboots, the first has restarted the machine for both.
       if (current?.state === 'rebooting') this.#set({ ...instance, state: 'running', bootId: `${instance.bootId}+` });
       if (current !== undefined) back();
     });

@@ -9,21 +9,23 @@ import type { Instance, SimulatedCloud } from './cloud.ts';
 import { type Flavour, machineGroups } from './definitions.ts';
 
 /**
- * Machine controllers on a simulated cloud, after what the real ones were seen to do: OpenShift's make another machine as soon as one is being
- * deleted, Cluster API's count it until it is gone; both let the marked one go first when the set is made smaller, and keep a machine whole as
- * long as it has a hook. Where they differ: their own drain evicts nothing, it waits until the node is empty.
+ * Machine controllers on a simulated cloud, modelled on the observed behavior of the real ones:
+ * OpenShift's create a replacement as soon as a machine is being deleted, Cluster API's count it
+ * until it is gone; both delete the marked one first when the set is scaled down, and keep a
+ * machine whole as long as it has a hook. A difference: their own drain evicts nothing, it waits
+ * until the node is empty.
  */
 
 export type MachineOptions = {
   readonly flavour: Flavour;
   readonly cloud: SimulatedCloud;
-  /** From the order to a node that is Ready, in milliseconds. */
+  /** Milliseconds from the order to a node that is Ready. */
   readonly launchMs: number;
-  /** What new machines boot; `embedded` when left out, as with nodes that nobody has described. */
+  /** Kernel of new machines; `embedded` when left out, as for nodes without a given one. */
   readonly kernelVersion?: string;
 };
 
-/** How soon a node follows what its machine does, in milliseconds. */
+/** Milliseconds until a node follows changes of its machine. */
 const lookAgainMs = 2000;
 
 const hookPrefix = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/';
@@ -33,14 +35,17 @@ const resourcesOf = (flavour: Flavour): { readonly machines: string; readonly se
   return { machines: `machines.${group}`, sets: `machinesets.${group}` };
 };
 
-/** Somebody keeps it whole while it is being deleted. */
+/** Returns whether a hook keeps the machine whole during its deletion. */
 export const hasHook = (machine: Stored): boolean =>
   objects(at(machine, 'spec', 'lifecycleHooks', 'preDrain')).length > 0 ||
   Object.keys(machine.metadata.annotations ?? {}).some(key => key.startsWith(hookPrefix));
 
 const instanceOf = (machine: Stored): string => text(machine, 'spec', 'providerID').split('/').at(-1) ?? '';
 
-/** Deletion order of both machine APIs: what is being deleted already, what is marked, what has no node yet, the youngest. */
+/**
+ * Returns the deletion order of both machine APIs: terminating, marked, without a node, the
+ * youngest.
+ */
 const priority = (machine: Stored, group: string): number => {
   if (isDeleting(machine)) return 0;
   if (machine.metadata.annotations?.[`${group}/delete-machine`] !== undefined) return 1;
@@ -143,7 +148,7 @@ const nodeFor = (machine: Stored, { zone, bootId: bootID }: Instance, kernelVers
   },
 });
 
-/** Pods that a drain would move are still there. */
+/** Returns whether the node has pods that a drain would evict. */
 const isOccupied = ({ store }: Cluster, node: string): boolean =>
   store.indexed('pods', 'spec.nodeName', node).some(pod => controllerOf(pod)?.kind !== 'DaemonSet');
 
@@ -187,7 +192,10 @@ class MachineLoop {
     writes.update(this.#resource, { ...machine, spec: { ...part(machine, 'spec'), providerID: `aws:///${zone}/${id}` } });
   }
 
-  /** The node joins when its time has come, unless it was there before its Machine, and follows its machine from then on. */
+  /**
+   * Lets the node join at its time, unless it existed before its Machine, and then follow its
+   * machine.
+   */
   #join(machine: Stored, cluster: Cluster): number | undefined {
     const { cloud, launchMs, kernelVersion = 'embedded' } = this.#options;
     const instance = cloud.instance(instanceOf(machine));
@@ -213,7 +221,10 @@ class MachineLoop {
     return lookAgainMs;
   }
 
-  /** A node whose machine does not run is silent; that it is Ready again its kubelet says. */
+  /**
+   * Updates a node: silent while its machine does not run; the kubelet reports its readiness
+   * afterwards.
+   */
   #follow(node: Stored, cluster: Cluster, runs: boolean, bootID: string, now: string): void {
     const conditions = objects(at(node, 'status', 'conditions'));
     const isSilent = conditions.some(({ type, status }) => type === 'Ready' && status !== 'True');
@@ -249,7 +260,10 @@ class MachineLoop {
   }
 }
 
-/** Whether the kubelet of a node answers: its machine runs, and the node says which start of it this is. Nodes of other clouds always do. */
+/**
+ * Returns whether the kubelet of a node responds: its machine runs, and the node has the current
+ * boot ID. Nodes of other clouds always respond.
+ */
 export const runsOn =
   (cloud: SimulatedCloud) =>
   (node: Stored): boolean => {
@@ -259,7 +273,7 @@ export const runsOn =
     return instance?.state === 'running' && text(node, 'status', 'nodeInfo', 'bootID') === instance.bootId;
   };
 
-/** The controllers of a machine API, for `LifeOptions.more`. */
+/** Returns the controllers of a machine API, for `RuntimeOptions.more`. */
 export const machineControllers = (options: MachineOptions): readonly Controller[] => [
   new SetLoop(options).controller(),
   new MachineLoop(options).controller(),

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json.ts';
 
-/** The machine kinds, as far as the simulated controllers know them: the fields are free, the subresources are the real ones. */
+/** CRDs of machines for the simulation: fields are free, subresources are the real ones. */
 
 const column = (name: string, type: string, jsonPath: string): JsonObject => ({ name, type, jsonPath });
 
@@ -45,7 +45,7 @@ const definition = (group: string, version: string, kind: keyof typeof columnsOf
   };
 };
 
-/** Which machine API is simulated. */
+/** The simulated machine API. */
 export type Flavour = 'openshift' | 'capi';
 
 export const machineGroups: Readonly<Record<Flavour, { readonly group: string; readonly version: string }>> = {
@@ -53,7 +53,7 @@ export const machineGroups: Readonly<Record<Flavour, { readonly group: string; r
   capi: { group: 'cluster.x-k8s.io', version: 'v1beta2' },
 };
 
-/** CRDs to be made before the controllers begin. */
+/** Returns the CRDs to create before the controllers start. */
 export const machineDefinitions = (flavour: Flavour): readonly JsonObject[] => {
   const { group, version } = machineGroups[flavour];
   const kinds = ['Machine', 'MachineSet', ...(flavour === 'capi' ? (['Cluster'] as const) : [])] as const;

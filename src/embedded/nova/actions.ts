@@ -8,7 +8,7 @@ type Action = (cloud: OpenStack, server: SimulatedServer, argument: Json | undef
 const inState = (action: string, { id }: SimulatedServer, what: string): NovaReply =>
   refuse(409, `Cannot '${action}' instance ${id} while it is in ${what}`);
 
-/** What Nova checks first: nothing else is under way, and the state is one of those. */
+/** Returns Nova's first check: no other task is running, and the state is one of those. */
 const unready = (action: string, server: SimulatedServer, states: readonly string[]): NovaReply | undefined => {
   if (!states.includes(server.vmState)) return inState(action, server, `vm_state ${server.vmState}`);
   return server.taskState === undefined ? undefined : inState(action, server, `task_state ${server.taskState}`);

@@ -1,6 +1,6 @@
 import type { Json } from '../../core/json.ts';
 
-/** One call over HTTP, and what is said to it. */
+/** One call over HTTP, and its response. */
 export type NovaCall = {
   readonly method: string;
   /** Path without query, below the service. */
@@ -9,7 +9,7 @@ export type NovaCall = {
   readonly body: Json | undefined;
   /** Minor number of the microversion. */
   readonly minor: number;
-  /** Path and host that links begin with. */
+  /** Host and path at the start of links. */
   readonly base: string;
 };
 
@@ -23,7 +23,7 @@ const names: Readonly<Record<number, string>> = {
   409: 'conflictingRequest',
 };
 
-/** Nova's way to refuse. */
+/** Returns an error response of Nova. */
 export const refuse = (code: number, message: string): NovaReply => ({
   status: code,
   body: { [names[code] ?? 'computeFault']: { code, message } },

@@ -1,9 +1,9 @@
 import type { Json, JsonObject } from '../../core/json.ts';
 import type { SimulatedAction, SimulatedHost, SimulatedMigration, SimulatedServer } from './parts.ts';
 
-/** How Nova shows things, as far as anybody here reads them. */
+/** Bodies of Nova's responses, as far as they are read here. */
 
-/** Most of Nova's times have microseconds and no zone. */
+/** Formats a time; most of Nova's times have microseconds and no zone. */
 const novaTime = (epochMs: number): string => new Date(epochMs).toISOString().replace('Z', '000');
 
 const statuses: Readonly<Record<string, string>> = {
@@ -74,7 +74,7 @@ export const migrationBody = (record: SimulatedMigration, minor: number): JsonOb
   ...(minor >= 80 && { user_id: record.user, project_id: 'admin' }),
 });
 
-/** A migration that is under way, with how far it is. */
+/** Returns a running migration with its progress. */
 export const progressBody = (record: SimulatedMigration, memoryMiB: number, nowMs: number): JsonObject => {
   const total = memoryMiB * 1024 * 1024;
   const { beganMs, dueMs } = record;

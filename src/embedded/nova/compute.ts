@@ -7,7 +7,7 @@ import type { SimulatedHost } from './parts.ts';
 
 type Item = { readonly id: string; readonly body: JsonObject };
 
-/** One page, and a link to the next where there is more. */
+/** Returns one page, and a link to the next where there is more. */
 const page = (cloud: OpenStack, asked: NovaCall, key: string, items: readonly Item[]): NovaReply => {
   const { query, base, path } = asked;
   const limit = Math.min(Number(query.get('limit') ?? cloud.pageSize), cloud.pageSize);
@@ -45,7 +45,7 @@ const listMigrations = (cloud: OpenStack, asked: NovaCall): NovaReply => {
   const found = cloud.migrations.records
     .filter(one => (host === null || one.source === host || one.target === host) && (source === null || one.source === source))
     .filter(one => server === null || one.server === server)
-    // A record that was never changed has no time of a change, and is not told.
+    // A record that was never changed has no time of a change, and is not returned.
     .filter(one => Number.isNaN(since) || (one.updatedMs >= since && one.updatedMs !== one.createdMs))
     .toReversed();
   const items = found.map(one => ({ id: one.uuid, body: migrationBody(one, minor) }));
@@ -103,7 +103,7 @@ const ofServer = (cloud: OpenStack, [, id = '', part, sub]: readonly string[], a
   return refuse(404, 'The resource could not be found.');
 };
 
-/** Nova's answer to one call, as soon as it is known who asks. */
+/** Handles one call to Nova after authentication. */
 export const compute = (cloud: OpenStack, asked: NovaCall): NovaReply => {
   const parts = asked.path.split('/').slice(1);
   const [first, second] = parts;

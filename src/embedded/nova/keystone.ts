@@ -33,7 +33,10 @@ const endpoints = (base: string): readonly JsonObject[] =>
     url: `${base}/compute/v2.1`,
   }));
 
-/** A Keystone that knows one user, one application credential (`credential`, with the user's password as its secret), and its own tokens. */
+/**
+ * A Keystone with one user, one application credential (`credential`, with the user's password as
+ * its secret), and its own tokens.
+ */
 export class Keystone {
   readonly #cloud: OpenStack;
   readonly #tokens = new Map<string, number>();
@@ -43,7 +46,7 @@ export class Keystone {
     this.#cloud = cloud;
   }
 
-  /** Logins that went well. */
+  /** Number of successful logins. */
   get logins(): number {
     return this.#made;
   }
@@ -53,7 +56,7 @@ export class Keystone {
     return until !== undefined && until > this.#cloud.nowMs();
   }
 
-  /** All tokens end now. */
+  /** Revokes all tokens. */
   revoke(): void {
     this.#tokens.clear();
   }

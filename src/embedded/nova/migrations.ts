@@ -7,10 +7,13 @@ type NovaState = {
   readonly migrationMs: (server: SimulatedServer) => number;
 };
 
-/** Until the conductor has found a place, or that there is none. */
+/** Milliseconds until the conductor has found a host, or that there is none. */
 const decideMs = 400;
 
-/** Nova ends the record of a cold migration a moment before the server leaves the state `resized`. */
+/**
+ * Milliseconds between the end of a cold migration's record and the server's departure from the
+ * state `resized`, in Nova.
+ */
 const settleMs = 300;
 
 const noValidHost = 'No valid host was found. There are not enough hosts available.';
@@ -19,7 +22,10 @@ const eventNames: Readonly<Record<string, string>> = { 'live-migration': 'conduc
 
 const over: ReadonlySet<string> = new Set(['completed', 'confirmed', 'error', 'cancelled', 'reverted']);
 
-/** How migrations go on: accepted, queued, running, completed for live ones; accepted, migrating, finished, confirming, confirmed for cold ones. */
+/**
+ * Progress of migrations: accepted, queued, running, completed for live ones; accepted, migrating,
+ * finished, confirming, confirmed for cold ones.
+ */
 export class Migrations {
   readonly records: SimulatedMigration[] = [];
   readonly actions: SimulatedAction[] = [];
@@ -30,7 +36,7 @@ export class Migrations {
     this.#world = world;
   }
 
-  /** Nova has accepted it: from here on the server is in a task. */
+  /** Accepts a migration: from here on the server is in a task. */
   begin(server: SimulatedServer, type: SimulatedMigration['type'], user: string, nowMs: number): void {
     const id = this.#next;
     this.#next += 1;
@@ -64,7 +70,7 @@ export class Migrations {
     return true;
   }
 
-  /** Of a live migration: of a queued one at once, of a running one as well. */
+  /** Aborts a live migration, queued or running, at once. */
   abort(record: SimulatedMigration, nowMs: number): void {
     this.#end(record, 'cancelled', nowMs);
     this.#fill(record.source, nowMs);
@@ -75,12 +81,12 @@ export class Migrations {
     this.records.splice(0, this.records.length, ...kept);
   }
 
-  /** The migrations of a server that are not over. */
+  /** Returns the migrations of a server that are not over. */
   underWay(server: string): readonly SimulatedMigration[] {
     return this.records.filter(one => one.server === server && !over.has(one.status));
   }
 
-  /** Everything that is due by then happens, in order, each at its own time. */
+  /** Executes everything that is due, in order, each at its own time. */
   advance(nowMs: number): void {
     for (;;) {
       const due = this.records
@@ -128,7 +134,7 @@ export class Migrations {
     this.#become(record, 'migrating', atMs, this.#world.migrationMs(server));
   }
 
-  /** The enabled host with the fewest servers, those that are on their way included. */
+  /** Returns the enabled host with the fewest servers, incoming ones included. */
   #place(server: SimulatedServer): string | undefined {
     if (server.pinned) return undefined;
     const load = (name: string): number =>
@@ -142,7 +148,7 @@ export class Migrations {
     return fit.toArray().sort((one, other) => load(one.name) - load(other.name) || (one.name < other.name ? -1 : 1))[0]?.name;
   }
 
-  /** Nova works on so many of a host at a time; the others stay in the queue. */
+  /** Starts queued migrations up to the limit of a host; the others stay in the queue. */
   #fill(source: string, atMs: number): void {
     const own = this.records.filter(one => one.source === source && one.type === 'live-migration');
     const free = this.#world.concurrency - own.filter(({ status }) => status === 'running').length;

@@ -4,17 +4,20 @@ import type { SimulatedHost, SimulatedServer } from './parts.ts';
 
 export type OpenStackOptions = {
   readonly clock: Clock;
-  /** Names of compute hosts, or with what differs from the usual. */
+  /** Compute hosts: names, or with values that differ from the defaults. */
   readonly hosts: readonly (string | { readonly name: string; readonly hypervisor?: string; readonly room?: number })[];
-  /** Milliseconds that a live migration takes; 5000 when left out. */
+  /** Returns the duration of a live migration in milliseconds; 5000 when left out. */
   readonly migrationMs?: (server: SimulatedServer) => number;
-  /** Live migrations off one host at a time: `max_concurrent_live_migrations`, which is 1 where nobody changes it. */
+  /**
+   * Limit of concurrent live migrations off one host: `max_concurrent_live_migrations`, whose
+   * default is 1.
+   */
   readonly concurrency?: number;
-  /** The most that one page has: `max_limit`. */
+  /** Limit of a page: `max_limit`. */
   readonly pageSize?: number;
-  /** Life of a token. */
+  /** Lifetime of a token. */
   readonly tokenSeconds?: number;
-  /** Minor numbers of the microversions that it speaks. */
+  /** Range of the supported microversions' minor numbers. */
   readonly minors?: readonly [number, number];
 };
 
@@ -23,16 +26,16 @@ export type NewServer = {
   readonly host: string;
   readonly project?: string;
   readonly memoryMiB?: number;
-  /** active when left out. */
+  /** State; active when left out. */
   readonly vmState?: string;
   readonly volumeBacked?: boolean;
   readonly pinned?: boolean;
 };
 
-/** The user that everybody logs in as. */
+/** The only user. */
 export const simulatedUser = { id: 'b7a1c0de000000000000000000000001', name: 'admin', password: 'secret', project: 'admin' } as const;
 
-/** What a client has in its environment to log in. `authUrl`: of its Keystone. */
+/** Returns the environment of a client for a login. `authUrl`: of its Keystone. */
 export const simulatedEnvironment = (authUrl: string): Readonly<Record<string, string>> => ({
   OS_AUTH_URL: authUrl,
   OS_USERNAME: simulatedUser.name,
@@ -45,7 +48,10 @@ export const simulatedEnvironment = (authUrl: string): Readonly<Record<string, s
 const uuid = (kind: number, n: number): string =>
   `${kind.toString(16).padStart(8, '0')}-0000-4000-8000-${n.toString(16).padStart(12, '0')}`;
 
-/** An OpenStack with a Nova that migrates: time goes on only as its clock says, and is caught up with whenever somebody asks. */
+/**
+ * An OpenStack with a Nova that migrates: time passes only by its clock, and the state is updated
+ * at each request.
+ */
 export class OpenStack {
   readonly hosts: ReadonlyMap<string, SimulatedHost>;
   readonly servers = new Map<string, SimulatedServer>();
@@ -54,7 +60,7 @@ export class OpenStack {
   readonly pageSize: number;
   readonly tokenSeconds: number;
   readonly minors: readonly [number, number];
-  /** It does not answer. */
+  /** Whether it does not respond. */
   down = false;
   #made = 0;
 
@@ -78,7 +84,7 @@ export class OpenStack {
     return this.clock.now().epochMilliseconds;
   }
 
-  /** What has happened by now, has happened. */
+  /** Executes everything that is due. */
   catchUp(): void {
     this.migrations.advance(this.nowMs());
   }
@@ -99,14 +105,14 @@ export class OpenStack {
     return id;
   }
 
-  /** With its migrations: Nova does not keep the records of a server that is gone. */
+  /** Deletes a server with its migrations: Nova does not keep the records of a deleted server. */
   deleteServer(id: string): void {
     this.catchUp();
     this.servers.delete(id);
     this.migrations.forget(id);
   }
 
-  /** What an administrator does. */
+  /** Enables or disables a service, as an administrator does. */
   setService(name: string, enabled: boolean, reason?: string): void {
     const host = this.hosts.get(name);
     if (host === undefined) throw new Error(`there is no host ${name}`);
@@ -114,7 +120,7 @@ export class OpenStack {
     host.reason = enabled ? undefined : reason;
   }
 
-  /** Names of the servers on a host, in order. */
+  /** Returns the names of the servers on a host, in order. */
   on(host: string): readonly string[] {
     this.catchUp();
     return [...this.servers.values()].flatMap(server => (server.host === host ? [server.name] : [])).sort();

@@ -1,15 +1,15 @@
-/** The things in a simulated OpenStack, in Nova's own words. */
+/** Objects of a simulated OpenStack, with Nova's own names. */
 
 export type SimulatedHost = {
   readonly name: string;
-  /** `hypervisor_hostname`. */
+  /** Name of the hypervisor: `hypervisor_hostname`. */
   readonly hypervisor: string;
   readonly service: string;
   readonly hypervisorId: string;
   enabled: boolean;
   reason: string | undefined;
   up: boolean;
-  /** Servers that find room on it. */
+  /** Number of servers that it can hold. */
   readonly room: number;
 };
 
@@ -19,14 +19,14 @@ export type SimulatedServer = {
   readonly project: string;
   readonly memoryMiB: number;
   readonly createdMs: number;
-  /** Booted from a volume: its image is an empty string. */
+  /** Whether it was booted from a volume: then its image is an empty string. */
   readonly volumeBacked: boolean;
   host: string | undefined;
   vmState: string;
   taskState: string | undefined;
-  /** Before a resize. */
+  /** State before a resize. */
   earlier: string;
-  /** No other host fits it. */
+  /** Whether no other host fits it. */
   pinned: boolean;
 };
 
@@ -43,7 +43,7 @@ export type SimulatedMigration = {
   status: string;
   updatedMs: number;
   beganMs: number | undefined;
-  /** When it goes on by itself. */
+  /** Time of the next automatic step. */
   dueMs: number | undefined;
 };
 

@@ -7,7 +7,7 @@ import { compute } from './compute.ts';
 import { Keystone } from './keystone.ts';
 import type { OpenStack } from './open-stack.ts';
 
-/** One call as a client makes it. */
+/** One call of a client. */
 export type NovaApiRequest = {
   readonly method: string;
   readonly url: string;
@@ -38,7 +38,7 @@ const tooNew = (minor: number, [least, most]: readonly [number, number]): NovaRe
 /** Keystone under /identity and Nova under /compute, of one simulated OpenStack. */
 export class OpenStackApi {
   readonly keystone: Keystone;
-  /** `GET /servers/detail` and so on, in order; versions and logins are not among them. */
+  /** Calls, such as `GET /servers/detail`, in order; without those for versions and logins. */
   readonly asked: string[] = [];
   readonly #cloud: OpenStack;
 
@@ -47,7 +47,7 @@ export class OpenStackApi {
     this.keystone = new Keystone(cloud);
   }
 
-  /** Answers one call. Rejects while the cloud is down, as a connection does. */
+  /** Handles one call. Rejects while the cloud is down, as a connection does. */
   readonly exchange = async ({ method, url, headers, body }: NovaApiRequest): Promise<NovaApiResponse> => {
     if (this.#cloud.down) throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     this.#cloud.catchUp();
@@ -98,16 +98,16 @@ const answer = async (api: OpenStackApi, base: string, request: IncomingMessage,
 };
 
 type ServeOptions = {
-  /** Any free one when left out. */
+  /** Port; any free one when left out. */
   readonly port?: number;
-  /** The process may end while it is served. */
+  /** Whether the process may exit while the server runs. */
   readonly unref?: boolean;
 };
 
 /** Serves it on a port of this machine. `authUrl` is Keystone's. Dispose of it to stop. */
 export const serveOpenStack = async (api: OpenStackApi, { port = 0, unref = false }: ServeOptions = {}) => {
   let base = '';
-  // While the cloud is down connections are cut.
+  // While the cloud is down, connections are cut.
   const server = boundedServer(
     { connections: connectionLimits.embedded },
     (request, response) => void answer(api, base, request, response).catch(() => response.destroy()),

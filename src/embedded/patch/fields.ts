@@ -2,12 +2,15 @@ import { isObject, type Json, type JsonObject, sameJson } from '../../core/json.
 import { objects } from '../object.ts';
 import { elementName, type SchemaNode } from './shape.ts';
 
-/** Sets of fields as managedFields hold them (FieldsV1): a tree of `f:name`, `k:{…}`, `v:…`; an empty object is a field that is owned. */
+/**
+ * Sets of fields in managedFields (FieldsV1): a tree of `f:name`, `k:{…}`, `v:…`; an empty object
+ * is an owned field.
+ */
 export type Fields = { readonly [segment: string]: Fields };
 
 const isLeaf = (fields: Fields): boolean => Object.keys(fields).length === 0;
 
-/** The fields that a value has. */
+/** Returns the fields of a value. */
 export const fieldsOf = (value: Json | undefined, node: SchemaNode): Fields => {
   if (node.kind === 'map' && isObject(value)) {
     const members = Object.entries(value).filter(([, member]) => member !== undefined);
@@ -24,7 +27,7 @@ export const fieldsOf = (value: Json | undefined, node: SchemaNode): Fields => {
   return {};
 };
 
-/** What is in one and not in the other. */
+/** Returns the fields that are in one set and not in the other. */
 export const minus = (one: Fields, other: Fields): Fields => {
   const left: Record<string, Fields> = {};
   for (const [key, inner] of Object.entries(one)) {
@@ -44,7 +47,7 @@ export const union = (one: Fields, other: Fields): Fields => {
   return all;
 };
 
-/** The value that a segment leads to. */
+/** Returns the value at a segment. */
 const step = (value: Json | undefined, segment: string, node: SchemaNode): Json | undefined => {
   const name = segment.slice(2);
   if (segment.startsWith('f:')) return isObject(value) ? value[name] : undefined;
@@ -59,7 +62,7 @@ const nodeAt = (node: SchemaNode, segment: string): SchemaNode => {
   return node.kind === 'keyed' ? node.element : node;
 };
 
-/** A segment as messages show it: `.name`, `[name="x"]`. */
+/** Returns a segment as messages contain it: `.name`, `[name="x"]`. */
 const shownSegment = (segment: string): string => {
   if (segment.startsWith('f:')) return `.${segment.slice(2)}`;
   if (segment.startsWith('v:')) return `[=${segment.slice(2)}]`;
@@ -67,7 +70,7 @@ const shownSegment = (segment: string): string => {
   return `[${keys.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(',')}]`;
 };
 
-/** Paths that two sets share, and at which the wanted value is not the present one. */
+/** Returns the paths in both sets at which the wanted value differs from the present one. */
 export const disputed = (
   mine: Fields,
   theirs: Fields,
@@ -82,12 +85,12 @@ export const disputed = (
     const [want, have] = [step(wanted, segment, node), step(live, segment, node)];
     const here = path + shownSegment(segment);
     if (isLeaf(inner) && isLeaf(other)) return sameJson(want, have) ? [] : [here];
-    // Owning a map as such and owning members of it are different things.
+    // Owning a map itself differs from owning members of it.
     if (isLeaf(inner) || isLeaf(other)) return [];
     return disputed(inner, other, want, have, nodeAt(node, segment), here);
   });
 
-/** Fields of which two values differ. */
+/** Returns the fields in which two values differ. */
 export const changedFields = (before: Json | undefined, after: Json | undefined, node: SchemaNode): Fields => {
   const changed = (fields: Fields, one: Json | undefined, other: Json | undefined, at: SchemaNode): Fields => {
     const left: Record<string, Fields> = {};
@@ -106,7 +109,7 @@ export const changedFields = (before: Json | undefined, after: Json | undefined,
   return changed(fieldsOf(after, node), before, after, node);
 };
 
-/** Lays a wanted value over the present one. */
+/** Merges a wanted value into the present one. */
 export const overlay = (live: Json | undefined, wanted: Json, node: SchemaNode): Json => {
   if (node.kind === 'map' && isObject(wanted)) {
     const result: Record<string, Json | undefined> = isObject(live) ? { ...live } : {};
@@ -136,7 +139,7 @@ const overlayKeyed = (
   return [...kept, ...names.values()];
 };
 
-/** Takes fields out of a value; what is left empty of a map goes with its last member. */
+/** Removes fields from a value; a map is removed with its last member. */
 export const prune = (value: Json | undefined, fields: Fields, node: SchemaNode): Json | undefined => {
   if (node.kind === 'map' && isObject(value)) {
     const result: Record<string, Json | undefined> = { ...value };

@@ -1,13 +1,13 @@
 import { isObject, type Json, type JsonObject, sameJson } from '../../core/json.ts';
 import { text } from '../object.ts';
 
-/** RFC 6902, as gopkg.in/evanphx/json-patch does it for the API server. */
+/** RFC 6902, with the behavior of gopkg.in/evanphx/json-patch in the API server. */
 
 export type JsonPatchResult =
   | { readonly kind: 'patched'; readonly value: JsonObject }
   | { readonly kind: 'failed'; readonly message: string };
 
-/** Thrown inside of one call of `applyJsonPatch` only. */
+/** Thrown within one call of `applyJsonPatch` only. */
 class PatchError extends Error {}
 
 const segments = (pointer: string): readonly string[] =>
@@ -36,7 +36,7 @@ const find = (value: Json | undefined, path: readonly string[]): Json | undefine
 
 type Change = (parent: Json, key: string) => Json;
 
-/** Copies what lies on the way and changes the parent at its end. */
+/** Copies the values along the path and changes the parent at its end. */
 const within = (value: Json | undefined, path: readonly string[], whole: string, change: Change): Json => {
   const [key = '', ...rest] = path;
   if (value === undefined || value === null || typeof value !== 'object')
@@ -117,7 +117,7 @@ const step = (document: Json, operation: JsonObject): Json => {
   }
 };
 
-/** Applies a list of operations; one that does not fit refuses the whole. */
+/** Applies a list of operations; a single failure refuses the whole. */
 export const applyJsonPatch = (document: JsonObject, operations: readonly JsonObject[]): JsonPatchResult => {
   try {
     const value = operations.reduce(step, document as Json);

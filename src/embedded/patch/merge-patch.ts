@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
 
-/** RFC 7386: null removes, objects merge, everything else replaces. */
+/** Applies RFC 7386: null removes, objects merge, everything else replaces. */
 export const applyMergePatch = (document: JsonObject, patch: JsonObject): JsonObject => {
   const result: Record<string, Json | undefined> = { ...document };
   for (const [key, value] of Object.entries(patch)) {

@@ -3,14 +3,17 @@ import type { Shape } from '../kinds/kind.ts';
 import { type Field, type FieldType, structNamed } from '../kinds/types.ts';
 import { items } from '../object.ts';
 
-/** How server-side apply sees a value: what is owned as a whole, and what is owned piece by piece. */
+/**
+ * Structure of a value for server-side apply: parts that are owned whole, and parts that are owned
+ * piece by piece.
+ */
 export type SchemaNode =
-  /** Scalars, and whatever is atomic. */
+  /** A scalar, or an atomic value. */
   | { readonly kind: 'leaf' }
   | { readonly kind: 'map'; readonly member: (key: string) => SchemaNode }
-  /** A list whose elements are told apart by some of their members. */
+  /** A list whose elements are identified by some of their members. */
   | { readonly kind: 'keyed'; readonly keys: readonly string[]; readonly element: SchemaNode }
-  /** A list of scalars, each of which is there or not. */
+  /** A list of scalars that is a set. */
   | { readonly kind: 'set' };
 
 const leaf: SchemaNode = { kind: 'leaf' };
@@ -47,7 +50,9 @@ const schemaNode = (schema: JsonObject): SchemaNode => {
   return type === 'set' ? { kind: 'set' } : leaf;
 };
 
-/** The shape of a kind's objects. The metadata of custom resources is that of everything else. */
+/**
+ * Returns the structure of a kind's objects. The metadata of custom resources is that of all kinds.
+ */
 export const nodeOf = (shape: Shape): SchemaNode => {
   if (shape.kind === 'go') return structNode(shape.struct);
   const own = schemaNode(shape.schema);
@@ -55,11 +60,14 @@ export const nodeOf = (shape: Shape): SchemaNode => {
   return { kind: 'map', member: key => (key === 'metadata' ? metadata : own.kind === 'map' ? own.member(key) : leaf) };
 };
 
-/** The name of a keyed element in a set of fields: `k:{"name":"x"}`. Upstream sorts the keys. */
+/**
+ * Returns the name of a keyed element in a set of fields: `k:{"name":"x"}`. Upstream sorts the
+ * keys.
+ */
 export const elementName = (element: JsonObject, keys: readonly string[]): string => {
   const values = keys.toSorted().map((key): readonly [string, Json] => [key, element[key] ?? defaultOf(key)]);
   return `k:${JSON.stringify(Object.fromEntries(values))}`;
 };
 
-/** The only key that has a default is the protocol of a port. */
+/** Returns the default of a key; only the protocol of a port has one. */
 const defaultOf = (key: string): Json => (key === 'protocol' ? 'TCP' : null);

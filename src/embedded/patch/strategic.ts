@@ -2,11 +2,12 @@ import { isObject, type Json, type JsonObject, sameJson } from '../../core/json.
 import { type Field, structNamed } from '../kinds/types.ts';
 
 /**
- * Strategic merge patch: lists of built-in kinds are merged by the key that their Go type names. Upstream:
- * apimachinery/pkg/util/strategicpatch, with its directives `$patch`, `$deleteFromPrimitiveList/…`, `$setElementOrder/…`, `$retainKeys`.
+ * Strategic merge patch: lists of built-in kinds are merged by the key in their Go type. Upstream:
+ * apimachinery/pkg/util/strategicpatch, with its directives `$patch`, `$deleteFromPrimitiveList/…`,
+ * `$setElementOrder/…`, `$retainKeys`.
  */
 
-/** Thrown inside of one call of `applyStrategic` only. */
+/** Thrown within one call of `applyStrategic` only. */
 class PatchError extends Error {}
 
 export type StrategicPatchResult =
@@ -25,7 +26,7 @@ export const applyStrategic = (document: JsonObject, patch: JsonObject, struct: 
 const fieldOf = (struct: string | undefined, key: string): Field | undefined =>
   struct === undefined ? undefined : structNamed(struct).fields.get(key);
 
-/** The struct that the values of a field have. */
+/** Returns the struct of a field's values. */
 const innerStruct = (field: Field | undefined): string | undefined => {
   const type = field?.type;
   if (type === undefined) return undefined;
@@ -48,7 +49,7 @@ const mergeMap = (document: JsonObject, patch: JsonObject, struct: string | unde
     if (what === 'deleteFromPrimitiveList') result[list] = withoutValues(result[list], value);
     else if (what === undefined) setMember(result, key, value, fieldOf(struct, key));
   }
-  // Orders are set when everything is there.
+  // Orders are applied after all elements are merged.
   for (const [key, value] of Object.entries(patch)) {
     const [, what, list = ''] = directive.exec(key) ?? [];
     if (what === 'setElementOrder') result[list] = inOrder(result[list], value ?? null, document[list], fieldOf(struct, list));
@@ -73,7 +74,7 @@ const setMember = (result: Record<string, Json | undefined>, key: string, value:
   } else result[key] = Array.isArray(value) ? (value as readonly Json[]).map(withoutDirectivesIn) : value;
 };
 
-/** What has no counterpart is taken as it is, without directives and nulls. */
+/** Returns a new value without directives and nulls. */
 const cleaned = (patch: JsonObject, struct: string | undefined): JsonObject => mergeMap({}, patch, struct);
 
 const mergeList = (before: readonly Json[], patch: readonly Json[], field: Field): readonly Json[] => {
@@ -123,7 +124,10 @@ const idOf = (one: Json | undefined, key: string): Json | undefined => (key !== 
 const placeIn = (list: readonly Json[], one: Json | undefined, key: string): number =>
   list.findIndex(other => sameJson(idOf(other, key), idOf(one, key)));
 
-/** What the patch names stands in the patch's order; the rest keeps its own, before what it stood before. Upstream: normalizeElementOrder. */
+/**
+ * Orders elements: those in the patch have its order; the rest keeps its own, before its former
+ * successors. Upstream: normalizeElementOrder.
+ */
 const ordered = (merged: readonly Json[], patch: readonly Json[], before: readonly Json[], key: string): readonly Json[] => {
   const rank = (list: readonly Json[]) => (one: Json, other: Json) => placeIn(list, one, key) - placeIn(list, other, key);
   const named = merged.filter(one => placeIn(patch, one, key) >= 0).sort(rank(patch));
@@ -137,7 +141,7 @@ const ordered = (merged: readonly Json[], patch: readonly Json[], before: readon
   return [...result, ...rest, ...named];
 };
 
-/** `$setElementOrder`: the order that the client wants. */
+/** Applies `$setElementOrder`: the order that the client wants. */
 const inOrder = (list: Json | undefined, order: Json, before: Json | undefined, field: Field | undefined): Json =>
   ordered(listOf(list), listOf(order), listOf(before), field?.merge ?? '');
 

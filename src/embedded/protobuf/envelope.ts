@@ -1,8 +1,8 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 
-/** Upstream: apimachinery/pkg/runtime/serializer/protobuf; its texts are the contract. */
+/** Upstream: apimachinery/pkg/runtime/serializer/protobuf; its messages are the contract. */
 
-/** runtime.Unknown: what is in it, and the object's own bytes. */
+/** A runtime.Unknown: its type, and the object's own bytes. */
 export type Envelope = { readonly apiVersion: string; readonly kind: string; readonly raw: Uint8Array };
 
 export type Opened = { readonly kind: 'opened'; readonly envelope: Envelope } | { readonly kind: 'broken'; readonly why: string };
@@ -13,7 +13,7 @@ const broken = (why: string): Opened => ({ kind: 'broken', why });
 
 const textIn = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
 
-/** The fields of a message that are bytes, the last of each number. */
+/** Returns the bytes fields of a message, the last of each number. */
 const bytesIn = (bytes: Uint8Array): ReadonlyMap<number, Uint8Array> => {
   const reader = new BinaryReader(bytes);
   const found = new Map<number, Uint8Array>();
@@ -45,7 +45,7 @@ export const openEnvelope = (body: Uint8Array): Opened => {
 
 const maxLength = 30;
 
-/** What errors show of a body that is none: summarizeData. */
+/** Returns the part of an invalid body that errors quote: summarizeData. */
 export const summarized = (body: Uint8Array): string => {
   if (body.length === 0) return '<empty>';
   const start = Buffer.from(body.subarray(0, maxLength));

@@ -1,9 +1,10 @@
 import texts from './numbers.json' with { type: 'json' };
 
 /**
- * How Kubernetes numbers the fields of its types in protobuf: taken from the tags in the Go sources (which its .proto files are made from too)
- * by test/conformance/types, which also holds numbers.json to them. `1=name` is a field, `2=+VolumeSource` a struct whose fields stand in
- * the JSON of the type itself.
+ * Protobuf field numbers of Kubernetes' types: generated from the tags in the Go sources (from
+ * which its .proto files are generated too) by test/conformance/types, which also checks
+ * numbers.json. `1=name` is a field, `2=+VolumeSource` a struct whose fields are inlined in the
+ * JSON of the type itself.
  */
 export type NumberedField = { readonly kind: 'field'; readonly key: string } | { readonly kind: 'inline'; readonly type: string };
 
@@ -11,10 +12,12 @@ const kinds: Readonly<Record<string, string | undefined>> = texts.kinds;
 const types: Readonly<Record<string, string | undefined>> = texts.types;
 const known = new Map<string, ReadonlyMap<number, NumberedField>>();
 
-/** Its schemas are types of their own in protobuf; clients send definitions as JSON. */
+/** Type whose schemas have their own protobuf types; clients send definitions as JSON. */
 const definition = 'apiextensions.CustomResourceDefinition';
 
-/** The type of a kind; undefined for those that are read as JSON only, and those that are not known. */
+/**
+ * Returns the type of a kind; undefined for kinds that are read as JSON only, and for unknown ones.
+ */
 export const typeOfKind = (apiVersion: string, kind: string): string | undefined => {
   const found = kind === 'DeleteOptions' ? 'meta.DeleteOptions' : kinds[`${apiVersion.replace('policy/v1beta1', 'policy/v1')}/${kind}`];
   return found === definition ? undefined : found;
@@ -23,7 +26,7 @@ export const typeOfKind = (apiVersion: string, kind: string): string | undefined
 const fieldIn = (text: string, type: string): NumberedField =>
   text.startsWith('+') ? { kind: 'inline', type: `${type.slice(0, type.indexOf('.') + 1)}${text.slice(1)}` } : { kind: 'field', key: text };
 
-/** The fields of a type by their numbers; none for a type without fields. */
+/** Returns the fields of a type by their numbers; empty for a type without fields. */
 export const numbersOf = (type: string): ReadonlyMap<number, NumberedField> => {
   const found = known.get(type);
   if (found !== undefined) return found;

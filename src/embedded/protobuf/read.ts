@@ -5,23 +5,27 @@ import { errorText } from '../../support/error-text.ts';
 import { type FieldType, structNamed } from '../kinds/types.ts';
 import { numbersOf } from './numbers.ts';
 
-/** An object as JSON, whatever its zero values: what Go would leave out falls away when it is decoded by its type. */
+/**
+ * An object as JSON, including zero values: decoding by its type drops those that Go would omit.
+ */
 type Draft = Record<string, Json>;
 
-/** Thrown for bytes that are no such object; `reading` turns it into a value. */
+/** Thrown for invalid bytes; `readMessage` converts it to a value. */
 class Malformed extends Error {}
 
-/** Messages lie in each other as deep as the types do; more is nobody's object. */
+/** Limit of nested messages, above the depth of all types. */
 const deepest = 64;
 
-type Place = { readonly reader: BinaryReader; readonly depth: number /** Its name in Go, for messages. */; readonly field: string };
+type Place = { readonly reader: BinaryReader; readonly depth: number /** Name in Go, for messages. */; readonly field: string };
 
 const bytesIn = ({ reader, field }: Place, wire: WireType): Uint8Array => {
   if (wire !== WireType.LengthDelimited) throw new Malformed(`proto: wrong wireType = ${wire} for field ${field}`);
   return reader.bytes();
 };
 
-/** The number and the wire type of the next field, with the complaints of Go's generated code. */
+/**
+ * Returns the number and the wire type of the next field, with the errors of Go's generated code.
+ */
 const tagIn = ({ reader }: Place, type: string): readonly [number: number, wire: WireType] => {
   const { pos } = reader;
   const number = reader.uint32() >>> 3;
@@ -33,10 +37,10 @@ const tagIn = ({ reader }: Place, type: string): readonly [number: number, wire:
   return [number, wire];
 };
 
-/** Text as Go has it: bytes that are no UTF-8 become replacement characters. */
+/** Returns text as Go has it: invalid UTF-8 becomes replacement characters. */
 const textIn = (place: Place, wire: WireType): string => Buffer.from(bytesIn(place, wire)).toString('utf8');
 
-/** The fields of a message that is none of Kubernetes' types: the last of each number. */
+/** Returns the fields of a message outside Kubernetes' types: the last of each number. */
 const looseIn = (bytes: Uint8Array): ReadonlyMap<number, bigint | Uint8Array> => {
   const reader = new BinaryReader(bytes);
   const found = new Map<number, bigint | Uint8Array>();
@@ -53,10 +57,10 @@ const numberOf = (value: bigint | Uint8Array | undefined): number => (typeof val
 const stringOf = (value: bigint | Uint8Array | undefined): string =>
   value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : '';
 
-/** Years 1 to 9999, as RFC 3339 has them. */
+/** Returns whether a time is in the years 1 to 9999, as RFC 3339 requires. */
 const fits = (seconds: number): boolean => seconds >= -62_135_596_800 && seconds < 253_402_300_800;
 
-/** metav1.Time {seconds, nanos}; an empty one is Go's zero time, which JSON has as null. */
+/** Reads metav1.Time {seconds, nanos}; an empty one is Go's zero time, which is null in JSON. */
 const timeIn = (bytes: Uint8Array, micro: boolean): Json => {
   if (bytes.length === 0) return null;
   const fields = looseIn(bytes);
@@ -66,13 +70,13 @@ const timeIn = (bytes: Uint8Array, micro: boolean): Json => {
   return micro ? microTimeText(time) : timeText(time);
 };
 
-/** intstr.IntOrString {type, intVal, strVal}. */
+/** Reads intstr.IntOrString {type, intVal, strVal}. */
 const intOrStringIn = (bytes: Uint8Array): Json => {
   const fields = looseIn(bytes);
   return numberOf(fields.get(1)) === 1 ? stringOf(fields.get(3)) : numberOf(fields.get(2));
 };
 
-/** RawExtension {raw}, FieldsV1 {Raw}: JSON in bytes. */
+/** Reads RawExtension {raw}, FieldsV1 {Raw}: JSON in bytes. */
 const rawIn = (bytes: Uint8Array): Json => {
   const text = stringOf(looseIn(bytes).get(1));
   if (text === '') return {};
@@ -121,7 +125,9 @@ const mapIn = (of: FieldType, place: Place, wire: WireType): readonly [key: stri
 
 const emptyOf = (type: FieldType): Json => (type.kind === 'scalar' ? (type.name === 'string' || type.name === 'bytes' ? '' : 0) : {});
 
-/** A list as the value of a map is a message with one field: authorization.ExtraValue {items}. */
+/**
+ * Reads a list as the value of a map, a message with one field: authorization.ExtraValue {items}.
+ */
 const listIn = (of: FieldType, place: Place, wire: WireType): Json => {
   const inner = insideOf(place, bytesIn(place, wire));
   const all: Json[] = [];
@@ -139,7 +145,7 @@ const valueIn = (type: FieldType, place: Place, wire: WireType): Json => {
   return structIn(type.name, insideOf(place, bytesIn(place, wire)), {});
 };
 
-/** Numbers may come packed into one field. */
+/** Returns the elements of a list; numbers may be packed into one field. */
 const elementsIn = (of: FieldType, place: Place, wire: WireType): readonly Json[] => {
   const isNumber = of.kind === 'scalar' && ['int32', 'int64', 'bool'].includes(of.name);
   if (!isNumber || wire !== WireType.LengthDelimited) return [valueIn(of, place, wire)];
@@ -165,11 +171,14 @@ const fieldIn = (draft: Draft, key: string, type: FieldType, place: Place, wire:
 
 const insideOf = ({ depth, field }: Place, bytes: Uint8Array): Place => ({ reader: new BinaryReader(bytes), depth: depth + 1, field });
 
-/** Go's name of a field, as far as it can be told from its JSON name. */
+/** Returns Go's name of a field, as far as its JSON name shows it. */
 const goName = (key: string): string =>
   key === 'metadata' ? 'ObjectMeta' : key === 'uid' ? 'UID' : `${key.charAt(0).toUpperCase()}${key.slice(1)}`;
 
-/** Reads one message; `fieldsOf` has the types of its fields, which for an embedded struct are those of the struct around it. */
+/**
+ * Reads one message; `fieldsOf` has the types of its fields, which for an embedded struct are those
+ * of the enclosing struct.
+ */
 const structIn = (type: string, place: Place, draft: Draft, fieldsOf = type): Draft => {
   if (place.depth > deepest) throw new Malformed(`messages are nested more than ${deepest} deep`);
   const numbers = numbersOf(type);
@@ -193,13 +202,16 @@ const structIn = (type: string, place: Place, draft: Draft, fieldsOf = type): Dr
 
 export type DecodedMessage = { readonly kind: 'read'; readonly object: JsonObject } | { readonly kind: 'malformed'; readonly why: string };
 
-/** An object of a type of Kubernetes from its protobuf; a value that says why where the bytes are none. Never throws. */
+/**
+ * Reads an object of a Kubernetes type from its protobuf; returns the reason when the bytes are
+ * invalid. Never throws.
+ */
 export const readMessage = (bytes: Uint8Array, type: string): DecodedMessage => {
   try {
     return { kind: 'read', object: structIn(type, { reader: new BinaryReader(bytes), depth: 0, field: '' }, {}) };
   } catch (error) {
     if (error instanceof Malformed) return { kind: 'malformed', why: error.message };
-    // The reader's own: it ends too early, or a number has more bytes than a number can have.
+    // Errors of the reader itself: the bytes end too early, or a number has too many bytes.
     return { kind: 'malformed', why: error instanceof RangeError ? 'unexpected EOF' : 'proto: integer overflow' };
   }
 };

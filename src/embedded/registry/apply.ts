@@ -13,7 +13,10 @@ import { change } from './update.ts';
 
 export type ApplyOptions = WriteOptions & { readonly manager: string; readonly force: boolean; readonly subresource?: 'status' };
 
-/** Server-side apply: makes an object hold what is given, and what was given before by the same manager and is no longer, go. */
+/**
+ * Server-side apply: sets the given fields of an object, and removes those that the same manager
+ * applied before and no longer does.
+ */
 export const apply = (
   registry: RegistryContext,
   kind: Kind,
@@ -68,7 +71,7 @@ const merged = (current: Stored, given: JsonObject, config: JsonObject, { mine, 
   const owned = others.reduce((all, entry) => union(all, entry.fields), mine.fields);
   const kept = prune(live, minus(old?.fields ?? {}, owned), node) as JsonObject;
   const wanted = overlay(kept, config, node) as JsonObject;
-  // Who disagreed has lost the fields that were disputed; who agreed shares them.
+  // Managers with another value lose the disputed fields; those with the same value share them.
   const losers = new Set(conflicts.map(({ entry }) => entry));
   const left = others.map(entry => (losers.has(entry) ? { ...entry, fields: minus(entry.fields, mine.fields) } : entry));
   const own = old !== undefined && sameJson(old.fields, mine.fields) ? old : mine;

@@ -8,7 +8,7 @@ import { type Refused, refused } from './outcome.ts';
 
 const what = { group: '', resource: 'pods/binding' };
 
-/** Why a pod cannot be given a node. */
+/** Returns why a pod cannot be bound to a node. */
 const obstacle = (pod: Stored): string | undefined => {
   const { name, deletionTimestamp } = pod.metadata;
   const node = text(pod, 'spec', 'nodeName');
@@ -30,7 +30,10 @@ const unlike = (pod: Stored, binding: Draft): Refused | undefined => {
   return undefined;
 };
 
-/** Gives a pod its node. `body` is the Binding. Upstream: BindingREST of pkg/registry/core/pod/storage. */
+/**
+ * Binds a pod to a node. `body` is the Binding. Upstream: BindingREST of
+ * pkg/registry/core/pod/storage.
+ */
 export const bind = (
   registry: RegistryContext,
   namespace: string,

@@ -3,21 +3,21 @@ import type { KindTable } from '../kinds/kind-table.ts';
 import type { Store } from '../store/store.ts';
 import type { AdmissionPlugin } from './gate.ts';
 
-/** What writes need: the objects, the kinds, the time and chance. */
+/** Dependencies of writes: objects, kinds, clock and random source. */
 export type RegistryContext = {
   readonly store: Store;
   readonly kinds: KindTable;
   readonly clock: Pick<Clock, 'now'>;
-  /** Uniform in [0, 1). */
+  /** Random source, uniform in [0, 1). */
   readonly random: () => number;
-  /** Is asked before each write, where there is somebody to ask. */
+  /** Admission plugin that is called before each write, if set. */
   readonly gate?: AdmissionPlugin;
 };
 
 const hex = (random: () => number, digits: number): string =>
   Array.from({ length: digits }, () => Math.floor(random() * 16).toString(16)).join('');
 
-/** A version 4 UUID. */
+/** Returns a version 4 UUID. */
 export const newUid = (random: () => number): string => {
   const variant = '89ab'[Math.floor(random() * 4)] ?? '8';
   return `${hex(random, 8)}-${hex(random, 4)}-4${hex(random, 3)}-${variant}${hex(random, 3)}-${hex(random, 12)}`;
@@ -25,7 +25,10 @@ export const newUid = (random: () => number): string => {
 
 const letters = 'bcdfghjklmnpqrstvwxz2456789';
 
-/** What is put behind generateName (apiserver/pkg/storage/names): five letters that make no words, the whole at most 63 long. */
+/**
+ * Returns a name with a suffix for generateName (apiserver/pkg/storage/names): five letters that
+ * form no words, the whole at most 63 long.
+ */
 export const generatedName = (base: string, random: () => number): string => {
   const tail = Array.from({ length: 5 }, () => letters[Math.floor(random() * letters.length)] ?? 'x').join('');
   return base.slice(0, 58) + tail;

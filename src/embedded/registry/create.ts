@@ -7,7 +7,10 @@ import { metadataCauses } from './metadata.ts';
 import { type Refused, refused, type WriteOptions, type WriteResult } from './outcome.ts';
 import { readStrictly } from './read.ts';
 
-/** Namespaces come and go with everything in them: admission plugin NamespaceLifecycle. */
+/**
+ * Returns the error for a namespace that is missing or terminating: admission plugin
+ * NamespaceLifecycle.
+ */
 export const namespaceRefusal = ({ store }: RegistryContext, kind: Kind, namespace: string, name: string): Refused | undefined => {
   if (!kind.namespaced || namespace === '') return undefined;
   const found = store.get('namespaces', '', namespace);
@@ -18,7 +21,10 @@ export const namespaceRefusal = ({ store }: RegistryContext, kind: Kind, namespa
   return refused(forbidden(named(kind), name, why, [cause]));
 };
 
-/** Metadata of a new object: what the server gives replaces what the client says. Upstream: rest.BeforeCreate, rest.FillObjectMetaSystemFields. */
+/**
+ * Sets the metadata of a new object: the server's fields replace the client's. Upstream:
+ * rest.BeforeCreate, rest.FillObjectMetaSystemFields.
+ */
 const born = (kind: Kind, draft: Draft, namespace: string, context: Context, registry: RegistryContext, options: WriteOptions): Draft => {
   const { name, generateName } = metaOf(draft);
   const given = typeof name === 'string' ? name : '';
@@ -37,7 +43,7 @@ const born = (kind: Kind, draft: Draft, namespace: string, context: Context, reg
   });
 };
 
-/** Asks before the name is made up: a refusal names what it is made of. */
+/** Runs admission before the name is generated: a refusal contains the generateName. */
 const admit = (kind: Kind, fresh: Draft, context: Context, generated: boolean): Admitted => {
   const { name, generateName } = metaOf(fresh);
   const unnamed = generated ? withMeta(fresh, { name: generateName }) : fresh;
@@ -47,7 +53,7 @@ const admit = (kind: Kind, fresh: Draft, context: Context, generated: boolean): 
 
 type Prepared = { readonly kind: 'prepared'; readonly draft: Draft; readonly warnings: readonly string[]; readonly generated: boolean };
 
-/** Everything up to the check whether the name is free. */
+/** Runs all steps before the check whether the name is free. */
 const prepare = (registry: RegistryContext, kind: Kind, given: Draft, namespace: string, options: WriteOptions): Prepared | Refused => {
   const read = readStrictly(kind, given, options);
   if (read.kind === 'refused') return read;
@@ -70,8 +76,8 @@ const prepare = (registry: RegistryContext, kind: Kind, given: Draft, namespace:
 };
 
 /**
- * Creates an object as the API server does: read into its type, defaulted, admitted, validated, stored. Upstream: Store.Create of
- * apiserver/pkg/registry/generic/registry.
+ * Creates an object as the API server does: decoded into its type, defaulted, admitted, validated,
+ * stored. Upstream: Store.Create of apiserver/pkg/registry/generic/registry.
  */
 export const create = (registry: RegistryContext, kind: Kind, given: Draft, namespace: string, options: WriteOptions = {}): WriteResult => {
   const prepared = prepare(registry, kind, given, namespace, options);
@@ -85,7 +91,7 @@ export const create = (registry: RegistryContext, kind: Kind, given: Draft, name
   if (registry.store.get(kind.resource, place, name) !== undefined) {
     return refused((generated ? generatedNameTaken : alreadyExists)(named(kind), name));
   }
-  // What the steps have made is read once more, so that it stands there as Go would write it.
+  // The result of the steps is decoded once more, so that it is stored as Go would write it.
   const read = kind.read(draft);
   if (read.kind === 'unreadable') throw new Error(`a new ${kind.kind} cannot be read: ${read.message}`);
   const object = read.object as Stored;

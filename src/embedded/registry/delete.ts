@@ -6,9 +6,12 @@ import { at, freeze, type ObjectMeta, objects, part, type Stored, text, without 
 import type { RegistryContext } from './context.ts';
 import { type DeleteOptions, type Deletion, type Preconditions, type Refused, refused } from './outcome.ts';
 
-/** Upstream of all this: Store.Delete of apiserver/pkg/registry/generic/registry and rest.BeforeDelete. */
+/**
+ * Deletion. Upstream: Store.Delete of apiserver/pkg/registry/generic/registry and
+ * rest.BeforeDelete.
+ */
 
-/** Refuses when the object is not the one that is meant. */
+/** Returns an error when the object does not meet the preconditions. */
 export const unlike = (kind: Pick<Kind, 'group' | 'kind'>, object: Stored, wanted: Preconditions | undefined): Refused | undefined => {
   const { uid, resourceVersion, name } = object.metadata;
   const what = { group: kind.group, resource: kind.kind };
@@ -23,7 +26,10 @@ export const unlike = (kind: Pick<Kind, 'group' | 'kind'>, object: Stored, wante
   return undefined;
 };
 
-/** Seconds that a pod gets to end: its own, the client's, or none when nobody runs it. Upstream: CheckGracefulDelete of pods. */
+/**
+ * Returns the grace period of a pod in seconds: its own, the client's, or none when it does not
+ * run. Upstream: CheckGracefulDelete of pods.
+ */
 const graceOf = (pod: Stored, options: DeleteOptions): number => {
   const own = at(pod, 'spec', 'terminationGracePeriodSeconds');
   const wanted = options.gracePeriodSeconds ?? (typeof own === 'number' ? own : 0);
@@ -34,7 +40,7 @@ const graceOf = (pod: Stored, options: DeleteOptions): number => {
 
 type Grace =
   | { readonly kind: 'none' }
-  /** It is on its way out and gets no shorter time: nothing changes. */
+  /** The object is already terminating and gets no shorter period: nothing changes. */
   | { readonly kind: 'pending' }
   | { readonly kind: 'graceful'; readonly metadata: ObjectMeta; readonly seconds: number };
 
@@ -71,7 +77,10 @@ const graceFor = (registry: RegistryContext, kind: Kind, object: Stored, options
 const orphan = 'orphan';
 const foreground = 'foregroundDeletion';
 
-/** Finalizers that make the garbage collector do as the client wishes. Upstream: deletionFinalizersForGarbageCollection. */
+/**
+ * Returns the finalizers for the garbage collector by the client's options. Upstream:
+ * deletionFinalizersForGarbageCollection.
+ */
 const finalizersFor = (object: Stored, { orphanDependents, propagationPolicy }: DeleteOptions): readonly string[] => {
   const present = object.metadata.finalizers ?? [];
   const others = present.filter(one => one !== orphan && one !== foreground);
@@ -81,7 +90,7 @@ const finalizersFor = (object: Stored, { orphanDependents, propagationPolicy }: 
   return propagationPolicy === 'Background' ? others : present;
 };
 
-/** Marked as going, for as long as finalizers hold it. Upstream: markAsDeleting. */
+/** Marks an object as terminating while it has finalizers. Upstream: markAsDeleting. */
 const marked = (registry: RegistryContext, metadata: ObjectMeta): ObjectMeta => {
   if (metadata.deletionTimestamp !== undefined) return metadata;
   return { ...metadata, ...counted(metadata), deletionTimestamp: timeText(registry.clock.now()), deletionGracePeriodSeconds: 0 };
@@ -104,7 +113,10 @@ const gone = (registry: RegistryContext, kind: Kind, object: Stored, options: De
 const definitions = 'customresourcedefinitions.apiextensions.k8s.io';
 const cleanup = 'customresourcecleanup.apiextensions.k8s.io';
 
-/** A definition waits for its objects to go. Upstream: REST.Delete of apiextensions-apiserver/pkg/registry/customresourcedefinition. */
+/**
+ * Deletes a definition, which waits for the removal of its objects. Upstream: REST.Delete of
+ * apiextensions-apiserver/pkg/registry/customresourcedefinition.
+ */
 const removeDefinition = (registry: RegistryContext, kind: Kind, object: Stored, options: DeleteOptions): Deletion => {
   if (object.metadata.deletionTimestamp !== undefined) return { kind: 'done', object, gone: false };
   const now = timeText(registry.clock.now());
@@ -124,7 +136,10 @@ const removeDefinition = (registry: RegistryContext, kind: Kind, object: Stored,
 
 const protectedNamespaces = new Set(['default', 'kube-system', 'kube-public']);
 
-/** A namespace goes when its finalizers in the spec have: the namespace controller empties it first. Upstream: REST.Delete of namespaces. */
+/**
+ * Deletes a namespace, which is removed with its finalizers in the spec: the namespace controller
+ * empties it first. Upstream: REST.Delete of namespaces.
+ */
 const removeNamespace = (registry: RegistryContext, kind: Kind, object: Stored, options: DeleteOptions): Deletion => {
   const { name, deletionTimestamp } = object.metadata;
   if (protectedNamespaces.has(name)) return refused(forbidden(named(kind), name, 'this namespace may not be deleted'));
@@ -138,7 +153,7 @@ const removeNamespace = (registry: RegistryContext, kind: Kind, object: Stored, 
   return { kind: 'done', object: put(registry, kind, going, options), gone: false };
 };
 
-/** Deletes an object: at once, after its grace period, or when its finalizers have gone. */
+/** Deletes an object: at once, after its grace period, or when its finalizers are removed. */
 export const remove = (registry: RegistryContext, kind: Kind, namespace: string, name: string, options: DeleteOptions = {}): Deletion => {
   const object = registry.store.get(kind.resource, kind.namespaced ? namespace : '', name);
   if (object === undefined) return refused(notFound(named(kind), name));
@@ -161,7 +176,8 @@ export const remove = (registry: RegistryContext, kind: Kind, namespace: string,
   if (grace.kind === 'graceful' && grace.seconds > 0) {
     return { kind: 'done', object: put(registry, kind, { ...object, metadata }, options), gone: false };
   }
-  // With no time to wait for, the mark is seen before the end: etcd gets two writes, and so do watchers.
+  // With a grace period of zero, the mark is visible before the removal: etcd gets two writes, and
+  // so do watchers.
   const last = grace.kind === 'graceful' ? put(registry, kind, { ...object, metadata }, options) : object;
   return gone(registry, kind, last, options);
 };

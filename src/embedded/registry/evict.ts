@@ -9,14 +9,14 @@ import { remove, unlike } from './delete.ts';
 import { type DeleteOptions, type Refused, refused, type WriteResult } from './outcome.ts';
 import { change } from './update.ts';
 
-/** Upstream of all this: pkg/registry/core/pod/storage/eviction.go. */
+/** Eviction. Upstream: pkg/registry/core/pod/storage/eviction.go. */
 
 export type Evicted = { readonly kind: 'evicted' } | Refused;
 
 const evicted: Evicted = { kind: 'evicted' };
 const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
-/** Its end disrupts nothing any more. */
+/** Returns whether no budget needs to be checked: the pod is pending, finished or terminating. */
 const isUnguarded = (pod: Stored): boolean =>
   ['Pending', 'Succeeded', 'Failed'].includes(text(pod, 'status', 'phase')) || pod.metadata.deletionTimestamp !== undefined;
 
@@ -25,7 +25,7 @@ const isReady = (pod: Stored): boolean =>
 
 const disruptionTarget = { type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI', message: 'Eviction API: evicting' };
 
-/** Conditions with one put in the place of the earlier one of its type. The time stays when the status does. */
+/** Replaces the condition of a type, and keeps its transition time when the status is unchanged. */
 export const withCondition = (conditions: readonly JsonObject[], condition: JsonObject, now: string): readonly JsonObject[] => {
   const before = conditions.find(({ type }) => type === condition['type']);
   const since = before?.['status'] === condition['status'] ? (before?.['lastTransitionTime'] ?? now) : now;
@@ -33,7 +33,7 @@ export const withCondition = (conditions: readonly JsonObject[], condition: Json
   return before === undefined ? [...conditions, after] : conditions.map(one => (one === before ? after : one));
 };
 
-/** The pod says why it goes, then it goes: addConditionAndDeletePod. */
+/** Records the reason in the pod, then deletes it: addConditionAndDeletePod. */
 const addConditionAndDelete = (registry: RegistryContext, pod: Stored, options: DeleteOptions): Evicted => {
   const { namespace = '', name } = pod.metadata;
   const kind = registry.kinds.of('pods');
@@ -69,7 +69,7 @@ const refusalOf = (causes: readonly Cause[], retryAfterSeconds: number): Failure
 const stillProcessed = (name: string): Failure =>
   refusalOf([{ reason: 'DisruptionBudget', message: `The disruption budget ${name} is still being processed by the server.` }], 10);
 
-/** Why a budget that is used up says no. */
+/** Returns why a budget without allowed disruptions refuses. */
 const exhausted = (budget: Stored): string => {
   const { name } = budget.metadata;
   const status = part(budget, 'status');
@@ -89,7 +89,7 @@ const exhausted = (budget: Stored): string => {
 const largestMap = 2000;
 const budgetKind = { group: 'policy', resource: 'poddisruptionbudget' };
 
-/** What the budget says, before it is debited. */
+/** Returns the budget's refusal, before a disruption is deducted. */
 const budgetRefusal = (budget: Stored): Refused | undefined => {
   const { name, generation = 0 } = budget.metadata;
   const status = part(budget, 'status');
@@ -104,7 +104,7 @@ const budgetRefusal = (budget: Stored): Refused | undefined => {
   return allowed === 0 ? refused(refusalOf([{ reason: 'DisruptionBudget', message: exhausted(budget) }], 0)) : undefined;
 };
 
-/** Takes one disruption from the budget and notes the pod in it: checkAndDecrement. */
+/** Deducts one disruption from the budget and records the pod in it: checkAndDecrement. */
 const debit = (registry: RegistryContext, budget: Stored, podName: string, dryRun: boolean): WriteResult | undefined => {
   const refusal = budgetRefusal(budget);
   if (refusal !== undefined || dryRun) return refusal;
@@ -151,7 +151,10 @@ const guarded = (registry: RegistryContext, pod: Stored, options: DeleteOptions)
   return refusal?.kind === 'refused' ? refusal : addConditionAndDelete(registry, pod, options);
 };
 
-/** A pod that is not ready does not count; whether it may go at once is the budget's unhealthyPodEvictionPolicy. */
+/**
+ * Returns whether an unready pod may be evicted at once, by the budget's
+ * unhealthyPodEvictionPolicy; it does not count as healthy.
+ */
 const mayGoUnready = (budget: Stored): boolean => {
   if (text(budget, 'spec', 'unhealthyPodEvictionPolicy') === 'AlwaysAllow') return true;
   const status = part(budget, 'status');
@@ -178,6 +181,6 @@ export const evict = (registry: RegistryContext, namespace: string, name: string
   } as const;
   const veto = gate?.({ ...attempt, before: undefined, dryRun: options.dryRun === true });
   if (veto !== undefined) return veto;
-  // What follows is the server's own: no webhook is asked again.
+  // The following writes are the server's own: no webhook is called again.
   return isUnguarded(pod) ? addConditionAndDelete(inner, pod, options) : guarded(inner, pod, options);
 };

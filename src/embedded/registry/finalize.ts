@@ -4,8 +4,9 @@ import type { RegistryContext } from './context.ts';
 import { refused, type WriteResult } from './outcome.ts';
 
 /**
- * Replaces a namespace's finalizers in the spec: what the namespace controller does when it has emptied it. The last one takes a namespace
- * with it that is being deleted. Upstream: FinalizeREST of pkg/registry/core/namespace/storage.
+ * Replaces a namespace's finalizers in the spec: the namespace controller does so when it has
+ * emptied it. Removing the last one removes a terminating namespace. Upstream: FinalizeREST of
+ * pkg/registry/core/namespace/storage.
  */
 export const finalize = (registry: RegistryContext, name: string, body: Draft, dryRun = false): WriteResult => {
   const before = registry.store.get('namespaces', '', name);

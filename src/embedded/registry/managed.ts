@@ -4,8 +4,9 @@ import { changedFields, type Fields, fieldsOf, minus, union } from '../patch/fie
 import type { SchemaNode } from '../patch/shape.ts';
 
 /**
- * Who manages which fields. The API server keeps this for every object; here it is kept from the first server-side apply of an object on,
- * which is when it begins to matter. Before that an object has no managedFields at all.
+ * Manager of fields. The API server keeps managers for every object; here they are kept from the
+ * first server-side apply of an object on, when they begin to matter. Before that an object has no
+ * managedFields at all.
  */
 export type Manager = { readonly manager: string; readonly operation: 'Apply' | 'Update'; readonly subresource?: string };
 
@@ -21,7 +22,7 @@ export const managersOf = (object: JsonObject | undefined): readonly ManagedFiel
     fields: part(entry, 'fieldsV1') as unknown as Fields,
   }));
 
-/** As they stand in the metadata; undefined when there are none. */
+/** Returns the entries for the metadata; undefined when there are none. */
 export const written = (entries: readonly ManagedFieldsEntry[]): readonly JsonObject[] | undefined => {
   const left = entries.filter(({ fields }) => Object.keys(fields).length > 0);
   if (left.length === 0) return undefined;
@@ -52,14 +53,14 @@ const ofServer = [
   'selfLink',
 ] as const;
 
-/** An object without what nobody manages. */
+/** Returns an object without unmanaged fields. */
 export const manageable = (object: JsonObject): JsonObject => {
   const metadata = without(part(object, 'metadata'), ...ofServer);
   const rest = without(object, 'apiVersion', 'kind', 'metadata');
   return Object.keys(metadata).length === 0 ? rest : { ...rest, metadata };
 };
 
-/** Whoever was there before anybody applied: all fields that an object has. */
+/** Returns the entry for the time before the first apply: all fields of the object. */
 export const beforeFirstApply = (live: Stored, node: SchemaNode, apiVersion: string, time: string): ManagedFieldsEntry => ({
   manager: 'before-first-apply',
   operation: 'Update',
@@ -68,7 +69,7 @@ export const beforeFirstApply = (live: Stored, node: SchemaNode, apiVersion: str
   fields: fieldsOf(without(manageable(live), 'status'), node),
 });
 
-/** Managers after an update: what has changed is the updater's and nobody else's. */
+/** Returns the managers after an update: changed fields belong to the updater alone. */
 export const afterUpdate = (
   before: Stored,
   after: JsonObject,

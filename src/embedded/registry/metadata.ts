@@ -4,7 +4,7 @@ import type { Kind } from '../kinds/kind.ts';
 import { labelNameProblem, labelValueProblem, qualifiedNameProblems, subdomainProblem } from '../kinds/names.ts';
 import { type Draft, items, metaOf, objects, type Stored, strings, text } from '../object.ts';
 
-/** What is checked of the metadata of every object: k8s.io/apimachinery/pkg/api/validation/objectmeta.go. */
+/** Validation of every object's metadata: k8s.io/apimachinery/pkg/api/validation/objectmeta.go. */
 
 const annotationsLimit = 256 * 1024;
 
@@ -57,7 +57,8 @@ const standard = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
 const finalizerCauses = (kind: Kind, metadata: JsonObject): readonly Cause[] => {
   const finalizers = items(metadata['finalizers']).map(String);
   const causes = finalizers.flatMap(one => qualifiedNameProblems(one).map(problem => wrong('metadata.finalizers', one, problem)));
-  // pkg/apis/core/validation is stricter than apimachinery: without a domain it must be one that Kubernetes knows.
+  // pkg/apis/core/validation is stricter than apimachinery: a finalizer without a domain must be
+  // one of Kubernetes' own.
   const odd =
     kind.shape.kind === 'schema'
       ? []
@@ -85,7 +86,10 @@ const namespaceCauses = (kind: Kind, metadata: JsonObject): readonly Cause[] => 
   return problem === undefined ? [] : [wrong('metadata.namespace', namespace, problem)];
 };
 
-/** Of a new object, and of one that is changed: what still stands there as it was `before` has been looked at when it came. */
+/**
+ * Returns the errors for a new or changed object: fields unchanged from `before` have already been
+ * checked.
+ */
 export const metadataCauses = (kind: Kind, draft: Draft, before: JsonObject = {}): readonly Cause[] => {
   const metadata = metaOf(draft);
   const look = (field: string, causes: () => readonly Cause[]): readonly Cause[] =>
@@ -102,7 +106,7 @@ export const metadataCauses = (kind: Kind, draft: Draft, before: JsonObject = {}
 
 const immutable = ['name', 'namespace', 'uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const;
 
-/** Of a change. */
+/** Returns the errors for a change. */
 export const metadataUpdateCauses = (draft: Draft, before: Stored): readonly Cause[] => {
   const metadata = metaOf(draft);
   const added = items(metadata['finalizers'])

@@ -6,7 +6,10 @@ import { type Refused, refused, type WriteOptions } from './outcome.ts';
 
 type ReadStrictly = { readonly kind: 'read'; readonly draft: Draft; readonly warnings: readonly string[] } | Refused;
 
-/** Reads what a client sent. Fields that the kind does not have are dropped, and said so or refused as the client wishes. */
+/**
+ * Decodes an object of a client. Unknown fields are dropped, with a warning or an error as the
+ * client requests.
+ */
 export const readStrictly = (kind: Kind, given: Draft, { fieldValidation = 'Warn' }: WriteOptions, ofPatch = false): ReadStrictly => {
   const read = kind.read(given);
   if (read.kind === 'unreadable') {

@@ -11,13 +11,15 @@ export type Scaled = { readonly kind: 'scaled'; readonly scale: Draft; readonly 
 
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
-/** Selectors of the built-in kinds are shown as a text; a CRD names the path of one. */
+/** Returns the selector as text; a CRD names the path of one. */
 const selectorOf = (object: Stored, { selector: path }: ScalePaths, kind: Kind): string => {
   if (path !== undefined) return text(object, ...path);
   return kind.shape.kind === 'go' ? shownSelector(object) : '';
 };
 
-/** The Scale of an object: how many there should be, how many there are. Upstream: ScaleREST of each kind. */
+/**
+ * Returns the Scale of an object: wanted and present replicas. Upstream: ScaleREST of each kind.
+ */
 export const scaleOf = (kind: Kind, paths: ScalePaths, object: Stored): Draft => {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const shown = selectorOf(object, paths, kind);
@@ -34,7 +36,7 @@ const put = (object: JsonObject, [key = '', ...rest]: readonly string[], value: 
   [key]: rest.length === 0 ? value : put(part(object, key), rest, value),
 });
 
-/** Changes the number of replicas through the Scale, as `edit` wants it. */
+/** Changes the number of replicas through the Scale, by `edit`. */
 export const rescale = (
   registry: RegistryContext,
   kind: Kind,

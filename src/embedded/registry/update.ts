@@ -11,13 +11,16 @@ import { type Edit, type Refused, refused, type WriteOptions, type WriteResult }
 import { readStrictly } from './read.ts';
 
 export type UpdateOptions = WriteOptions & {
-  /** Which part of the object may change. The whole but its status when left out (all of it, where there is no status subresource). */
+  /**
+   * Part of the object that may change; when left out, the whole except its status (all of it,
+   * without a status subresource).
+   */
   readonly subresource?: 'status';
-  /** The draft comes of a patch: a uid in it is a change, not a precondition. */
+  /** Whether the draft results from a patch: a UID in it is a change, not a precondition. */
   readonly patched?: true;
 };
 
-/** Managed fields after an update by somebody who does not apply: see managed.ts. */
+/** Updates managed fields after a write other than an apply: see managed.ts. */
 const withManagers = (draft: Draft, before: Stored, kind: Kind, now: string, options: UpdateOptions): Draft => {
   if (options.keepsManagers === true) return draft;
   if (before.metadata['managedFields'] === undefined) return withMeta(draft, { managedFields: undefined });
@@ -26,7 +29,7 @@ const withManagers = (draft: Draft, before: Stored, kind: Kind, now: string, opt
   return withMeta(draft, { managedFields: written(afterUpdate(before, draft, by, nodeOf(kind.shape))) });
 };
 
-/** What a client may not change: it gets back what is stored. Upstream: rest.BeforeUpdate. */
+/** Restores the fields that a client may not change. Upstream: rest.BeforeUpdate. */
 const kept = (draft: Draft, before: Stored): Draft => {
   const { generation, creationTimestamp, uid, deletionTimestamp, deletionGracePeriodSeconds, namespace } = before.metadata;
   return withMeta(draft, {
@@ -44,7 +47,7 @@ const kept = (draft: Draft, before: Stored): Draft => {
 
 const withStatusOf = (draft: Draft, before: Stored): Draft => without({ ...draft, status: before['status'] });
 
-/** Everything but the status; what generations count. */
+/** Returns everything but metadata and status, the part that generations count. */
 const specOf = (object: Draft): Draft => without(object, 'metadata', 'status');
 
 const sameAnnotations = (object: Draft, before: Stored): boolean =>
@@ -64,13 +67,16 @@ const merged = (kind: Kind, read: Draft, before: Stored, context: Context, optio
   return withMeta(changed, { generation: (before.metadata.generation ?? 0) + 1 });
 };
 
-/** Where etcd has an object: the real server's messages tell. */
+/** Returns the key of an object in etcd, which the real server's messages contain. */
 const etcdKey = (kind: Kind, { metadata }: Stored): string => {
   const place = kind.shape.kind === 'schema' ? `${kind.group}/${kind.plural}` : kind.resource === 'nodes' ? 'minions' : kind.plural;
   return ['/registry', place, ...(metadata.namespace === undefined ? [] : [metadata.namespace]), metadata.name].join('/');
 };
 
-/** A version or uid in the draft must be the stored one. Upstream: Store.Update and rest.DefaultUpdatedObjectInfo. */
+/**
+ * Checks that a version or UID in the draft is the stored one. Upstream: Store.Update and
+ * rest.DefaultUpdatedObjectInfo.
+ */
 const precondition = (kind: Kind, draft: Draft, before: Stored, options: UpdateOptions): Refused | undefined => {
   const { uid, resourceVersion } = metaOf(draft);
   const { name, namespace } = before.metadata;
@@ -96,7 +102,10 @@ const precondition = (kind: Kind, draft: Draft, before: Stored, options: UpdateO
   return refused(conflict(named(kind), name, modifiedMeanwhile));
 };
 
-/** The last finalizer of a deleted object has gone, and nobody waits for its grace period: ShouldDeleteDuringUpdate. Namespaces have more. */
+/**
+ * Returns whether the last finalizer of a deleted object is removed, and no grace period is
+ * running: ShouldDeleteDuringUpdate. Namespaces have more.
+ */
 const isDone = (kind: Kind, after: Draft, before: Stored): boolean => {
   const finalizers = [
     ...items(metaOf(after)['finalizers']),
@@ -112,11 +121,11 @@ const stored = (registry: RegistryContext, kind: Kind, object: Stored, before: S
   if (!isDone(kind, object, before)) return registry.store.put(kind.resource, object);
   const { namespace = '', name, resourceVersion } = object.metadata;
   const last = registry.store.remove(kind.resource, namespace, name);
-  // The answer is the object as the client wanted it; its watchers see the stored one go.
+  // The response is the object as the client wanted it; watchers see the removal of the stored one.
   return freeze({ ...object, metadata: { ...object.metadata, resourceVersion: last?.metadata.resourceVersion ?? resourceVersion } });
 };
 
-/** What is wrong with the change. */
+/** Returns the errors of a change. */
 const updateCauses = (kind: Kind, object: Stored, before: Stored, isStatus: boolean): readonly Cause[] => {
   const { strategy } = kind;
   const own = isStatus ? strategy.validateStatus : strategy.validateUpdate;
@@ -142,8 +151,8 @@ const asked = (registry: RegistryContext, kind: Kind, object: Stored, before: St
   });
 
 /**
- * Changes an object in one step: nobody comes in between, so an edit that names no version never meets a conflict. Upstream: Store.Update
- * of apiserver/pkg/registry/generic/registry.
+ * Changes an object in one step: no other write intervenes, so an edit without a version never
+ * meets a conflict. Upstream: Store.Update of apiserver/pkg/registry/generic/registry.
  */
 export const change = (
   registry: RegistryContext,
@@ -181,7 +190,7 @@ export const change = (
   };
 };
 
-/** Without those that stand in both. */
+/** Merges two lists without duplicates. */
 const merge = <T extends { readonly message: string; readonly field?: string }>(one: readonly T[], other: readonly T[]): readonly T[] => [
   ...one,
   ...other.filter(cause => !one.some(({ message, field }) => message === cause.message && field === cause.field)),

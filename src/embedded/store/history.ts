@@ -1,13 +1,13 @@
 import type { Stored } from '../object.ts';
 import type { StoreChange } from './store.ts';
 
-/** What happened to the objects of one resource, as far back as it is kept. */
+/** Changes of one resource, as far back as they are kept. */
 export class WatchHistory {
   readonly #limit: number;
   #changes: StoreChange[] = [];
   #forgottenUpTo: number;
 
-  /** `begin`: what happened until then is not known. */
+  /** Creates a history; changes up to `begin` are unknown. */
   constructor(limit: number, begin: number) {
     this.#limit = limit;
     this.#forgottenUpTo = begin;
@@ -15,7 +15,7 @@ export class WatchHistory {
 
   add(change: StoreChange): void {
     this.#changes.push(change);
-    // By halves, so that forgetting costs the same for each change however long the history is.
+    // Halves the history, so that the cost for each change does not depend on its length.
     if (this.#changes.length > this.#limit * 2) this.forget(this.#changes[this.#changes.length - this.#limit - 1]?.version ?? 0);
   }
 
@@ -28,7 +28,10 @@ export class WatchHistory {
     return version < this.#forgottenUpTo ? undefined : this.#changes.slice(this.#firstAfter(version));
   }
 
-  /** For every object that has changed after the version: what it was then, undefined when it was not there. By `namespace/name`. */
+  /**
+   * Returns the former state of every object that has changed after the version, undefined for
+   * missing ones. By `namespace/name`.
+   */
   before(version: number): ReadonlyMap<string, Stored | undefined> | undefined {
     const changes = this.after(version);
     if (changes === undefined) return undefined;

@@ -7,7 +7,10 @@ import type { Index, Resource, Store, StoreChange, StoreListener } from './store
 export type StoreOptions = {
   /** Indexes by resource; those under `*` are for every resource. */
   readonly indexes: Readonly<Record<Resource, Readonly<Record<string, Index>>>>;
-  /** Changes of one resource that are remembered for watches and for later pages of lists; 20,000 when left out. */
+  /**
+   * Limit of a resource's changes that are kept for watches and for later pages of lists; 20,000
+   * when left out.
+   */
   readonly historyLimit?: number;
 };
 
@@ -21,7 +24,7 @@ export class MemoryStore implements Store {
   readonly #untold: StoreChange[] = [];
   #telling = false;
   #compactedTo = 0;
-  /** As in a fresh etcd, whose first revision is 1. */
+  /** Version as in a fresh etcd, whose first revision is 1. */
   #version = 1;
 
   constructor(options: StoreOptions) {
@@ -116,7 +119,10 @@ export class MemoryStore implements Store {
     return entry(this.#histories, resource, () => new WatchHistory(this.#options.historyLimit ?? 20_000, this.#compactedTo));
   }
 
-  /** In order for everyone: what a listener writes is told when all have heard of what it was told of. */
+  /**
+   * Delivers a change to all listeners in order: a listener's own write is delivered after all have
+   * received the change that caused it.
+   */
   #tell(change: StoreChange): void {
     this.#history(change.resource).add(change);
     this.#untold.push(change);

@@ -1,16 +1,19 @@
 import type { Stored } from '../object.ts';
 import type { Index } from './store.ts';
 
-/** Order of etcd's keys: `namespace/name`, byte by byte, where `/` comes after `-` and `.`. */
+/**
+ * Compares namespaces by the order of etcd's keys: `namespace/name`, byte by byte, where `/` comes
+ * after `-` and `.`.
+ */
 const byNamespace = (one: string, other: string): number => {
   const [a, b] = [`${one}/`, `${other}/`];
   return a < b ? -1 : a > b ? 1 : 0;
 };
 
-/** Where an object stands: most changes put another version of it in its place. */
+/** Slot of an object: most changes replace it by another version. */
 type Slot = { object: Stored };
 
-/** The objects of one namespace. Their order is made when somebody asks for it. */
+/** Objects of one namespace, sorted on demand. */
 class Bucket {
   readonly slots = new Map<string, Slot>();
   #sorted: readonly Stored[] | undefined;
@@ -37,7 +40,7 @@ class Bucket {
   list(): readonly Stored[] {
     if (this.#sorted !== undefined) return this.#sorted;
     if (this.#dirty) {
-      // Names that came, left and came again stand here twice.
+      // A name that was added, removed and added again appears twice.
       this.#names = [...new Set(this.#names.filter(name => this.slots.has(name)))].sort();
       this.#dirty = false;
     }

@@ -1,6 +1,6 @@
 import { type AuthInfo, type Kubeconfig, type KubeconfigCluster, KubeconfigError } from './kubeconfig.ts';
 
-/** One context of a kubeconfig with what it names. */
+/** One context of a kubeconfig, with the cluster and user that it names. */
 export type ResolvedContext = {
   readonly name: string;
   readonly namespace: string;
@@ -8,16 +8,22 @@ export type ResolvedContext = {
   readonly user: AuthInfo;
 };
 
-/** What flags say in place of the kubeconfig, each for itself: kubectl's `--cluster`, `--user`, `--server`, `--token`, `--as` and so on. */
+/**
+ * Values of flags that override the kubeconfig, each on its own: kubectl's `--cluster`, `--user`,
+ * `--server`, `--token`, `--as` and so on.
+ */
 export type Overrides = {
-  /** Names of entries, in place of those that the context names. */
+  /** Names of entries, instead of those that the context names. */
   readonly clusterName?: string | undefined;
   readonly userName?: string | undefined;
   readonly cluster?: Partial<KubeconfigCluster>;
   readonly user?: Partial<AuthInfo>;
 };
 
-/** A value that is given takes the place of all that says the same in another form (clientcmd's overrides). */
+/**
+ * Fields that a given field replaces because they state the same in another form (clientcmd's
+ * overrides).
+ */
 const overruled: Readonly<Record<string, readonly string[]>> = {
   'certificate-authority': ['certificate-authority-data', 'insecure-skip-tls-verify'],
   'insecure-skip-tls-verify': ['certificate-authority', 'certificate-authority-data'],
@@ -31,7 +37,10 @@ const overridden = <T extends object>(found: T, given: Partial<T> = {}): T => {
   return { ...(Object.fromEntries(Object.entries(found).filter(([key]) => !gone.has(key))) as T), ...given };
 };
 
-/** The requested context, else the current one, as flags change it. Throws a KubeconfigError that says what is missing, where, and what there is instead. */
+/**
+ * Returns the requested context, else the current one, with the overrides applied. Throws a
+ * KubeconfigError that names the missing entry, its file, and the entries that exist.
+ */
 export const chooseContext = (config: Kubeconfig, requested?: string, overrides: Overrides = {}): ResolvedContext => {
   const where = config.files.join(', ');
   const name = requested ?? config.currentContext;

@@ -1,10 +1,13 @@
 import { createSecureContext } from 'node:tls';
 import type { CredentialFields } from '../http/credentials.ts';
 
-/** What a credential program gave. */
+/** Credentials from a credential program. */
 export type ExecCredential = {
   readonly part: CredentialFields;
-  /** Infinite when the program says nothing of it: good until the server refuses it or the process ends. */
+  /**
+   * Time of expiry in epoch milliseconds. Infinity when the program gives none: valid until the
+   * server rejects them or the process ends.
+   */
   readonly expiresAtMs: number;
 };
 
@@ -19,7 +22,10 @@ type Raw = {
   };
 };
 
-/** Reads the ExecCredential on a program's standard output. Throws, with a text for people, when it is none or is for another version. */
+/**
+ * Reads the ExecCredential on a program's standard output. Throws, with a text for users, when the
+ * output is not an ExecCredential or has another version.
+ */
 export const readExecCredential = (output: string, apiVersion: string): ExecCredential => {
   const raw = parse(output);
   if (raw.kind !== 'ExecCredential') throw new Error(`it printed kind ${String(raw.kind)}, not ExecCredential`);

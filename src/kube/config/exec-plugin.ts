@@ -1,18 +1,23 @@
 import { spawn } from 'node:child_process';
 import type { Env } from '../../support/env.ts';
 
-/** A program to run. */
+/** A credential program to run. */
 export type ExecPlugin = {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Env;
-  /** It may talk to the person at the terminal; then nobody counts the time. */
+  /** Whether the program may use the terminal; then no time limit applies. */
   readonly terminal: boolean;
-  /** Without a terminal it is ended after so many milliseconds. */
+  /**
+   * Time limit in milliseconds for a program without a terminal; the program is killed after that.
+   */
   readonly longestMs: number;
 };
 
-/** Runs a program to its end and gives its standard output. Rejects, with what it said on standard error, when it does not end with 0. */
+/**
+ * Runs a program and returns its standard output. Rejects with its standard error when it does not
+ * exit with 0.
+ */
 export const runProgram = ({ command, args, env, terminal, longestMs }: ExecPlugin): Promise<string> =>
   new Promise((resolve, reject) => {
     const child = spawn(command, args, {

@@ -8,27 +8,29 @@ import { type ExecCredential, readExecCredential } from './exec-credential.ts';
 import { runProgram } from './exec-plugin.ts';
 import type { ExecConfig } from './kubeconfig.ts';
 
-/** What a credential program is run with. */
+/** Options for running a credential program. */
 export type ExecOptions = {
   readonly config: ExecConfig;
-  /** What `provideClusterInfo` gives to the program: `spec.cluster` of KUBERNETES_EXEC_INFO. */
+  /** Cluster info for `provideClusterInfo`: `spec.cluster` of KUBERNETES_EXEC_INFO. */
   readonly cluster: Readonly<Record<string, unknown>>;
   readonly env: Env;
-  /** A person sits at the terminal and may be asked for a password. */
+  /** Whether a user sits at the terminal and may be prompted for a password. */
   readonly interactive: boolean;
   readonly clock: Clock;
   readonly log: Log;
 };
 
-/** A 401 does not start the program more often than this. */
+/** Minimum time between two runs that a 401 causes, in milliseconds. */
 const minLifeMs = 10_000;
-/** Without a person to wait for, a program that takes longer hangs. */
+/** Time limit of a run without a terminal, in milliseconds; a program that takes longer hangs. */
 const maxRunMs = 60_000;
 
 /**
- * Credentials from a program (client.authentication.k8s.io/v1 and v1beta1, kubernetes.io/docs/reference/access-authn-authz/authentication,
- * "client-go credential plugins"). It runs once for all who wait, again shortly before its credentials expire (while those are still used),
- * and after a 401. Rejects with the program's own words and the kubeconfig's installHint.
+ * Credentials from a program (client.authentication.k8s.io/v1 and v1beta1,
+ * kubernetes.io/docs/reference/access-authn-authz/authentication, "client-go credential plugins").
+ * The program runs once for all waiting calls, again shortly before its credentials expire (they
+ * stay in use meanwhile), and after a 401. Rejects with the program's own error and the
+ * kubeconfig's installHint.
  */
 export class ExecSource implements CredentialSource {
   readonly #options: ExecOptions;
@@ -53,7 +55,10 @@ export class ExecSource implements CredentialSource {
     if (this.#running === undefined && this.#nowMs() - this.#gotAtMs >= minLifeMs) this.#credential = undefined;
   }
 
-  /** A minute before the end, of short lives when a fifth of them is left. */
+  /**
+   * Returns the time of renewal: a minute before expiry, or when a fifth of a short lifetime is
+   * left.
+   */
   #renewAtMs({ expiresAtMs }: ExecCredential): number {
     return expiresAtMs - Math.min(60_000, (expiresAtMs - this.#gotAtMs) / 5);
   }

@@ -6,15 +6,21 @@ import { isDefect } from '../../support/panic-handler.ts';
 import { textOf } from '../http/connection-error.ts';
 import type { CredentialFields, CredentialSource } from '../http/credentials.ts';
 
-/** What is needed to look at files from time to time. */
+/** Options for re-reading files from time to time. */
 export type FileOptions = {
   readonly clock: Clock;
   readonly log: Log;
-  /** What was read less than this ago is not read again, in milliseconds; 10,000 when left out. client-go: a minute for tokens. */
+  /**
+   * Minimum time between two reads, in milliseconds; 10,000 when left out. client-go uses a minute
+   * for tokens.
+   */
   readonly rereadMs?: number;
 };
 
-/** Something read from files: again when it is due, kept when it cannot be read for a moment (files are replaced one by one). */
+/**
+ * Credentials from files. Re-reads them when due; keeps the last ones while the files cannot be
+ * read (files are replaced one by one).
+ */
 class FileSource implements CredentialSource {
   readonly #options: FileOptions;
   readonly #load: () => Promise<CredentialFields>;
@@ -55,7 +61,10 @@ class FileSource implements CredentialSource {
   }
 }
 
-/** A bearer token in a file, as service accounts have them. `fallback` is used while the file cannot be read. */
+/**
+ * Returns a source for a bearer token in a file, as service accounts have them. Uses `fallback`
+ * while the file cannot be read.
+ */
 export const tokenFile = (path: string, options: FileOptions, fallback?: string): CredentialSource =>
   new FileSource(`the token file ${path}`, options, async () => {
     const token = await readTrimmed(path).catch(error => {
@@ -66,14 +75,17 @@ export const tokenFile = (path: string, options: FileOptions, fallback?: string)
     return { authorization: `Bearer ${token}` };
   });
 
-/** A certificate authority in a file. */
+/** Returns a source for a certificate authority in a file. */
 export const caFile = (path: string, options: FileOptions): CredentialSource =>
   new FileSource(`the certificate authority file ${path}`, options, async () => ({ ca: await readFile(path, 'utf8') }));
 
-/** PEM text: given, or in a file. */
+/** PEM text, inline or in a file. */
 export type PemFile = { readonly data: string } | { readonly file: string };
 
-/** A client certificate and its key. Both are taken over together, and only when they fit each other. */
+/**
+ * Returns a source for a client certificate and its key. Replaces both together, and only when they
+ * match each other.
+ */
 export const certificatePair = (cert: PemFile, key: PemFile, options: FileOptions): CredentialSource =>
   new FileSource(`the client certificate (${nameOf(cert)}, key ${nameOf(key)})`, options, async () => {
     const pair = { cert: await textIn(cert), key: await textIn(key) };

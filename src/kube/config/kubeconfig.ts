@@ -15,7 +15,7 @@ export type KubeconfigCluster = {
   readonly extensions?: readonly { readonly name: string; readonly extension: unknown }[];
 };
 
-/** How a credential program is run (clientcmd/api/v1 ExecConfig). */
+/** Settings for running a credential program (clientcmd/api/v1 ExecConfig). */
 export type ExecConfig = {
   readonly apiVersion: string;
   readonly command: string;
@@ -46,7 +46,7 @@ export type AuthInfo = {
 
 type Context = { readonly cluster?: string; readonly user?: string; readonly namespace?: string };
 
-/** Several files as one. */
+/** Several kubeconfig files, merged. */
 export type Kubeconfig = {
   readonly files: readonly string[];
   readonly currentContext: string | undefined;
@@ -55,7 +55,7 @@ export type Kubeconfig = {
   readonly users: ReadonlyMap<string, AuthInfo>;
 };
 
-/** Something is wrong with the kubeconfig; the message says what, and in which file. */
+/** An error in the kubeconfig; the message names the fault and the file. */
 export class KubeconfigError extends Error {
   override readonly name = 'KubeconfigError';
 }
@@ -70,8 +70,10 @@ type Raw = {
 };
 
 /**
- * Reads and merges files by kubectl's rules (kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig): the first file
- * that has a name, or a current context, wins; paths are relative to their file. `missing` says what a file that is not there means.
+ * Reads and merges files by kubectl's rules
+ * (kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig): for each name,
+ * and for the current context, the first file wins; paths are relative to their file. `missing`
+ * decides how a file that does not exist is handled.
  */
 export const loadKubeconfig = async (files: readonly string[], missing: 'fail' | 'skip'): Promise<Kubeconfig> => {
   const contexts = new Map<string, Context>();
@@ -117,7 +119,7 @@ const read = async (file: string, missing: 'fail' | 'skip'): Promise<Raw | undef
   }
 };
 
-/** `key:` without a value is null in YAML, and stands for a key that is not there. */
+/** Drops keys with a null value: `key:` without a value is null in YAML and means an absent key. */
 const withoutNulls = <E extends object>(entry: E): E =>
   Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null)) as E;
 
@@ -128,7 +130,7 @@ const clusterIn = (folder: string, cluster: KubeconfigCluster): KubeconfigCluste
 
 const userIn = (folder: string, user: AuthInfo): AuthInfo => {
   const { exec } = user;
-  // As kubectl has it: a bare name is looked for in PATH, anything with a separator is a path.
+  // Follows kubectl: a bare name is looked up in PATH, a name with a separator is a path.
   const hasPath = exec !== undefined && typeof exec.command === 'string' && exec.command.includes(sep) && !isAbsolute(exec.command);
   return {
     ...user,

@@ -3,8 +3,9 @@ import { checkedProxy, ProxyError, proxyFromEnvironment } from '../../support/pr
 import { KubeconfigError } from './kubeconfig.ts';
 
 /**
- * The URL of the proxy through which the server is reached; undefined: none. The kubeconfig's `proxy-url` comes first and knows no exceptions; else the
- * environment counts, as it does for kubectl. Throws a KubeconfigError for proxies that speak something else than HTTP.
+ * Returns the URL of the proxy for the server, or undefined for none. The kubeconfig's `proxy-url`
+ * takes precedence and has no exceptions; otherwise the environment decides, as for kubectl. Throws
+ * a KubeconfigError for proxies that do not speak HTTP.
  */
 export const proxyFor = (server: string, proxyUrl: string | undefined, env: Env): string | undefined => {
   try {

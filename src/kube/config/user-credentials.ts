@@ -9,19 +9,23 @@ import { ExecSource } from './exec.ts';
 import { caFile, certificatePair, type FileOptions, type PemFile, tokenFile } from './files.ts';
 import { type AuthInfo, type ExecConfig, type KubeconfigCluster, KubeconfigError } from './kubeconfig.ts';
 
-/** What the credentials of a kubeconfig's user are made with. */
+/** Options for building the credentials of a kubeconfig's user. */
 export type UserOptions = {
   readonly env: Env;
   readonly clock: Clock;
   readonly log: Log;
-  /** Credential programs may ask the person at the terminal. */
+  /** Whether credential programs may prompt the user at the terminal. */
   readonly interactive: boolean;
 };
 
-/** The credentials of a context. Throws a KubeconfigError for what kubectl refuses as well, and for what is not supported here. */
+/**
+ * Returns the credentials of a context. Throws a KubeconfigError for settings that kubectl refuses
+ * too, and for settings that Drydock does not support.
+ */
 export const userCredentials = ({ name, cluster, user }: ResolvedContext, options: UserOptions): Credentials => {
   refuse(name, cluster, user);
-  // As client-go (clientcmd, IsConfigTransportTLS): what would let somebody else be this user is not sent where everybody on the way can read it.
+  // Follows client-go (clientcmd, IsConfigTransportTLS): secrets are not sent over plain HTTP,
+  // where everyone on the path can read them.
   const isSafe = cluster.server?.startsWith('https:') ?? false;
   if (!isSafe && hasSecret(user))
     options.log.warn("the server is http://: the user's credentials are not sent to it", { context: name, server: cluster.server });
@@ -70,7 +74,8 @@ const authority = (cluster: KubeconfigCluster, options: FileOptions): Credential
   if (data !== undefined && data !== '') return constant({ ca: decode(data) });
   const file = cluster['certificate-authority'];
   if (file !== undefined && file !== '') return caFile(file, options);
-  // As kubectl: whom the machine trusts. Node by itself would only trust its own list.
+  // Trusts the machine's authorities, as kubectl does. Node alone would trust only its built-in
+  // list.
   return constant({ ca: [...new Set([...getCACertificates('default'), ...getCACertificates('system')])] });
 };
 
@@ -100,19 +105,25 @@ const bearer = (user: AuthInfo, options: FileOptions): CredentialSource | undefi
 };
 
 const program = (cluster: KubeconfigCluster, user: AuthInfo, options: UserOptions): CredentialSource | undefined =>
-  // As client-go: whoever has a token or a password needs no program.
+  // Follows client-go: a user with a token or a password needs no program.
   user.exec === undefined || user.token !== undefined || user.tokenFile !== undefined || user.username !== undefined
     ? undefined
     : new ExecSource({ ...options, config: user.exec, cluster: clusterInfo(cluster) });
 
-/** `spec.cluster` of KUBERNETES_EXEC_INFO; what the kubeconfig keeps for the program lies in an extension of a fixed name. */
+/**
+ * Returns `spec.cluster` of KUBERNETES_EXEC_INFO; the kubeconfig keeps the program's settings in an
+ * extension with a fixed name.
+ */
 const clusterInfo = (cluster: KubeconfigCluster): Readonly<Record<string, unknown>> => {
   const { extensions = [], 'certificate-authority': _file, ...info } = cluster;
   const config = extensions.find(({ name }) => name === 'client.authentication.k8s.io/exec')?.extension;
   return config === undefined ? info : { ...info, config };
 };
 
-/** kubernetes.io/docs/reference/access-authn-authz/authentication, "User impersonation". */
+/**
+ * Returns the impersonation headers;
+ * kubernetes.io/docs/reference/access-authn-authz/authentication, "User impersonation".
+ */
 const impersonation = (user: AuthInfo): RequestHeaders => {
   const { as, 'as-uid': uid, 'as-groups': groups = [], 'as-user-extra': extra = {} } = user;
   const extras = Object.entries(extra).map(

@@ -1,7 +1,7 @@
 import { printable } from '../../core/printable.ts';
 import type { KubeEvent } from '../../operator/ports.ts';
 
-/** What is not in the note itself. */
+/** Fields of an Event that the note itself does not have. */
 export type EventFacts = {
   readonly name: string;
   readonly instance: string;
@@ -10,19 +10,22 @@ export type EventFacts = {
   readonly count: number;
 };
 
-/** The API server takes so many characters of a message (k8s.io/kubernetes pkg/apis/core/validation/events.go). */
+/** Limit of a message in characters (k8s.io/kubernetes pkg/apis/core/validation/events.go). */
 const maxMessageLength = 1024;
-/** Of 253 characters of a name, 17 are for what makes it unique. */
+/** Limit of the object's name: of 253 characters, 17 are for the unique suffix. */
 const maxObjectNameLength = 236;
 
-/** Events of what has no namespace lie in `default`. */
+/** Returns the namespace for an Event; events of cluster-scoped objects go to `default`. */
 export const eventNamespace = ({ about }: KubeEvent): string => about.namespace ?? 'default';
 
-/** `<object>.<hex>`, as client-go names them: nanoseconds, with something random where the clock does not have them. */
+/**
+ * Returns `<object>.<hex>`, as client-go names events: nanoseconds, with a random part below the
+ * clock's resolution.
+ */
 export const eventName = ({ about }: KubeEvent, now: Temporal.Instant, random: () => number): string =>
   `${about.name.slice(0, maxObjectNameLength)}.${(now.epochNanoseconds + BigInt(Math.floor(random() * 1e6))).toString(16)}`;
 
-/** A core/v1 Event. */
+/** Returns a core/v1 Event. */
 export const eventBody = (note: KubeEvent, { name, instance, first, last, count }: EventFacts): unknown => ({
   apiVersion: 'v1',
   kind: 'Event',
@@ -39,11 +42,11 @@ export const eventBody = (note: KubeEvent, { name, instance, first, last, count 
   count,
 });
 
-/** What changes when the same thing happens again, as a JSON merge patch. */
+/** Returns the JSON merge patch for a repeated event. */
 export const repeatPatch = (count: number, last: Temporal.Instant): unknown => ({ count, lastTimestamp: time(last) });
 
 const shortened = (message: string): string =>
   message.length <= maxMessageLength ? message : `${message.slice(0, maxMessageLength - 1)}…`;
 
-/** meta/v1 Time has whole seconds. */
+/** Formats a meta/v1 Time, which has whole seconds. */
 const time = (instant: Temporal.Instant): string => instant.toString({ fractionalSecondDigits: 0 });

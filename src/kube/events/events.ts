@@ -5,31 +5,32 @@ import { PanicHandler } from '../../support/panic-handler.ts';
 import { ConnectionError, textOf } from '../http/connection-error.ts';
 import { eventBody, eventName, eventNamespace, repeatPatch } from './event-body.ts';
 
-/** What events are recorded with. */
+/** Options of the event recorder. */
 export type EventRecorderOptions = {
   readonly api: Api;
   readonly clock: Clock;
   readonly log: Log;
-  /** Logged when left out. */
+  /** Handler of defects; they are only logged when this is left out. */
   readonly defects?: PanicHandler;
-  /** Uniform in [0, 1). */
+  /** Random source, uniform in [0, 1). */
   readonly random: () => number;
   /** Reporting instance: the pod's name. */
   readonly instance: string;
-  /** Different notes that may wait to be sent; 1,000 when left out. Later ones are dropped. */
+  /** Limit of distinct notes in the queue; 1,000 when left out. Later ones are dropped. */
   readonly longestQueue?: number;
-  /** Notes that are remembered to be counted; 1,000 when left out. */
+  /** Number of sent notes that are remembered for counting; 1,000 when left out. */
   readonly remembered?: number;
 };
 
 type Waiting = { readonly note: KubeEvent; readonly first: Temporal.Instant; last: Temporal.Instant; times: number };
 type Sent = { readonly name: string; count: number };
-/** Undefined: there was no answer, and it has been reported. */
+/** Response of the server; undefined when none arrived, which has been reported. */
 type Reply = { readonly response: ApiResponse; readonly again: boolean } | undefined;
 
 /**
- * Records core/v1 Events one after the other, in the background. The same note about the same object raises the count of its event instead of
- * making another, as long as it is remembered. Never throws and never waits: what cannot be recorded is logged.
+ * Records core/v1 Events one after the other, in the background. The same note about the same
+ * object raises the count of its event instead of creating another, as long as the note is
+ * remembered. Never throws and never waits: failures are logged.
  */
 export class EventRecorder implements Recorder {
   readonly #options: EventRecorderOptions;
@@ -59,7 +60,10 @@ export class EventRecorder implements Recorder {
     this.#working ??= this.#work();
   }
 
-  /** Resolves when all is recorded, or after so many milliseconds; with the number of notes that still wait. */
+  /**
+   * Resolves when the queue is empty or `milliseconds` have passed, with the number of notes that
+   * still wait.
+   */
   async drain(milliseconds: number): Promise<number> {
     const enough = new AbortController();
     await Promise.race([this.#working, this.#options.clock.sleep(milliseconds, enough.signal)]);
@@ -68,7 +72,7 @@ export class EventRecorder implements Recorder {
   }
 
   async #work(): Promise<void> {
-    // A turn later, so that a burst of the same note is one event with its count.
+    // Waits a turn, so that a burst of the same note becomes one event with its count.
     await Promise.resolve();
     for (let [first] = this.#waiting; first !== undefined; [first] = this.#waiting) {
       const [key, waiting] = first;
@@ -83,7 +87,7 @@ export class EventRecorder implements Recorder {
 
   async #send(key: string, waiting: Waiting): Promise<void> {
     const before = this.#sent.get(key);
-    // From here on the same note is a new one to wait.
+    // From here on, the same note is queued again.
     this.#waiting.delete(key);
     if (before === undefined) return this.#create(key, waiting);
     this.#sent.delete(key);
@@ -94,7 +98,7 @@ export class EventRecorder implements Recorder {
       waiting.note,
     );
     if (reply === undefined) return;
-    // The server forgets events after an hour.
+    // The server deletes events after an hour.
     if (reply.response.status === 404) return this.#create(key, waiting);
     this.#judge(reply, waiting.note, key, { name: before.name, count });
   }
@@ -107,7 +111,7 @@ export class EventRecorder implements Recorder {
   }
 
   #judge({ response, again }: Exclude<Reply, undefined>, note: KubeEvent, key: string, sent: Sent): void {
-    // There already, and asked for twice: the first try had come through, only its answer had not.
+    // A 409 after a retry means that the first request succeeded and only its response was lost.
     const isDone = response.status < 300 || (again && response.status === 409);
     if (isDone) {
       this.#failing = false;
@@ -138,7 +142,7 @@ export class EventRecorder implements Recorder {
     return `/api/v1/namespaces/${eventNamespace(note)}/events`;
   }
 
-  /** The first of a row of failures is a warning, the others are not worth one each. */
+  /** Logs the first failure of a series as a warning, the others at debug level. */
   #complain(message: string, note: KubeEvent, error: string): void {
     const { log } = this.#options;
     if (this.#failing) log.debug(message, { ...facts(note), error });

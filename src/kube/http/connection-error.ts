@@ -1,12 +1,12 @@
 import { errorText } from '../../support/error-text.ts';
 /**
- * Why there was no answer.
- * - `unreachable` no connection could be made
- * - `tls` the other side could not be trusted, or did not trust us
- * - `timeout` the call's time was up
- * - `reset` the connection broke under the call
- * - `garbled` what came back is not HTTP, or not the JSON it says it is
- * - `credentials` none could be had, so nothing was asked
+ * Reason why no response arrived.
+ * - `unreachable` no connection could be opened
+ * - `tls` one side did not trust the other's certificate
+ * - `timeout` the call's time limit passed
+ * - `reset` the connection broke during the call
+ * - `garbled` the response is not HTTP, or not the JSON that its content type claims
+ * - `credentials` no credentials could be obtained, so no request was sent
  * - `closed` this client was closed
  */
 export type FailureReason = 'unreachable' | 'tls' | 'timeout' | 'reset' | 'garbled' | 'credentials' | 'closed';
@@ -21,17 +21,23 @@ const advice: Readonly<Record<FailureReason, string>> = {
   closed: 'The connection was closed on this side.',
 };
 
-/** The server asks admission webhooks before it stores anything, and waits for them. */
+/**
+ * Hint for writes: the server calls admission webhooks before it stores an object, and waits for
+ * them.
+ */
 const slowWrite = 'The API server, the way to it, or an admission webhook that it asks is slow or dead.';
 
-/** What a failed call was. */
+/** Method, path and server of a failed call. */
 export type FailedCall = { readonly method: string; readonly path: string; readonly server: string };
 
-/** There was no answer from the API server. */
+/** A call for which no response of the API server arrived. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
   readonly reason: FailureReason;
-  /** Bytes of the request may have reached the server: a change may have been made although nobody said so. */
+  /**
+   * Whether bytes of the request may have reached the server: a change may have been made without a
+   * response.
+   */
   readonly mayHaveHappened: boolean;
   readonly method: string;
   readonly path: string;
@@ -50,16 +56,19 @@ export class ConnectionError extends Error {
   }
 }
 
-/** What an error says, to be followed by another sentence or by nothing. */
+/** Returns an error's text without a final full stop, so that another sentence can follow. */
 export const textOf = (error: unknown): string => withoutStop(errorText(error));
 
-/** A sentence that others are appended to. */
+/** Returns a sentence without its final full stop. */
 export const withoutStop = (sentence: string): string => sentence.replace(/\.$/, '');
 
 const unreachable = /^(ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ENOENT|ERR_PROXY)/;
 const distrusted = /^(ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|INVALID_CA)/;
 
-/** Sorts an error of node:http, node:https, node:net or node:tls. `established` = the connection stood, TLS included. */
+/**
+ * Classifies an error of node:http, node:https, node:net or node:tls. `established`: whether the
+ * connection was up, TLS included.
+ */
 export const reasonOf = (error: unknown, established: boolean): FailureReason => {
   const code = codeOf(error);
   if (distrusted.test(code)) return 'tls';

@@ -7,27 +7,30 @@ import { Http2Sessions } from './http2-sessions.ts';
 import { http } from './node-http.ts';
 import { TlsContext, type TlsMaterial } from './tls.ts';
 
-/** The connections for one set of TLS material. */
+/** Connections for one set of TLS material. */
 export type Pools = {
   readonly tls: TlsMaterial;
   readonly calls: HttpAgent;
   readonly streams: HttpAgent;
-  /** Tried first for streams. Missing: HTTP/2 is not to be used. */
+  /** HTTP/2 connections, tried first for streams; absent when HTTP/2 is disabled. */
   readonly http2?: Http2Sessions;
 };
 
 export type ConnectionPoolsOptions = {
   readonly server: URL;
   readonly clock: Clock;
-  /** Connections for calls at one time. */
+  /** Limit of concurrent connections for calls. */
   readonly places: number;
-  /** URL of the HTTP proxy that everything goes through. */
+  /** URL of the HTTP proxy for all connections. */
   readonly proxy?: string | undefined;
-  /** Whether watches share HTTP/2 connections where the server speaks it. Never through a proxy. */
+  /** Whether watches share HTTP/2 connections if the server supports it. Never through a proxy. */
   readonly http2: boolean;
 };
 
-/** Keeps the connections: one pool for calls, others for watches, and new pools only when the TLS material has changed. */
+/**
+ * Keeps the connections: one pool for calls, others for watches, and new pools only when the TLS
+ * material has changed.
+ */
 export class ConnectionPools {
   readonly #options: ConnectionPoolsOptions;
   #current: Pools | undefined;
@@ -37,7 +40,10 @@ export class ConnectionPools {
     this.#options = options;
   }
 
-  /** The pools for this TLS material. Work on connections with the former material goes on to its end. */
+  /**
+   * Returns the pools for this TLS material. Requests on connections with the former material
+   * continue to their end.
+   */
   for(tls: TlsMaterial): Pools {
     if (this.#current?.tls === tls) return this.#current;
     if (this.#current !== undefined) this.#retire(this.#current);
@@ -45,7 +51,9 @@ export class ConnectionPools {
     return this.#current;
   }
 
-  /** Closes the connections that nobody uses at the moment, because they are suspected to be dead; shared ones get no more streams. */
+  /**
+   * Closes idle connections, because they are suspected to be dead; shared ones get no new streams.
+   */
   dropIdle(): void {
     if (this.#current === undefined) return;
     closeIdle(this.#current.calls);
@@ -53,7 +61,7 @@ export class ConnectionPools {
     this.#current.http2?.retire();
   }
 
-  /** Cuts every connection. */
+  /** Closes every connection. */
   close(): void {
     const all = this.#current === undefined ? this.#retired : [...this.#retired, this.#current];
     for (const { calls, streams, http2 } of all) {
@@ -98,7 +106,7 @@ class OneContextAgent extends HttpsAgent {
     this.#tls = tls;
   }
 
-  /** Throws, as without it, when OpenSSL refuses the material. */
+  /** Throws, as the overridden method does, when OpenSSL refuses the material. */
   override createConnection(options: RequestOptions, callback?: (error: Error | null, stream: Duplex) => void): Duplex | null | undefined {
     return super.createConnection({ ...options, secureContext: this.#tls.context } as RequestOptions, callback);
   }

@@ -1,10 +1,10 @@
 import type { RequestHeaders } from './exchange.ts';
 import type { TlsMaterial } from './tls.ts';
 
-/** What one request needs to be let in. The same object for as long as nothing changes. */
+/** Credentials for one request. The same object is returned as long as nothing changes. */
 export type RequestAuth = { readonly headers: RequestHeaders; readonly tls: TlsMaterial };
 
-/** What one source of credentials has to give. */
+/** Fields that one source of credentials contributes. */
 export type CredentialFields = {
   readonly authorization?: string;
   readonly ca?: string | readonly string[];
@@ -12,18 +12,21 @@ export type CredentialFields = {
   readonly key?: string;
 };
 
-/** Where a part of the credentials comes from: the kubeconfig itself, a file, a program. */
+/** A source of a part of the credentials: the kubeconfig itself, a file, or a program. */
 export interface CredentialSource {
-  /** What is good at the moment. Cheap when nothing is due. Rejects, with a text for people, when there is nothing to give. */
+  /**
+   * Returns the credentials that are valid now; cheap when no renewal is due. Rejects, with a text
+   * for users, when there are none.
+   */
   read(): Promise<CredentialFields>;
-  /** The server refused what was read last: the next read gets it anew. */
+  /** Marks the last read credentials as rejected by the server: the next read renews them. */
   renew(): void;
 }
 
-/** What never changes. */
+/** Headers and TLS settings that never change. */
 export type Fixed = { readonly headers: RequestHeaders; readonly tls: Pick<TlsMaterial, 'servername' | 'rejectUnauthorized'> };
 
-/** All sources of one connection as one. */
+/** Combines all sources of one connection. */
 export class Credentials {
   readonly #sources: readonly CredentialSource[];
   readonly #fixed: Fixed;
@@ -34,7 +37,7 @@ export class Credentials {
     this.#fixed = fixed;
   }
 
-  /** What to present now. */
+  /** Returns the credentials to present now. */
   async auth(): Promise<RequestAuth> {
     const parts = await Promise.all(this.#sources.map(source => source.read()));
     const { authorization, ...certificates }: CredentialFields = Object.assign({}, ...parts);
@@ -42,7 +45,10 @@ export class Credentials {
     return this.#keep({ headers, tls: { ...certificates, ...this.#fixed.tls } });
   }
 
-  /** The server refused this grant. Whoever comes with one that has been replaced already changes nothing. */
+  /**
+   * Renews after the server has rejected these credentials. Has no effect when they have already
+   * been replaced.
+   */
   renew(refused: RequestAuth): void {
     if (this.#last === refused) for (const source of this.#sources) source.renew();
   }
@@ -61,5 +67,5 @@ export class Credentials {
 
 const isSame = (a: TlsMaterial, b: TlsMaterial): boolean => a.ca === b.ca && a.cert === b.cert && a.key === b.key;
 
-/** A source that is known from the start. */
+/** Returns a source with a constant value. */
 export const constant = (part: CredentialFields): CredentialSource => ({ read: () => Promise.resolve(part), renew: () => {} });

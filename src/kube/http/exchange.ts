@@ -6,40 +6,43 @@ import { TLSSocket } from 'node:tls';
 import { bareHost } from '../../support/bare-host.ts';
 import { http } from './node-http.ts';
 
-/** Headers as node:http takes them; a list is sent as several lines of the same name. */
+/** Headers as node:http takes them; a list is sent as several lines with the same name. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[]>>;
 
-/** One request, ready to be written. */
+/** One request, ready to send. */
 export type WireInfo = {
   readonly server: URL;
   readonly agent: HttpAgent;
   readonly method: string;
-  /** With the query. */
+  /** Path with the query. */
   readonly path: string;
   readonly headers: RequestHeaders;
   readonly body: string | undefined;
 };
 
-/** The head of an answer, and the stream that its body comes on. */
+/** Head of a response, and the stream of its body. */
 export type IncomingResponse = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Readable };
 
-/** What became of a request. */
+/** Outcome of a request. */
 export type Sent =
   | { readonly kind: 'answered'; readonly response: IncomingResponse }
   | {
       readonly kind: 'failed';
       readonly error: unknown;
-      /** The connection stood, TLS included. */
+      /** Whether the connection was up, TLS included. */
       readonly established: boolean;
-      /** Bytes of this request may have reached the server. */
+      /** Whether bytes of this request may have reached the server. */
       readonly sent: boolean;
-      /** The connection had served other requests before: it may have been closed under this one. */
+      /**
+       * Whether the connection had served other requests before: the server may have closed it
+       * under this one.
+       */
       readonly reused: boolean;
     };
 
 /**
- * Writes one request and waits for the head of its answer. It never rejects. When the signal is aborted the connection is cut, at any time
- * until the body of the answer has been read to its end.
+ * Sends one request and waits for the head of the response. Never rejects. Aborting the signal
+ * closes the connection, at any time until the body has been read to its end.
  */
 export const send = (wire: WireInfo, signal: AbortSignal): Promise<Sent> =>
   new Promise(resolve => {
@@ -56,11 +59,12 @@ export const send = (wire: WireInfo, signal: AbortSignal): Promise<Sent> =>
         const { statusCode: status = 0, headers } = body;
         resolve({ kind: 'answered', response: { status, headers, body } });
       });
-      // Stays for good: an error after the answer's head shows in the body, and must not be an unhandled one here.
+      // Stays attached: an error after the response's head shows in the body, and must not become
+      // unhandled here.
       request.on('error', fail);
       request.end(wire.body);
     } catch (error) {
-      // A header that cannot be sent, or TLS material that OpenSSL refuses.
+      // A header cannot be sent, or OpenSSL refuses the TLS material.
       fail(error);
     }
   });
@@ -79,17 +83,20 @@ const open = (wire: WireInfo) => {
   return protocol === 'https:' ? httpsRequest(options) : http.request(options);
 };
 
-/** Nobody speaks for so long: the kernel asks whether the other side is still there (libuv then asks ten times, a second apart). */
+/**
+ * Idle time in milliseconds before the kernel sends TCP keepalive probes (libuv then sends ten, a
+ * second apart).
+ */
 export const keepAliveProbeMs = 30_000;
 
-/** Follows what of a request has been handed to the network. */
+/** Tracks how much of a request has been handed to the network. */
 class SocketTrace {
   #socket: Socket | undefined;
   #established = false;
   #reused = false;
   #writtenBefore = 0;
 
-  /** Called when the request has got its socket and before anything of it is written. */
+  /** Starts tracking when the request has its socket and before anything is written. */
   follow(socket: Socket, reused: boolean): void {
     this.#socket = socket;
     this.#reused = reused;
@@ -107,18 +114,22 @@ class SocketTrace {
   }
 
   verdict(): { readonly established: boolean; readonly sent: boolean; readonly reused: boolean } {
-    // bytesWritten counts what is still buffered, hence the question whether the connection stood.
+    // bytesWritten includes buffered bytes, hence the check that the connection was up.
     const sent = this.#established && this.#socket !== undefined && this.#socket.bytesWritten > this.#writtenBefore;
     return { established: this.#established, sent, reused: this.#reused };
   }
 }
 
 const isOpening = (socket: Socket): boolean =>
-  // secureConnecting is a documented property since Node 20, missing from the types of some versions.
+  // secureConnecting is a documented property since Node 20, missing from the types of some
+  // versions.
   socket.connecting ||
   (socket instanceof TLSSocket && (socket as TLSSocket & { readonly secureConnecting?: boolean }).secureConnecting === true);
 
-/** The whole body as text. Rejects when the connection breaks before its end. Keeps no piece of it: who reads the text may do so for long. */
+/**
+ * Returns the whole body as text. Rejects when the connection breaks before its end. Keeps no
+ * reference to the chunks, because callers may keep the text for long.
+ */
 export const readText = (response: Readable): Promise<string> =>
   new Promise((resolve, reject) => {
     const broken = (): void => reject(new Error('the connection was closed within the answer'));

@@ -1,13 +1,14 @@
 import type { Clock } from '../../support/clock.ts';
 
-/** Who waits for whom: see `ApiCall.lane`. */
+/** Priority of a call in the queue: see `ApiCall.lane`. */
 export type Priority = 'vital' | 'normal' | 'bulk';
 
 type Waiting = { readonly admit: () => void };
 
 /**
- * Shares out the places on the wire. Bulk calls take at most three quarters of them, bulk and normal together seven eighths, so that a
- * vital call always finds one. First come, first served within a lane; normal and bulk take turns where both could go.
+ * Limits concurrent calls. Bulk calls take at most three quarters of the places, bulk and normal
+ * together seven eighths, so that a vital call always finds a free place. Within a lane, calls go
+ * in order of arrival; normal and bulk alternate where both may go.
  */
 export class FlowControl {
   readonly #clock: Clock;
@@ -18,13 +19,16 @@ export class FlowControl {
   #wake: (() => void) | undefined;
   #bulkIsNext = false;
 
-  /** `places` is the number of calls that may be on the wire at one time. */
+  /** Creates a limiter; `places` is the number of concurrent calls. */
   constructor(clock: Clock, places: number) {
     this.#clock = clock;
     this.#places = places;
   }
 
-  /** Resolves when the call may go out, with the function to be called when it is over. Rejects with the signal's reason. */
+  /**
+   * Resolves when the call may be sent, with a function to call when it is over. Rejects with the
+   * signal's reason.
+   */
   enter(priority: Priority, signal: AbortSignal): Promise<() => void> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
@@ -44,7 +48,10 @@ export class FlowControl {
     });
   }
 
-  /** Keeps normal and bulk calls back for so long, as the server asked. A longer wait that already stands is not shortened. */
+  /**
+   * Delays normal and bulk calls by this time, as the server requested. Does not shorten a longer
+   * delay.
+   */
   holdFor(milliseconds: number): void {
     const until = this.#nowMs() + milliseconds;
     if (until <= this.#heldUntilMs) return;
@@ -53,7 +60,7 @@ export class FlowControl {
     this.#wake = this.#clock.after(milliseconds, () => this.#pump());
   }
 
-  /** Lets go of the timer. */
+  /** Cancels the timer. */
   close(): void {
     this.#wake?.();
   }

@@ -2,10 +2,13 @@ import type { ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader }
 import type { Sent, WireInfo } from './exchange.ts';
 import type { StreamCapacity } from './http2-session.ts';
 
-/** RFC 9113 7: the stream is no longer needed. */
+/** Error code CANCEL (RFC 9113 7): the stream is no longer needed. */
 const cancel = 8;
 
-/** The same as `send` in `exchange.ts`, as a stream of an HTTP/2 connection that others share. For requests without a body. */
+/**
+ * Sends one request as `send` in `exchange.ts` does, as a stream of a shared HTTP/2 connection. For
+ * requests without a body.
+ */
 export const sendAsStream = ({ method, path, headers }: WireInfo, room: StreamCapacity, signal: AbortSignal): Promise<Sent> =>
   new Promise(resolve => {
     const { session, reused, giveBack } = room;
@@ -30,7 +33,7 @@ export const sendAsStream = ({ method, path, headers }: WireInfo, room: StreamCa
       stream.destroy(signal.reason instanceof Error ? signal.reason : new Error('aborted'));
     };
     signal.addEventListener('abort', abort);
-    // Both sides have ended it: the server counts it no more.
+    // Both sides have ended the stream: the server no longer counts it.
     stream.once('end', giveBack);
     stream.once('close', () => {
       signal.removeEventListener('abort', abort);
@@ -41,6 +44,6 @@ export const sendAsStream = ({ method, path, headers }: WireInfo, room: StreamCa
       const { ':status': status = 0, ...rest } = answer;
       resolve({ kind: 'answered', response: { status, headers: rest, body: stream } });
     });
-    // Stays for good, as in `send`.
+    // Stays attached, as in `send`.
     stream.on('error', error => fail(error, true));
   });

@@ -1,23 +1,27 @@
 import type { ClientHttp2Session } from 'node:http2';
 import type { Clock } from '../../support/clock.ts';
 
-/** Room for one stream on a connection. Whoever takes it makes the stream, or gives the room back. */
+/**
+ * Capacity for one stream on a connection. The caller opens the stream or gives the capacity back.
+ */
 export type StreamCapacity = {
   readonly session: ClientHttp2Session;
-  /** The connection had other streams before: it may have been closed under this one. */
+  /**
+   * Whether the connection had other streams before: the server may have closed it under this one.
+   */
   readonly reused: boolean;
-  /** The stream is over. Called again, it does nothing. */
+  /** Releases the capacity when the stream is over. Further calls have no effect. */
   readonly giveBack: () => void;
 };
 
 /**
- * A connection that has streams is asked for a sign of life so often, and has so long to give it; milliseconds, as in client-go. What is sent on a dead connection keeps the
- * kernel from asking by itself.
+ * Interval and time limit of pings on a connection with streams, in milliseconds, as in client-go.
+ * Pending writes on a dead connection keep the kernel from sending its own probes.
  */
 const pingEveryMs = 30_000;
 const pingWithinMs = 15_000;
 
-/** One HTTP/2 connection, with what is on it. */
+/** One HTTP/2 connection with its streams. */
 export class Http2Session {
   readonly #http2: ClientHttp2Session;
   readonly #clock: Clock;
@@ -31,7 +35,7 @@ export class Http2Session {
     http2.once('close', () => this.#cancelPing());
   }
 
-  /** It takes one stream more. */
+  /** Whether the connection takes another stream. */
   get hasRoom(): boolean {
     const { closed, destroyed, remoteSettings } = this.#http2;
     return !closed && !destroyed && this.#streams < (remoteSettings.maxConcurrentStreams ?? Number.POSITIVE_INFINITY);
@@ -59,17 +63,17 @@ export class Http2Session {
     return { session: this.#http2, reused, giveBack };
   }
 
-  /** It takes no more streams, and is closed when the last one has ended. */
+  /** Refuses new streams, and closes the connection when the last one has ended. */
   retire(): void {
     this.#http2.close();
   }
 
-  /** Cuts it. */
+  /** Closes the connection at once. */
   destroy(): void {
     this.#http2.destroy();
   }
 
-  /** With nothing to do, it keeps no program from ending. */
+  /** Lets the process exit while the connection has no streams. */
   #rest(): void {
     this.#cancelPing();
     if (!this.#http2.destroyed) this.#http2.unref();

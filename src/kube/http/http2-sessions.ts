@@ -8,19 +8,24 @@ import { keepAliveProbeMs } from './exchange.ts';
 import { Http2Session, type StreamCapacity } from './http2-session.ts';
 import type { TlsContext } from './tls.ts';
 
-/** Milliseconds within which a connection has to stand; callers give up by their own limits before. */
+/**
+ * Time limit in milliseconds for opening a connection; callers give up before, by their own limits.
+ */
 const openWithinMs = 60_000;
 
 /**
- * Bytes that may be in flight for one stream, and for all streams of a connection. HTTP/2's own 64 KiB are a dozen pods: kube-apiserver ends watches whose clients take no more
- * events for some 100 ms, and this process may be busy for that long.
+ * Flow-control windows in bytes, for one stream and for all streams of a connection. HTTP/2's
+ * default of 64 KiB holds a dozen pods: kube-apiserver ends watches whose clients take no events
+ * for some 100 ms, and this process may be busy for that long.
  */
 const streamWindow = 256 * 1024;
 const connectionWindow = 16 * streamWindow;
 
 /**
- * HTTP/2 connections to one server, for watches: 200 share two of them, where HTTP/1.1 takes one each, of 130 KiB. Each takes as many streams as the server allows
- * (kube-apiserver: 100); a server that does not offer HTTP/2 when TLS is set up (ALPN) is not asked again. client-go does the same for all its requests.
+ * HTTP/2 connections to one server, for watches: 200 share two of them, where HTTP/1.1 takes one
+ * each, of 130 KiB. Each carries as many streams as the server allows (kube-apiserver: 100). A
+ * server that does not offer HTTP/2 in ALPN is not tried again. client-go does the same for all its
+ * requests.
  */
 export class Http2Sessions {
   readonly #server: URL;
@@ -37,7 +42,10 @@ export class Http2Sessions {
     this.#clock = clock;
   }
 
-  /** Room for a stream; undefined where the server offers no HTTP/2. Rejects when no connection can be made, and with the signal's reason. */
+  /**
+   * Returns capacity for a stream, or undefined where the server offers no HTTP/2. Rejects when no
+   * connection can be opened, and with the signal's reason.
+   */
   async take(signal: AbortSignal): Promise<StreamCapacity | undefined> {
     while (this.#isOffered) {
       signal.throwIfAborted();
@@ -55,12 +63,14 @@ export class Http2Sessions {
     return [...this.#sessions].some(({ isInUse }) => isInUse);
   }
 
-  /** No connection that there is takes another stream; each is closed when its last one has ended. */
+  /**
+   * Stops new streams on all current connections; each is closed when its last stream has ended.
+   */
   retire(): void {
     for (const session of this.#sessions) session.retire();
   }
 
-  /** Cuts every connection. */
+  /** Closes every connection. */
   close(): void {
     this.#connecting?.destroy();
     for (const session of this.#sessions) session.destroy();
@@ -88,7 +98,7 @@ export class Http2Sessions {
     }
   }
 
-  /** Throws when OpenSSL refuses the TLS material. */
+  /** Opens a TLS connection. Throws when OpenSSL refuses the material. */
   #connect(): TLSSocket {
     const { port } = this.#server;
     const host = bareHost(this.#server.hostname);
@@ -109,21 +119,21 @@ export class Http2Sessions {
 const secured = (socket: TLSSocket): Promise<void> =>
   new Promise((resolve, reject) => {
     socket.once('secureConnect', resolve);
-    // Stays for good: what comes later is told by the streams, and must not be an unhandled error here.
+    // Stays attached: streams report later errors, which must not become unhandled here.
     socket.on('error', reject);
     socket.once('close', () => reject(new Error('the connection was closed while it was being made')));
   });
 
-/** HTTP/2 on a connection that stands: resolves once the server has said how many streams it takes. */
+/** Starts HTTP/2 on an open connection; resolves once the server has sent its limit of streams. */
 const begin = (server: URL, socket: TLSSocket): Promise<ClientHttp2Session> =>
   new Promise((resolve, reject) => {
-    // Loaded when the first watch needs it: commands that ask once do without.
+    // Loaded with the first watch: commands with a single request do without.
     const http2 = process
       .getBuiltinModule('node:http2')
       .connect(server.origin, { createConnection: () => socket, settings: { enablePush: false, initialWindowSize: streamWindow } });
     http2.once('connect', () => http2.setLocalWindowSize(connectionWindow));
     http2.once('remoteSettings', () => resolve(http2));
-    // Stays for good, as above.
+    // Stays attached, as above.
     http2.on('error', reject);
     http2.once('close', () => reject(new Error('the server closed the connection before it had said a word')));
   });

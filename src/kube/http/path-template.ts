@@ -1,4 +1,7 @@
-/** The collections that Drydock itself asks for, by group: each is a value of a label of metrics. Authors of plans may name any other one in a gate, as often as they like. */
+/**
+ * Collections that Drydock itself uses, by group: each is a value of a metric label. Authors of
+ * plans may name any other collection in a gate.
+ */
 const known: Readonly<Record<string, string>> = {
   '': 'bindings configmaps events namespaces nodes persistentvolumeclaims persistentvolumes pods secrets serviceaccounts services',
   'admissionregistration.k8s.io': 'validatingadmissionpolicies validatingadmissionpolicybindings validatingwebhookconfigurations',
@@ -42,7 +45,7 @@ const subresources: ReadonlySet<string> = new Set([
   'metrics',
 ]);
 
-/** Paths that are no objects. */
+/** Paths that are not objects. */
 const others: ReadonlySet<string> = new Set([
   '/',
   '/version',
@@ -60,9 +63,11 @@ const versions: ReadonlySet<string> = new Set('v1 v2 v1alpha1 v1alpha2 v1alpha3 
 const versionOf = (text: string | undefined): string => (text !== undefined && versions.has(text) ? text : '{version}');
 
 /**
- * The path of a call without the names in it, for metrics: `/api/v1/namespaces/{namespace}/pods/{name}/eviction`. How many there are does not depend on what anybody asks for.
- * Kubernetes paths are regular: `/api/<version>` or `/apis/<group>/<version>`, then `namespaces/<namespace>` where there is one, then the
- * collection, the object's name, the subresource.
+ * Returns the path of a call without the names in it, for metrics:
+ * `/api/v1/namespaces/{namespace}/pods/{name}/eviction`. The number of results is bounded, whatever
+ * the requests. Kubernetes paths are regular: `/api/<version>` or `/apis/<group>/<version>`, then
+ * `namespaces/<namespace>` where there is one, then the collection, the object's name, the
+ * subresource.
  */
 export const pathTemplate = (path: string): string => {
   const parts = path.split('/');
@@ -79,7 +84,7 @@ export const pathTemplate = (path: string): string => {
   if (inNamespace) template.push('namespaces', '{namespace}');
   if (collection !== undefined) template.push(own?.has(collection) === true ? collection : '{resource}');
   if (name !== undefined) template.push('{name}');
-  // Behind a proxy the rest of the path is somebody else's.
+  // Behind a proxy subresource, the rest of the path belongs to another server.
   for (const part of subresource.slice(0, 2)) template.push(subresources.has(part) ? part : '{subresource}');
   return template.join('/');
 };

@@ -2,7 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { ApiCall, ApiResponse } from '../../operator/ports.ts';
 import type { RequestHeaders } from './exchange.ts';
 
-/** The path on the wire: the server's own path, the call's, and the query without what is undefined. */
+/**
+ * Returns the path on the wire: the server URL's own path, the call's path, and the query without
+ * undefined values.
+ */
 export const requestPath = (server: URL, { path, query = {} }: Pick<ApiCall, 'path' | 'query'>): string => {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
@@ -10,10 +13,10 @@ export const requestPath = (server: URL, { path, query = {} }: Pick<ApiCall, 'pa
   return parameters.size === 0 ? `${base}${path}` : `${base}${path}?${parameters.toString()}`;
 };
 
-/** The body on the wire. */
+/** Returns the body on the wire. */
 export const requestBody = (call: ApiCall): string | undefined => (call.body === undefined ? undefined : JSON.stringify(call.body));
 
-/** All headers of a call. */
+/** Returns all headers of a call. */
 export const requestHeaders = (call: ApiCall, body: string | undefined, userAgent: string, granted: RequestHeaders): RequestHeaders => ({
   ...granted,
   accept: call.accept ?? 'application/json',
@@ -23,10 +26,13 @@ export const requestHeaders = (call: ApiCall, body: string | undefined, userAgen
     : { 'content-type': call.contentType ?? 'application/json', 'content-length': String(Buffer.byteLength(body)) }),
 });
 
-/** Headers of an answer, several of one name joined. */
+/** Returns the headers of a response; several with the same name are joined. */
 export const responseHeaders = (headers: IncomingHttpHeaders): ApiResponse['headers'] =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]));
 
-/** The body of an answer: parsed where its content type is JSON. Throws a SyntaxError when it is not the JSON that it says it is. */
+/**
+ * Returns the body of a response, parsed if its content type is JSON. Throws a SyntaxError when
+ * that JSON is invalid.
+ */
 export const responseBody = (text: string, contentType: string | undefined): unknown =>
   text !== '' && /^application\/([\w.-]+\+)?json\b/.test(contentType ?? '') ? JSON.parse(text) : text;

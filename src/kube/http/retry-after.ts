@@ -1,19 +1,24 @@
 import type { ApiResponse } from '../../operator/ports.ts';
 
-/** A server that asks for more than this is not believed: somebody's clock or unit is wrong. */
+/** Upper limit of a Retry-After in milliseconds: a longer one comes from a wrong clock or unit. */
 const maxMs = 60_000;
 
 /**
- * How long the whole client should hold back, in milliseconds; undefined when the answer asks for nothing of the kind.
+ * Returns how long the whole client should hold back, in milliseconds; undefined when the response
+ * requests no such pause.
  *
  * - 429 with Retry-After in plain text: priority & fairness, or max-in-flight.
- * - 503 with Retry-After in plain text: what stands before the server.
+ * - 503 with Retry-After in plain text: a proxy or load balancer before the server.
  *
- * Nobody waits for a server that goes down: it closes the connection with its 429, and the next one is to another server, where there is one.
- * A Status is about what was asked for, and nobody else has to wait for that: a PodDisruptionBudget, one kind whose storage is not ready (for up to 30 s, and again each
- * time), a resource version that is too new, a path that a server which has just started does not serve yet (503, for 5 s, while it serves nodes and asks webhooks already). So is an
- * admission webhook's refusal. Rule: k8s.io/apiserver pkg/server/filters/maxinflight.go, priority-and-fairness.go and with_retry_after.go against
- * pkg/storage/cacher/cacher.go, pkg/util/notfoundhandler/not_found_handler.go and k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go.
+ * The client does not wait for a server that shuts down: that server closes the connection with its
+ * 429, and the next connection goes to another server, if there is one. A Status concerns only the
+ * requested object, so other calls do not wait: a PodDisruptionBudget, one kind whose storage is
+ * not ready (for up to 30 s, and again each time), a resource version that is too new, a path that
+ * a just started server does not serve yet (503, for 5 s, while it already serves nodes and calls
+ * webhooks). The same holds for an admission webhook's denial. Rule: k8s.io/apiserver
+ * pkg/server/filters/maxinflight.go, priority-and-fairness.go and with_retry_after.go against
+ * pkg/storage/cacher/cacher.go, pkg/util/notfoundhandler/not_found_handler.go and k8s.io/kubernetes
+ * pkg/registry/core/pod/storage/eviction.go.
  */
 export const pauseAsked = (response: ApiResponse, now: Temporal.Instant): number | undefined => {
   const { status, body, headers } = response;
@@ -23,7 +28,10 @@ export const pauseAsked = (response: ApiResponse, now: Temporal.Instant): number
 
 const isAboutAll = (body: unknown): boolean => typeof body === 'string' && !body.startsWith('admission webhook');
 
-/** The header `Retry-After` (RFC 9110, seconds or a date) in milliseconds, at most 60,000; undefined when there is none to be understood. */
+/**
+ * Returns the header `Retry-After` (RFC 9110, seconds or a date) in milliseconds, at most 60,000;
+ * undefined when it is absent or invalid.
+ */
 export const retryAfterMs = (header: string | undefined, now: Temporal.Instant): number | undefined => {
   if (header === undefined || header.trim() === '') return undefined;
   const wait = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - now.epochMilliseconds;

@@ -8,28 +8,28 @@ import { type IncomingResponse, readText, type Sent, send, type WireInfo } from 
 import { sendAsStream } from './http2-exchange.ts';
 import { requestBody, requestHeaders, requestPath, responseBody, responseHeaders } from './request.ts';
 
-/** One call on its way. */
+/** One in-flight call. */
 export type PendingCall = {
   readonly call: ApiCall;
   readonly pool: 'calls' | 'streams';
   readonly deadline: Deadline;
-  /** The caller's own. */
+  /** Signal of the caller. */
   readonly signal: AbortSignal | undefined;
 };
 
 type Failed = Extract<Sent, { readonly kind: 'failed' }>;
 
-/** What a round tripper works with. */
+/** Options of a round tripper. */
 export type RoundTripperOptions = {
   readonly server: URL;
   readonly connectionPools: ConnectionPools;
   readonly credentials: Pick<Credentials, 'auth' | 'renew'>;
   readonly userAgent: string;
-  /** Aborted when the whole connection is closed. */
+  /** Signal that is aborted when the whole connection is closed. */
   readonly closed: AbortSignal;
 };
 
-/** Takes calls to the server with the right credentials, and knows which of them may be taken there twice. */
+/** Sends calls with the current credentials, and decides which of them may be sent twice. */
 export class RoundTripper {
   readonly #options: RoundTripperOptions;
 
@@ -37,7 +37,10 @@ export class RoundTripper {
     this.#options = options;
   }
 
-  /** The head of the answer. After 401 the credentials are renewed, and the call made again if that gave other ones. */
+  /**
+   * Returns the head of the response. After a 401, renews the credentials and retries if they have
+   * changed.
+   */
   async fetch(pendingCall: PendingCall): Promise<IncomingResponse> {
     const auth = await this.#auth(pendingCall);
     const first = await this.#carry(pendingCall, auth);
@@ -48,12 +51,12 @@ export class RoundTripper {
       throw error;
     });
     if (renewed === auth) return first;
-    // Nobody reads the refusal, but its connection is only free again when it has been read.
+    // The body is discarded: the connection is free again only when the body has been read.
     first.body.resume();
     return this.#carry(pendingCall, renewed);
   }
 
-  /** The whole answer. */
+  /** Returns the whole response. */
   async read(pendingCall: PendingCall, response: IncomingResponse): Promise<ApiResponse> {
     try {
       const text = await readText(response.body);
@@ -65,14 +68,18 @@ export class RoundTripper {
     }
   }
 
-  /** What the caller is told of a call that came to nothing: its own signal's reason, a ConnectionError, or a defect of ours as it is. */
+  /**
+   * Returns the error for a failed call: the caller's abort reason, a ConnectionError, or a defect
+   * of Drydock unchanged.
+   */
   failure(pendingCall: PendingCall, error: unknown, { established, sent }: Pick<Failed, 'established' | 'sent'>): unknown {
     const { closed, connectionPools } = this.#options;
     if (pendingCall.signal?.aborted === true) return pendingCall.signal.reason;
     if (closed.aborted) return this.#error(pendingCall, 'closed', sent, closed.reason);
     if (isDefect(error)) return error;
     if (!pendingCall.deadline.expired) return this.#error(pendingCall, reasonOf(error, established), sent, error);
-    // The way to the server may be dead, and so may be the connections that wait for use: the next call should not find that out itself.
+    // The path to the server may be dead, and with it the idle connections: the next call should
+    // not run into them.
     if (established) connectionPools.dropIdle();
     return this.#error(pendingCall, 'timeout', sent, error);
   }
@@ -88,7 +95,8 @@ export class RoundTripper {
 
   async #carry(pendingCall: PendingCall, auth: RequestAuth): Promise<IncomingResponse> {
     const { connectionPools, credentials } = this.#options;
-    // Asked for once: later, others may have come with newer certificates, whose pools these would replace.
+    // Called once: later, other calls may have come with newer certificates, whose pools these
+    // would replace.
     const pools = connectionPools.for(auth.tls);
     const wire = this.#wire(pendingCall, auth, pools);
     let sent = await sendBy(pools, pendingCall, wire);
@@ -126,7 +134,7 @@ export class RoundTripper {
   }
 }
 
-/** Streams share connections where the server speaks HTTP/2. */
+/** Sends a request; streams share connections where the server supports HTTP/2. */
 const sendBy = async ({ http2 }: Pools, { pool, deadline: { signal } }: PendingCall, wire: WireInfo): Promise<Sent> => {
   if (pool === 'calls' || http2 === undefined) return send(wire, signal);
   try {
@@ -137,6 +145,9 @@ const sendBy = async ({ http2 }: Pools, { pool, deadline: { signal } }: PendingC
   }
 };
 
-/** A kept connection that the server closed just then: harmless for what only reads, and for what had not been sent yet (RFC 9110 9.2.2). */
+/**
+ * Returns whether to retry on a reused connection that the server has just closed: safe for reads,
+ * and for requests that had not been sent yet (RFC 9110 9.2.2).
+ */
 const mayGoAgain = ({ call, deadline }: PendingCall, { error, reused, sent }: Failed): boolean =>
   reused && !deadline.signal.aborted && reasonOf(error, true) === 'reset' && (call.method === 'GET' || !sent);

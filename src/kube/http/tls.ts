@@ -1,6 +1,6 @@
 import { createSecureContext, type SecureContext } from 'node:tls';
 
-/** What TLS needs. The same object for as long as nothing of it changes: a new one means new connections. */
+/** TLS material. The same object as long as nothing changes: a new object means new connections. */
 export type TlsMaterial = {
   readonly ca?: string | readonly string[];
   readonly cert?: string;
@@ -9,7 +9,10 @@ export type TlsMaterial = {
   readonly rejectUnauthorized?: boolean;
 };
 
-/** What OpenSSL makes of the certificates, made when it is asked for first. All connections share it: one for each of 200 took 5 MiB. */
+/**
+ * OpenSSL's context for the certificates, created on first use. All connections share it: separate
+ * contexts for 200 connections took 5 MiB.
+ */
 export class TlsContext {
   readonly #material: TlsMaterial;
   #context: SecureContext | undefined;
@@ -18,7 +21,7 @@ export class TlsContext {
     this.#material = material;
   }
 
-  /** Throws when OpenSSL refuses the material. */
+  /** Returns the context. Throws when OpenSSL refuses the material. */
   get context(): SecureContext {
     const { ca, cert, key } = this.#material;
     this.#context ??= createSecureContext({
@@ -29,7 +32,7 @@ export class TlsContext {
     return this.#context;
   }
 
-  /** The rest of what a connection needs. */
+  /** Returns the other TLS options of a connection. */
   get options(): Pick<TlsMaterial, 'servername' | 'rejectUnauthorized'> {
     const { servername, rejectUnauthorized } = this.#material;
     return { ...(servername !== undefined && { servername }), ...(rejectUnauthorized !== undefined && { rejectUnauthorized }) };

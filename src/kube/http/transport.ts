@@ -12,48 +12,51 @@ import { type PendingCall, RoundTripper } from './round-tripper.ts';
 /** One finished call, for metrics. */
 export type FinishedCall = {
   readonly method: string;
-  /** Without names: `/api/v1/nodes/{name}`. */
+  /** Path without names: `/api/v1/nodes/{name}`. */
   readonly path: string;
-  /** Undefined when there was no answer. */
+  /** HTTP status; undefined when no response arrived. */
   readonly status: number | undefined;
-  /** From the call to the response (of a watch: to its head), waiting for a place included. */
+  /** Seconds from the call to the response (for a watch: to its head), queueing included. */
   readonly seconds: number;
   readonly priority: Priority | 'watch';
 };
 
-/** How to reach one API server. */
+/** Options for reaching one API server. */
 export type TransportOptions = {
-  /** For example `https://10.0.0.1:6443`; a path in it comes before every call's. */
+  /** URL, for example `https://10.0.0.1:6443`; a path in it is a prefix of every call's path. */
   readonly server: string;
   readonly credentials: Pick<Credentials, 'auth' | 'renew'>;
-  /** For example `drydock/1.0`. */
+  /** User agent, for example `drydock/1.0`. */
   readonly userAgent: string;
   readonly clock: Clock;
-  /** URL of the HTTP proxy that everything goes through. */
+  /** URL of the HTTP proxy for all connections. */
   readonly proxy?: string | undefined;
-  /** Whether watches share HTTP/2 connections with a server that speaks it; true when left out. */
+  /** Whether watches share HTTP/2 connections if the server supports it; true when left out. */
   readonly http2?: boolean;
-  /** Calls on the wire at one time; 32 when left out. Watches are not counted. */
+  /** Limit of concurrent calls; 32 when left out. Watches are not counted. */
   readonly places?: number;
-  /** Told of the Date of every answer, with the moments of `clock` at which it was asked for and came. Must not throw. */
+  /**
+   * Callback for the Date of every response, with the times of `clock` at which the request was
+   * sent and the response arrived. Must not throw.
+   */
   readonly onDate?: ((date: string | undefined, sentAt: Temporal.Instant, answeredAt: Temporal.Instant) => void) | undefined;
-  /** Told of every finished call. Must not throw. */
+  /** Callback for every finished call. Must not throw. */
   readonly onResponse?: ((seen: FinishedCall) => void) | undefined;
 };
 
-/** What a stream is asked for. It is always a GET. */
+/** Request for a stream; always a GET. */
 export type StreamRequest = Pick<ApiCall, 'path' | 'query' | 'accept' | 'timeoutMs'>;
 
-/** An open stream, or an answer that is none. */
+/** An open stream, or a response that refuses it. */
 export type StreamResponse =
   | { readonly kind: 'open'; readonly chunks: AsyncIterable<Uint8Array> }
   | { readonly kind: 'refused'; readonly response: ApiResponse };
 
-/** Opens streams: the part of the transport that watches need. */
+/** Opener of streams: the part of the transport that watches need. */
 export interface Streams {
   /**
-   * Resolves when the head of the answer has come; `timeoutMs` (30,000 when left out) counts until then. The signal cuts the stream at any
-   * time. Rejects like `Api.call`.
+   * Opens a stream; resolves with the head of the response. `timeoutMs` (30,000 when left out)
+   * counts until then. The signal closes the stream at any time. Rejects like `Api.call`.
    */
   stream(request: StreamRequest, signal: AbortSignal): Promise<StreamResponse>;
 }
@@ -61,11 +64,14 @@ export interface Streams {
 const defaultTimeoutMs = 30_000;
 
 /**
- * Speaks to one API server over connections that stay open: HTTP/1.1 for calls, for watches HTTP/2 where the server has it.
+ * Client of one API server over keep-alive connections: HTTP/1.1 for calls, HTTP/2 for watches
+ * where the server supports it.
  *
- * - What only reads is asked again, once, when a kept connection was closed under it; a change only when nothing of it was sent.
- * - After 401 the credentials are renewed and the call is made once more, if that gave other ones.
- * - When the server asks for patience (`retry-after.ts`), normal and bulk calls wait; vital ones do not.
+ * - A read is retried once when the server closed a reused connection under it; a change only when
+ *   nothing of it was sent.
+ * - After a 401, the client renews the credentials and retries once if they have changed.
+ * - When the server requests a pause (`retry-after.ts`), normal and bulk calls wait; vital ones do
+ *   not.
  */
 export class Transport implements Api, Streams {
   readonly #options: TransportOptions;
@@ -90,11 +96,11 @@ export class Transport implements Api, Streams {
     });
   }
 
-  /** See `Api.call`. The time limit counts from the call on, so waiting for a place is within it. */
+  /** See `Api.call`. The time limit starts with the call, so it includes queueing. */
   async call(call: ApiCall, signal?: AbortSignal): Promise<ApiResponse> {
     using deadline = this.#deadline(call, signal);
     const pendingCall: PendingCall = { call, pool: 'calls', deadline, signal };
-    // Awaited here, or the deadline would be disposed of before it can count.
+    // Awaited here; otherwise the deadline would be disposed of before it can expire.
     return await this.#observed(
       pendingCall,
       response => response.status,
@@ -124,7 +130,7 @@ export class Transport implements Api, Streams {
     }
   }
 
-  /** Cuts every connection; calls on their way, queued ones and later ones reject with a `ConnectionError`. */
+  /** Closes every connection; in-flight, queued and later calls reject with a `ConnectionError`. */
   close(): void {
     this.#closed.abort(new Error('this connection was closed'));
     this.#flowControl.close();

@@ -5,54 +5,77 @@ import { PanicHandler } from '../../support/panic-handler.ts';
 import { LeaseLock, type Lock } from './lease-lock.ts';
 import { watchedLease } from './lease-record.ts';
 
-/** What one contender needs. */
+/** Options of one candidate. */
 export type ElectOptions = {
   readonly api: Api;
-  /** Who waits to lead sees by a watch that the lease is given back. */
+  /** Watcher through which waiting candidates see the release of the lease. */
   readonly watcher: Watcher;
   readonly clock: Clock;
-  /** Uniform in [0, 1). */
+  /** Random source, uniform in [0, 1). */
   readonly random: () => number;
   readonly log: Log;
-  /** Logged when left out. */
+  /** Handler of defects; they are only logged when this is left out. */
   readonly defects?: PanicHandler;
   readonly namespace: string;
   readonly name: string;
-  /** Must differ from process to process: the pod's name and something random. */
+  /** Identity, unique for each process: the pod's name and a random part. */
   readonly identity: string;
   /**
-   * What the identities of this pod's earlier processes begin with: a lease of theirs is taken at once. To be given only where it is certain that none of them
-   * runs any more.
+   * Common prefix of the identities of this pod's earlier processes: their lease is taken at once.
+   * Set it only where it is certain that none of them runs any more.
    */
   readonly ownPrefix?: string | undefined;
-  /** Stop contending, or leading. */
+  /** Signal to stop contending or leading. */
   readonly signal: AbortSignal;
-  /** The work of the leader. It must come to its end soon after its signal is aborted; until then the lease is kept if it can be. */
+  /**
+   * Work of the leader. Must end soon after its signal is aborted; until then the lease is kept if
+   * possible.
+   */
   readonly lead: (fence: Fence, signal: AbortSignal) => Promise<void>;
-  /** Others wait so long after the last change that they saw; 9,000 ms. */
+  /**
+   * Time that others wait after the last change that they saw, in milliseconds; 9,000 when left
+   * out.
+   */
   readonly leaseDurationMs?: number;
-  /** A leader that could not renew for so long acts no more; 6,000 ms. Must be less than the lease's duration. */
+  /**
+   * Time without a renewal after which a leader stops acting, in milliseconds; 6,000 when left out.
+   * Must be less than the lease's duration.
+   */
   readonly renewDeadlineMs?: number;
-  /** Between two tries; 1,500 ms, contenders up to 2.2 times that. */
+  /**
+   * Time between two attempts, in milliseconds; 1,500 when left out, for candidates up to 2.2 times
+   * that.
+   */
   readonly retryPeriodMs?: number;
-  /** Milliseconds since any fixed moment, never set back; `performance.now()` when left out. A hand-turned clock needs its own. */
+  /**
+   * Monotonic milliseconds since any fixed moment; `performance.now()` when left out. A virtual
+   * clock needs its own.
+   */
   readonly uptime?: () => number;
 };
 
-/** Milliseconds: how long others wait after the last change that they saw, and after how long without a renewal a leader acts no more. */
+/**
+ * Times in milliseconds: how long others wait after the last change that they saw, and how long
+ * after its last renewal a leader stops acting.
+ */
 export const leaseTimes = { durationMs: 9000, renewDeadlineMs: 6000 } as const;
 
-/** How it ended: told to stop (lease released), the work was done (lease released), or the lease was lost. */
+/**
+ * Outcome: stopped by the signal (lease released), work finished (lease released), or lease lost.
+ */
 export type ElectOutcome = 'stopped' | 'finished' | 'lost';
 
 /**
- * Contends for a Lease and leads while holding it, by the rules of client-go's leaderelection (k8s.io/client-go/tools/leaderelection), with shorter times: nodes wait
- * for a leader.
+ * Contends for a Lease and leads while holding it, by the rules of client-go's leaderelection
+ * (k8s.io/client-go/tools/leaderelection), with shorter times: nodes wait for a leader.
  *
- * Whether another's lease has run out is judged by how long this process has seen it unchanged. The fence is open until `renewDeadlineMs`
- * after the *start* of the last renewal that succeeded, which is before any contender may take over; it needs no timer to close, and neither
- * a stopped machine nor a clock that is set keeps it open. A lease that is older than it was counts as lost: etcd was restored, and what the work has read is of another history. When the lease is lost the work's signal is aborted, its end is awaited, and the
- * outcome is `lost`: the caller may exit, or contend again. Rejects with whatever the work rejects with, after giving the lease back.
+ * A candidate considers another's lease expired by how long this process has seen it unchanged. The
+ * fence is open until `renewDeadlineMs` after the *start* of the last successful renewal, which is
+ * before any candidate may take over; it needs no timer to close, and neither a suspended machine
+ * nor a changed clock keeps it open. A lease older than a version seen before counts as lost: etcd
+ * was restored, and the work has read data of another history. When the lease is lost, the work's
+ * signal is aborted, its end is awaited, and the outcome is `lost`: the caller may exit, or contend
+ * again. Rejects with the work's error, after releasing the lease.
  */
 export const elect = async (options: ElectOptions): Promise<ElectOutcome> => {
   const { leaseDurationMs = leaseTimes.durationMs, renewDeadlineMs = leaseTimes.renewDeadlineMs } = options;
@@ -65,12 +88,15 @@ export const elect = async (options: ElectOptions): Promise<ElectOutcome> => {
   return new LeadershipTerm(options, lock, held, { renewDeadlineMs, retryPeriodMs, uptime }).serve();
 };
 
-/** Watches that go on from a version of later see nothing of what happens now: everything is to be read anew. */
+/**
+ * Reason for a restart: watches that continue from a later version miss current events, so all data
+ * must be listed again.
+ */
 const rewound = 'the API server has gone back to older data, as after a restore of etcd: everything is read again';
 
 type Held = Extract<Lock, { readonly kind: 'held' }>;
 
-/** Follows the lease until the signal is aborted; `wake` is called when it has been given back. */
+/** Watches the lease until the signal is aborted; calls `wake` when the lease is released. */
 const follow = ({ watcher, namespace, name }: ElectOptions, lock: LeaseLock, wake: () => void, signal: AbortSignal): Promise<void> => {
   const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
   return watcher.watch(
@@ -86,7 +112,10 @@ const follow = ({ watcher, namespace, name }: ElectOptions, lock: LeaseLock, wak
   );
 };
 
-/** Tries until the lease is ours; undefined when told to stop before. A try follows as soon as the lease is given back or has run out, and now and then in case the watch sees nothing. */
+/**
+ * Retries until the lease is acquired; returns undefined when stopped before. A retry follows as
+ * soon as the lease is released or expires, and periodically in case the watch misses that.
+ */
 const contend = async (options: ElectOptions, lock: LeaseLock, retryPeriodMs: number): Promise<Held | undefined> => {
   const { clock, random, log, signal } = options;
   const done = new AbortController();
@@ -116,14 +145,14 @@ const contend = async (options: ElectOptions, lock: LeaseLock, retryPeriodMs: nu
 
 type Timing = { readonly renewDeadlineMs: number; readonly retryPeriodMs: number; readonly uptime: () => number };
 
-/** One term of office. */
+/** One term of leadership. */
 class LeadershipTerm {
   readonly #options: ElectOptions;
   readonly #lock: LeaseLock;
   readonly #timing: Timing;
-  /** Aborted to make the work come to its end: told to stop, or the lease is lost. */
+  /** Aborts the work: the caller stopped the election, or the lease is lost. */
   readonly #work = new AbortController();
-  /** Aborted when there is nothing to be renewed any more. */
+  /** Aborts the renewals when none is needed any more. */
   readonly #over = new AbortController();
   #held: Held;
   #lost = false;
@@ -158,7 +187,7 @@ class LeadershipTerm {
     const { renewDeadlineMs, uptime } = this.#timing;
     const { sinceMs, sinceUptimeMs } = this.#held;
     const elapsed = this.#options.clock.now().epochMilliseconds - sinceMs;
-    // Both clocks: the one stands still while a machine sleeps, the other may be set.
+    // Checks both clocks: one stands still while a machine sleeps, the other may be set.
     return elapsed >= 0 && elapsed < renewDeadlineMs && uptime() - sinceUptimeMs < renewDeadlineMs;
   }
 
@@ -183,7 +212,10 @@ class LeadershipTerm {
     cancel();
   }
 
-  /** Ends the term when nothing was renewed in time, even if a request hangs. */
+  /**
+   * Ends the term when no renewal succeeded in time, even if a request hangs. Returns a function
+   * that cancels the timer.
+   */
   #armEnd(): () => void {
     const { clock } = this.#options;
     const { renewDeadlineMs } = this.#timing;
@@ -201,7 +233,7 @@ class LeadershipTerm {
 
   async #release(): Promise<void> {
     const { log, clock } = this.#options;
-    // The stop signal is aborted by now, hence one of its own.
+    // The stop signal is already aborted, hence a separate one.
     const limit = new AbortController();
     const cancel = clock.after(5000, () => limit.abort(new Error('no answer')));
     const isReleased = await this.#lock.release(limit.signal);

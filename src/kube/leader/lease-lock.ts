@@ -3,40 +3,48 @@ import type { Clock } from '../../support/clock.ts';
 import { isDefect, type PanicHandler } from '../../support/panic-handler.ts';
 import { heldBy, holderOf, type LeaseObject, leaseOf, released } from './lease-record.ts';
 
-/** Who claims which Lease. */
+/** Options of a lock: the Lease and the identity that claims it. */
 export type LockOptions = {
   readonly api: Api;
   readonly clock: Clock;
   readonly defects: PanicHandler;
-  /** Milliseconds since any fixed moment, not moved by anybody who sets the time. */
+  /** Monotonic milliseconds since any fixed moment, unaffected by changes of the clock. */
   readonly uptime: () => number;
   readonly namespace: string;
   readonly name: string;
   readonly identity: string;
-  /** What the identities of earlier processes of the same pod begin with. They are over: they cannot have the Lease any more. */
+  /**
+   * Common prefix of the identities of earlier processes of the same pod. They have ended and
+   * cannot hold the Lease any more.
+   */
   readonly ownPrefix?: string | undefined;
   readonly durationMs: number;
-  /** Of one request. */
+  /** Timeout of one request, in milliseconds. */
   readonly timeoutMs: number;
 };
 
-/** How one try went. `since*` are from before the request was sent: no contender can have seen the renewal earlier. */
+/**
+ * Outcome of one attempt. `since*` are times before the request was sent: no candidate can have
+ * seen the renewal earlier.
+ */
 export type Lock =
   | { readonly kind: 'held'; readonly sinceMs: number; readonly sinceUptimeMs: number }
   | { readonly kind: 'taken'; readonly holder: string }
-  /** The API server has an older Lease than it has shown before: its data is that of a backup. */
+  /** The API server returned an older Lease than before: its data comes from a backup. */
   | { readonly kind: 'rewound' }
   | { readonly kind: 'failed'; readonly why: string };
 
-/** What was seen of the Lease last, and when that began to be so. The remote clock is never believed. */
+/**
+ * Last seen state of the Lease, and since when it is unchanged. The remote clock is not trusted.
+ */
 type Observation = { readonly lease: LeaseObject; readonly version: string; readonly atUptimeMs: number };
 
-/** One contender's view of one Lease, and its tries to get or keep it. */
+/** One candidate's view of one Lease, and its attempts to acquire or renew it. */
 export class LeaseLock {
   readonly #options: LockOptions;
   readonly #path: string;
   #seen: Observation | undefined;
-  /** The newest version that a read or write has shown. */
+  /** Last version that a read or write has returned. */
   #newest: bigint | undefined;
 
   constructor(options: LockOptions) {
@@ -44,11 +52,15 @@ export class LeaseLock {
     this.#path = `/apis/coordination.k8s.io/v1/namespaces/${options.namespace}/leases`;
   }
 
-  /** Gets the Lease if it is free, has run out, or is ours already; else says who has it. Never rejects. */
+  /**
+   * Acquires the Lease if it is free, expired, or already held by this process; otherwise returns
+   * its holder. Never rejects.
+   */
   async attempt(signal: AbortSignal): Promise<Lock> {
     const { identity, uptime } = this.#options;
     try {
-      // The holder writes straight away on what it wrote last, as client-go does; a conflict shows whether that was right.
+      // The holder updates its last written record without reading, as client-go does; a conflict
+      // shows whether that was right.
       const known = this.#seen;
       if (known !== undefined && holderOf(known.lease) === identity) {
         const lock = await this.#write(known.lease, signal);
@@ -66,18 +78,21 @@ export class LeaseLock {
     }
   }
 
-  /** Takes note of the Lease as a watch has shown it; answers whether it is free now. */
+  /** Records the Lease from a watch; returns whether it is free now. */
   saw(lease: LeaseObject): boolean {
     this.#observe(lease);
     return holderOf(lease) === '';
   }
 
-  /** Milliseconds until the Lease as it was seen last has run out; 0 where nobody has seen it. */
+  /** Returns the milliseconds until the last seen Lease expires; 0 when none has been seen. */
   runsOutInMs(): number {
     return this.#seen === undefined ? 0 : Math.max(0, this.#runsOutAtMs() - this.#options.uptime());
   }
 
-  /** Gives the Lease back, if it is still ours. Never rejects; when it cannot be done, others wait until it runs out. */
+  /**
+   * Releases the Lease if this process still holds it. Never rejects; when the release fails,
+   * others wait until the Lease expires.
+   */
   async release(signal: AbortSignal): Promise<boolean> {
     try {
       const lease = await this.#read(signal);
@@ -90,7 +105,7 @@ export class LeaseLock {
     }
   }
 
-  /** Undefined after a conflict: the Lease must be read before anything can be said. */
+  /** Writes the Lease. Returns undefined after a conflict: the Lease must be read first. */
   async #write(lease: LeaseObject, signal: AbortSignal): Promise<Lock | undefined> {
     const { clock, identity, durationMs, name } = this.#options;
     const began = this.#moment();
@@ -126,8 +141,9 @@ export class LeaseLock {
   }
 
   /**
-   * A restored etcd counts its revisions from those of the backup. Versions of one resource can be compared (KEP-5504); before Kubernetes 1.35 that is so without having been
-   * promised.
+   * Returns whether the Lease is older than before. A restored etcd counts its revisions from the
+   * backup's. Versions of one resource can be compared (KEP-5504); before Kubernetes 1.35 that
+   * holds without being promised.
    */
   #isRewound({ metadata }: LeaseObject): boolean {
     const { resourceVersion = '' } = metadata;
@@ -140,7 +156,7 @@ export class LeaseLock {
 
   #observe(lease: LeaseObject): void {
     const version = JSON.stringify(lease.spec ?? {});
-    // Only a change of the record starts the wait anew; when it was made by its own account does not matter.
+    // Only a change of the record restarts the wait; the timestamps in the record do not matter.
     const atUptimeMs = this.#seen?.version === version ? this.#seen.atUptimeMs : this.#options.uptime();
     this.#seen = { lease, version, atUptimeMs };
   }

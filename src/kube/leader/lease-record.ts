@@ -1,7 +1,7 @@
 import type { ApiResponse, CachedObject } from '../../operator/ports.ts';
 import { identify } from '../watch/raw-object.ts';
 
-/** The spec of a coordination.k8s.io/v1 Lease; fields that are not named here are kept as they are. */
+/** Spec of a coordination.k8s.io/v1 Lease; other fields are kept unchanged. */
 type LeaseSpec = {
   readonly holderIdentity?: string;
   readonly leaseDurationSeconds?: number;
@@ -10,7 +10,7 @@ type LeaseSpec = {
   readonly leaseTransitions?: number;
 };
 
-/** A Lease as it goes over the wire. */
+/** A Lease as sent over the wire. */
 export type LeaseObject = {
   readonly apiVersion: 'coordination.k8s.io/v1';
   readonly kind: 'Lease';
@@ -18,13 +18,16 @@ export type LeaseObject = {
   readonly spec?: LeaseSpec;
 };
 
-/** The Lease of an answer with status 200 or 201. */
+/** Returns the Lease of a response with status 200 or 201. */
 export const leaseOf = (response: ApiResponse): LeaseObject => response.body as LeaseObject;
 
-/** Who holds it; empty when nobody does. */
+/** Returns the holder; empty when the Lease is free. */
 export const holderOf = (lease: LeaseObject): string => lease.spec?.holderIdentity ?? '';
 
-/** The Lease with this contender as its holder (client-go leaderelection: a change of holder counts as a transition and starts anew). */
+/**
+ * Returns the Lease with this candidate as its holder (client-go leaderelection: a change of holder
+ * counts as a transition and sets the time of acquisition).
+ */
 export const heldBy = (lease: LeaseObject, identity: string, durationMs: number, now: Temporal.Instant): LeaseObject => {
   const isNew = holderOf(lease) !== identity;
   const time = microTime(now);
@@ -41,16 +44,16 @@ export const heldBy = (lease: LeaseObject, identity: string, durationMs: number,
   return { ...lease, spec };
 };
 
-/** The Lease released: nobody holds it, and nobody has to wait longer than a second for it. */
+/** Returns the released Lease: without a holder, and with a duration of one second. */
 export const released = (lease: LeaseObject, now: Temporal.Instant): LeaseObject => {
   const time = microTime(now);
   return { ...lease, spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, acquireTime: time, renewTime: time } };
 };
 
-/** meta/v1 MicroTime. */
+/** Formats a meta/v1 MicroTime. */
 const microTime = (instant: Temporal.Instant): string => instant.toString({ fractionalSecondDigits: 6 });
 
-/** A Lease as a watch shows it; undefined for what is no object of Kubernetes. */
+/** Returns the Lease from a watch event; undefined for values that are not Kubernetes objects. */
 export const watchedLease = (raw: unknown): (CachedObject & { readonly lease: LeaseObject }) | undefined => {
   const identity = identify(raw);
   return identity && { key: identity.name, ...identity, lease: raw as LeaseObject };

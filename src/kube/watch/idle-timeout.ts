@@ -1,9 +1,9 @@
 import type { Clock } from '../../support/clock.ts';
 
-/** How long a stream may say nothing, and how long it may last. */
+/** Limits of a stream: time of silence, and total time. */
 export type IdleTimeoutOptions = { readonly clock: Clock; readonly quietMs: number; readonly longestMs: number };
 
-/** Watches over a stream: aborts it when nothing has come for too long, or when it has lasted too long. */
+/** Aborts a stream when no data arrives for too long, or when it lasts too long. */
 export class IdleTimeout implements Disposable {
   readonly #options: IdleTimeoutOptions;
   readonly #controller = new AbortController();
@@ -22,7 +22,7 @@ export class IdleTimeout implements Disposable {
     return this.#controller.signal;
   }
 
-  /** Something has come. */
+  /** Records that data arrived. */
   heard(): void {
     this.#heardMs = this.#nowMs();
   }
@@ -31,7 +31,8 @@ export class IdleTimeout implements Disposable {
     this.#cancel();
   }
 
-  // One timer, set again when it goes off too early: cheaper than a new one for each of many thousand pieces.
+  // A single timer, restarted when it fires too early: cheaper than a new timer for each of
+  // thousands of chunks.
   #arm(): void {
     const { clock, quietMs, longestMs } = this.#options;
     const left = Math.min(this.#heardMs + quietMs, this.#beganMs + longestMs) - this.#nowMs();

@@ -2,24 +2,31 @@ import type { Api, ApiResponse, Collection } from '../../operator/ports.ts';
 import { versionOf } from './raw-object.ts';
 import { type StatusError, statusErrorOf } from './status-error.ts';
 
-/** One page of a list, or why there is none. */
+/** One page of a list, or the refusal. */
 export type ListPage =
   | { readonly kind: 'page'; readonly items: readonly unknown[]; readonly version: string; readonly last: boolean }
   | { readonly kind: 'refused'; readonly statusError: StatusError; readonly headers: ApiResponse['headers'] };
 
 type List = { readonly items?: readonly unknown[] | null; readonly metadata?: { readonly continue?: string } };
 
-/** Larger pages stop everything else on this process for longer: 20,000 pods at once are 1.6 s, 500 are 0.02 s. */
+/**
+ * Page sizes. Larger pages block this process for longer: 20,000 pods at once take 1.6 s, 500 take
+ * 0.02 s.
+ */
 const pageSizes = { first: 100, largest: 500 };
 
-/** And a page takes ten times its length of memory while it is read, which V8 keeps for long: 5 MB of nodes were 50. In characters. */
+/**
+ * Target length of a page, in characters. Parsing a page takes ten times its length of memory,
+ * which V8 keeps for long: 5 MB of nodes took 50.
+ */
 const pageLength = 1_000_000;
 const timeoutMs = 60_000;
 
 /**
- * Lists a collection page by page. No resourceVersion is given: all pages are of one moment, which is not older than the question
- * (kubernetes.io/docs/reference/using-api/api-concepts, "Retrieving large results sets in chunks"). With `from` "cache" the server answers
- * at once, without regard to the limit, and maybe from long ago. Ends after the last page or a refusal; rejects like `Api.call`.
+ * Lists a collection page by page. Sends no resourceVersion: all pages are of one moment, no older
+ * than the request (kubernetes.io/docs/reference/using-api/api-concepts, "Retrieving large results
+ * sets in chunks"). With `from` "cache", the server responds at once, ignores the limit, and may
+ * return old data. Ends after the last page or a refusal; rejects like `Api.call`.
  */
 export async function* pagesOf(
   api: Api,
@@ -50,13 +57,16 @@ export async function* pagesOf(
   } while (token !== undefined);
 }
 
-/** As many as are of the usual length together, if all are as long as this one. */
+/**
+ * Returns the limit for the next page: as many items as fit the target length, if all are as long
+ * as this one.
+ */
 const nextLimit = (item: unknown): number => {
   const length = JSON.stringify(item ?? {}).length;
   return Math.min(pageSizes.largest, Math.max(pageSizes.first, Math.floor(pageLength / length)));
 };
 
-/** The selectors of a collection, as query parameters. */
+/** Returns the selectors of a collection as query parameters. */
 export const selectors = ({ fieldSelector, labelSelector }: Collection): Readonly<Record<string, string | undefined>> => ({
   fieldSelector,
   labelSelector,

@@ -1,6 +1,6 @@
-/** What must be known of every object to follow it. */
+/** Metadata that is needed to track an object. */
 export type RawObject = {
-  /** `namespace/name`, or the name of what has no namespace. */
+  /** `namespace/name`, or the name of a cluster-scoped object. */
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
@@ -8,14 +8,14 @@ export type RawObject = {
 
 type Metadata = { readonly name?: unknown; readonly namespace?: unknown; readonly uid?: unknown; readonly resourceVersion?: unknown };
 
-/** An object's identity; undefined when it has none, which no Kubernetes object may. */
+/** Returns an object's identity; undefined when it has none, which is invalid in Kubernetes. */
 export const identify = (raw: unknown): RawObject | undefined => {
   const { name, namespace, uid = '', resourceVersion } = metadataOf(raw);
   if (typeof name !== 'string' || typeof uid !== 'string' || typeof resourceVersion !== 'string') return undefined;
   return { name: typeof namespace === 'string' && namespace !== '' ? `${namespace}/${name}` : name, uid, resourceVersion };
 };
 
-/** The version of a list or of a bookmark. */
+/** Returns the resourceVersion of a list or of a bookmark. */
 export const versionOf = (raw: unknown): string | undefined => {
   const { resourceVersion } = metadataOf(raw);
   return typeof resourceVersion === 'string' && resourceVersion !== '' ? resourceVersion : undefined;

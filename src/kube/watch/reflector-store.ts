@@ -2,14 +2,15 @@ import type { CachedObject, Change, WatchHandler } from '../../operator/ports.ts
 import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { RawObject } from './raw-object.ts';
 
-/** Makes what is kept of an object; undefined for one to leave out. */
+/** Converts an object to the form that is cached; returns undefined to leave it out. */
 export type Project<T> = (raw: unknown) => T | undefined;
 
 type Projected<T> = { readonly kind: 'kept'; readonly object: T } | { readonly kind: 'excluded' } | { readonly kind: 'unreadable' };
 
 /**
- * What is known of a collection, by name, and who is told when it changes. A `project` or a sink that throws is reported, and nothing else
- * happens: one odd object or handler does not stop the rest.
+ * Cached objects of a collection, by name, with the handler of their changes. A `project` or a
+ * handler that throws is reported, without other effect: one odd object or handler does not stop
+ * the rest.
  */
 export class ReflectorStore<T extends CachedObject> {
   readonly #objects = new Map<string, T>();
@@ -26,7 +27,7 @@ export class ReflectorStore<T extends CachedObject> {
     this.#defects = defects;
   }
 
-  /** The object is there, as seen in a list or a watch. */
+  /** Stores an object from a list or a watch. */
   put(identity: RawObject, raw: unknown): void {
     const projected = this.#projected(identity, raw);
     if (projected.kind === 'unreadable') return;
@@ -34,14 +35,15 @@ export class ReflectorStore<T extends CachedObject> {
     const { object } = projected;
     const before = this.#objects.get(identity.name);
     if (before !== undefined && before.uid === object.uid && before.resourceVersion === object.resourceVersion) return;
-    // Another object under the same name: the first one must have gone, whoever saw it go.
+    // Another object under the same name: the first must have been deleted, even if no event for
+    // that was seen.
     if (before !== undefined && before.uid !== object.uid) this.#forget(identity.name);
     this.#objects.set(identity.name, object);
     if (before === undefined || before.uid !== object.uid) this.#tell({ type: 'added', object });
     else this.#tell({ type: 'changed', object, before });
   }
 
-  /** The object is gone; `raw` is what it was at the end. */
+  /** Removes an object; `raw` is its last state. */
   remove(identity: RawObject, raw: unknown): void {
     const before = this.#objects.get(identity.name);
     if (before === undefined) return;
@@ -49,7 +51,9 @@ export class ReflectorStore<T extends CachedObject> {
     this.#forget(identity.name, last.kind === 'kept' && last.object.uid === before.uid ? last.object : before);
   }
 
-  /** A complete list has been put, and it held these names: what else is known has gone unseen. */
+  /**
+   * Ends a complete list with these names: cached objects without one of them were deleted unseen.
+   */
   retain(names: ReadonlySet<string>, version: string | undefined): void {
     for (const name of this.#objects.keys()) if (!names.has(name)) this.#forget(name);
     const keys = new Set(Array.from(this.#objects.values(), ({ key }) => key));
@@ -59,7 +63,7 @@ export class ReflectorStore<T extends CachedObject> {
     this.#guard('synced', () => this.#handler.synced());
   }
 
-  /** See `Sink.failing`. */
+  /** See `WatchHandler.failing`. */
   failing(message: string, status: number | undefined, retryInMs: number): void {
     this.#guard('failing', () => this.#handler.failing?.({ message, retryInMs, ...(status === undefined ? {} : { status }) }));
   }

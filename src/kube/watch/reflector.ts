@@ -13,47 +13,65 @@ import type { StatusError } from './status-error.ts';
 import { type WatchEnd, watchOnce } from './watch.ts';
 import type { WatchLine } from './watch-lines.ts';
 
-/** What a reflector works with. */
+/** Options of a reflector. */
 export type ReflectorOptions = {
   readonly api: Api & Streams;
   readonly clock: Clock;
   readonly log: Log;
-  /** Uniform in [0, 1). */
+  /** Random source, uniform in [0, 1). */
   readonly random: () => number;
   /**
-   * A watch that says nothing for so long is taken for dead; 150,000 ms when left out: the API server sends a bookmark each minute, so two
-   * of them are missing by then. After a silent watch it is twice as long, because not every server sends bookmarks.
+   * Time of silence after which a watch counts as dead; 150,000 ms when left out: the API server
+   * sends a bookmark each minute, so two are missing by then. Doubled after a silent watch, because
+   * not every server sends bookmarks.
    */
   readonly quietMs?: number;
-  /** Told of what a `project` or a handler throws, and of faults of our own in reading; logged when left out. */
+  /**
+   * Handler of errors that a `project` or a handler throws, and of defects in reading; they are
+   * only logged when this is left out.
+   */
   readonly defects?: PanicHandler | undefined;
 };
 
-/** How a step went, and so how long to wait before the next. */
+/** Outcome of a step, which decides the wait before the next. */
 type Step =
-  /** Go on at once. */
+  /** Continue at once. */
   | { readonly kind: 'well' }
-  /** Nothing to worry about if it stays at that: wait a little. */
+  /** Harmless unless it repeats: wait a little. */
   | { readonly kind: 'again'; readonly why: string }
-  /** The collection cannot be read: say so, and wait. */
+  /** The collection cannot be read: report it, and wait. */
   | { readonly kind: 'failed'; readonly why: string; readonly status?: number | undefined; readonly retryAfterMs?: number | undefined };
 
-/** A watch that has lasted so long was worth opening: after its end the next one is opened at once. */
+/**
+ * Minimum duration of a useful watch, in milliseconds: after its end, the next one is opened at
+ * once.
+ */
 const worthwhileMs = 10_000;
-/** A server may forget a watch without saying that its version is too old (kubernetes #137089): after so many silent ones, list anew. */
+/**
+ * Number of silent watches after which the collection is listed again: a server may drop a watch
+ * without reporting that its version is too old (kubernetes #137089).
+ */
 const silentLimit = 3;
-/** A collection that does not exist is looked for at least so often: somebody may just be installing it. */
+/** Longest time between retries for a missing collection: its CRD may be about to be installed. */
 const missingRetryMs = 10_000;
-/** What may not be read is asked for again as soon: somebody is about to give the right. */
+/**
+ * Longest time between retries of a forbidden collection: the permission may be about to be
+ * granted.
+ */
 const forbiddenRetryMs = 5_000;
 
-/** Follows collections with LIST and WATCH, as client-go's Reflector does. */
+/**
+ * Returns a watcher that follows collections with LIST and WATCH, as client-go's Reflector does.
+ */
 export const reflectorWatcher = (options: ReflectorOptions): Watcher => ({
   watch: <T extends CachedObject>(collection: Collection, project: Project<T>, handler: WatchHandler<T>, signal: AbortSignal) =>
     new Reflector(options, collection, project, handler).run(signal),
 });
 
-/** Follows one collection: a list whenever no version is known to go on from, else a watch from the last version seen. */
+/**
+ * Follows one collection: lists when no version is known to continue from, otherwise watches from
+ * the last version seen.
+ */
 class Reflector<T extends CachedObject> {
   readonly #options: ReflectorOptions;
   readonly #collection: Collection;
@@ -62,7 +80,7 @@ class Reflector<T extends CachedObject> {
   readonly #backoff: Backoff;
   #version: string | undefined;
   #listed = false;
-  /** Watches in a row that were opened and then said nothing. */
+  /** Number of consecutive watches that opened and then stayed silent. */
   #silent = 0;
 
   constructor(options: ReflectorOptions, collection: Collection, project: Project<T>, handler: WatchHandler<T>) {
@@ -76,7 +94,7 @@ class Reflector<T extends CachedObject> {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const step = await (this.#version === undefined ? this.#list(signal) : this.#watch(this.#version, signal));
-      // Aborting makes whatever was going on fail: that is no failure.
+      // An abort makes the pending step fail, which is no failure.
       if (!signal.aborted) await this.#pause(step, signal);
     }
   }
@@ -85,7 +103,8 @@ class Reflector<T extends CachedObject> {
     const names = new Set<string>();
     let version: string | undefined;
     try {
-      // Only the very first list may be an old one: a later one would take back what has been told since.
+      // Only the very first list may come from the server's cache: a later one could undo newer
+      // changes that were already delivered.
       const from = this.#collection.beginWithCache === true && !this.#listed ? 'cache' : 'now';
       for await (const page of pagesOf(this.#options.api, this.#collection, signal, from)) {
         if (signal.aborted) return { kind: 'well' };
@@ -152,7 +171,8 @@ class Reflector<T extends CachedObject> {
       if (end.opened && !spoke) this.#countSilent();
       return this.#refused('watch', end.statusError, end.headers);
     }
-    // A connection that could not be made says nothing about the version; a watch that was open and silent may.
+    // A connection that could not be opened is no evidence about the version; an open and silent
+    // watch may be.
     if (end.kind === 'broken' && end.error instanceof ConnectionError) return this.#failedBy('watch', end.error);
     if (!spoke) this.#countSilent();
     if (lastedMs >= worthwhileMs) this.#backoff.reset();
@@ -173,7 +193,7 @@ class Reflector<T extends CachedObject> {
 
   #refused(verb: 'list' | 'watch', statusError: StatusError, headers: ApiResponse['headers']): Step {
     const why = `cannot ${verb}: ${statusError.message}`;
-    // What may not be read any more is listed when it may be again: that list tells that it is known.
+    // A forbidden collection is listed once it is permitted again: a list reports success at once.
     if (statusError.about !== 'other' || statusError.status === 403) this.#version = undefined;
     if (statusError.about === 'version' && statusError.status !== 400) return { kind: 'again', why };
     const wait = retryAfterMs(headers['retry-after'], this.#options.clock.now());

@@ -1,12 +1,13 @@
-/** What a server said instead of what was asked for: a meta/v1 Status, or whatever else came. */
+/** An error response of the server: a meta/v1 Status, or any other body. */
 export type StatusError = {
-  /** The HTTP status, or a Status's `code`. */
+  /** HTTP status, or a Status's `code`. */
   readonly status: number | undefined;
   readonly message: string;
   /**
-   * - `version` the resourceVersion or the continue token is no good (any more): list anew
-   * - `missing` there is no such collection
-   * - `other` ask again later
+   * Subject of the error.
+   * - `version` the resourceVersion or the continue token is not valid (any more): list again
+   * - `missing` the collection does not exist
+   * - `other` retry later
    */
   readonly about: 'version' | 'missing' | 'other';
 };
@@ -18,7 +19,7 @@ type Status = {
   readonly details?: { readonly causes?: readonly { readonly reason?: string }[] };
 };
 
-/** Reads a refusal. `httpStatus` is undefined for one that came within a stream. */
+/** Reads an error response. `httpStatus` is undefined for an error event within a stream. */
 export const statusErrorOf = (httpStatus: number | undefined, body: unknown): StatusError => {
   const status: Status =
     typeof body === 'object' && body !== null ? body : { message: typeof body === 'string' ? body.trim().slice(0, 500) : '' };
@@ -28,8 +29,10 @@ export const statusErrorOf = (httpStatus: number | undefined, body: unknown): St
 };
 
 /**
- * 410 is the rule: reason Expired or Gone. 400 stands for a version that the server cannot read. A version from the future (the data store
- * was restored, or another server is behind) is a 504 with a cause: client-go's reflector, isTooLargeResourceVersionError.
+ * Returns whether the resourceVersion is the cause. The rule is 410, reason Expired or Gone. 400
+ * stands for a version that the server cannot parse. A version from the future (the data store was
+ * restored, or another server is behind) is a 504 with a cause: client-go's reflector,
+ * isTooLargeResourceVersionError.
  */
 const isAboutVersion = (code: number | undefined, { reason, message, details }: Status): boolean =>
   code === 410 ||

@@ -6,16 +6,17 @@ export type WatchLine =
   | { readonly kind: 'put' | 'removed'; readonly identity: RawObject; readonly raw: unknown }
   | { readonly kind: 'bookmark'; readonly version: string }
   | { readonly kind: 'refused'; readonly statusError: StatusError }
-  /** Nothing that a watch may say. What it stood for is lost, so the stream cannot be trusted from here on. */
+  /** An invalid event. Its content is lost, so the stream cannot be trusted from here on. */
   | { readonly kind: 'garbled'; readonly why: string };
 
-/** etcd takes objects of 1.5 MB; a line longer than this is no object. */
+/** Limit of a line in bytes. etcd takes objects of 1.5 MB, so a longer line is not an object. */
 const maxLineLength = 64 * 1024 * 1024;
 const newline = 0x0a;
 
 /**
- * Cuts a stream into lines. A line may come in many pieces and a piece may hold many lines; a byte 0x0a is a newline wherever it stands in
- * UTF-8, so cutting comes before decoding. What stands after the last newline when the stream ends was cut off, and is left out.
+ * Splits a stream into lines. A line may come in many chunks and a chunk may hold many lines; a
+ * byte 0x0a is always a newline in UTF-8, so lines are split before decoding. Text after the last
+ * newline at the end of the stream was cut off, and is dropped.
  */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[]> {
   let pieces: Buffer[] = [];
@@ -38,7 +39,10 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
   }
 }
 
-/** Reads one line: `{"type": "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR", "object": …}` (meta/v1 WatchEvent). */
+/**
+ * Reads one line: `{"type": "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR", "object": …}`
+ * (meta/v1 WatchEvent).
+ */
 export const readLine = (line: string): WatchLine => {
   const event = parse(line);
   if (event === undefined) return garbled('it is not JSON', line);

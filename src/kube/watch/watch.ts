@@ -6,7 +6,7 @@ import { selectors } from './list.ts';
 import { type StatusError, statusErrorOf } from './status-error.ts';
 import { linesOf, readLine, type WatchLine } from './watch-lines.ts';
 
-/** How a watch came to its end. */
+/** Reason for the end of a watch. */
 export type WatchEnd =
   | { readonly kind: 'closed' }
   | { readonly kind: 'broken'; readonly error: unknown }
@@ -17,18 +17,19 @@ export type WatchEnd =
 export type WatchRequest = {
   readonly collection: Collection;
   readonly version: string;
-  /** After which the server is asked to end it, in seconds. */
+  /** Duration after which the server is to end the watch, in seconds. */
   readonly seconds: number;
-  /** After so much silence the connection is taken for dead, in milliseconds. */
+  /** Time of silence after which the connection counts as dead, in milliseconds. */
   readonly quietMs: number;
 };
 
-/** A server that does not end a watch in time gets so much longer. */
+/** Extra time in milliseconds for a server that does not end a watch in time. */
 const graceMs = 30_000;
 
 /**
- * Opens a watch and tells of its lines until it ends, however that may be. Never rejects: whether the signal was aborted is for the caller
- * to see. Upstream: kubernetes.io/docs/reference/using-api/api-concepts, "Efficient detection of changes".
+ * Opens a watch and delivers its lines until it ends for any reason. Never rejects: the caller
+ * checks whether the signal was aborted. Upstream:
+ * kubernetes.io/docs/reference/using-api/api-concepts, "Efficient detection of changes".
  */
 export const watchOnce = async (
   streams: Streams,
@@ -51,7 +52,8 @@ export const watchOnce = async (
   } catch (error) {
     return { kind: 'broken', error };
   } finally {
-    // Nobody reads on: a connection that is still open goes, and a joined signal that has listeners is never forgotten before it is aborted.
+    // Reading has ended: close a connection that is still open; a joined signal with listeners is
+    // not collected before it is aborted.
     cut.abort();
   }
 };

@@ -4,7 +4,7 @@ import type { HttpRequest } from '../../support/http-exchange.ts';
 import type { Notification } from './notification.ts';
 import { textOf } from './text.ts';
 
-/** What each kind of receiver is sent. */
+/** Payloads of each kind of receiver. */
 
 export const receiverKinds = ['cloudevents', 'slack', 'teams'] as const;
 export type ReceiverKind = (typeof receiverKinds)[number];
@@ -12,7 +12,7 @@ export type ReceiverKind = (typeof receiverKinds)[number];
 export type Format = {
   readonly kind: ReceiverKind;
   readonly template: string;
-  /** Of CloudEvents: which cluster it is about. */
+  /** Source of CloudEvents, which identifies the cluster. */
   readonly source: string;
 };
 
@@ -20,12 +20,18 @@ type Body = { readonly contentType: string; readonly json: JsonObject };
 
 const json = 'application/json; charset=utf-8';
 
-/** Slack reads &, < and > as markup, of mentions too (docs.slack.dev, "Formatting message text"). */
+/**
+ * Escapes &, < and >: Slack reads them as markup, including mentions (docs.slack.dev, "Formatting
+ * message text").
+ */
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 const identity = (text: string): string => text;
 
-/** CloudEvents 1.0 in structured mode (github.com/cloudevents/spec, http-protocol-binding.md). */
+/**
+ * Returns a CloudEvent 1.0 in structured mode (github.com/cloudevents/spec,
+ * http-protocol-binding.md).
+ */
 const cloudEvent = ({ source, template }: Format, notification: Notification): Body => {
   const { event, at, id } = notification;
   const { about, type, reason, message } = event;
@@ -44,13 +50,16 @@ const cloudEvent = ({ source, template }: Format, notification: Notification): B
   };
 };
 
-/** An incoming webhook of Slack, and of what takes the same. */
+/** Returns the payload for an incoming webhook of Slack, or a compatible one. */
 const slack = ({ template }: Format, notification: Notification): Body => ({
   contentType: json,
   json: { text: textOf(template, notification, escaped), unfurl_links: false, unfurl_media: false },
 });
 
-/** A Workflows webhook of Microsoft Teams takes an Adaptive Card; a TextRun has no markup. */
+/**
+ * Returns the payload for a Workflows webhook of Microsoft Teams: an Adaptive Card; a TextRun has
+ * no markup.
+ */
 const teams = ({ template }: Format, notification: Notification): Body => ({
   contentType: json,
   json: {
@@ -75,7 +84,7 @@ const bodies: Readonly<Record<ReceiverKind, (format: Format, notification: Notif
   teams,
 };
 
-/** The call that tells a receiver at this address. */
+/** Returns the request to a receiver at this URL. */
 export const buildRequest = (format: Format, url: string, notification: Notification): HttpRequest => {
   const { contentType, json: body } = bodies[format.kind](format, notification);
   return { method: 'POST', url, headers: { 'content-type': contentType }, body: JSON.stringify(body) };

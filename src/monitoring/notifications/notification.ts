@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { KubeEvent } from '../../operator/ports.ts';
 
-/** Something that has happened, for people elsewhere. */
+/** A notification about an event, for external receivers. */
 export type Notification = {
   readonly event: KubeEvent;
   readonly at: Temporal.Instant;
-  /** The same for each try: receivers tell by it what they know already. */
+  /** Identifier, the same for each retry: receivers detect duplicates by it. */
   readonly id: string;
 };
 
-/** What of an event makes it the same as another. */
+/** Returns the content by which two events are equal. */
 export const contentOf = ({ about, reason, message }: KubeEvent): string =>
   JSON.stringify([about.apiVersion, about.kind, about.namespace ?? '', about.name, about.uid, reason, message]);
 
@@ -22,14 +22,14 @@ export const notificationOf = (event: KubeEvent, at: Temporal.Instant): Notifica
     .slice(0, 32),
 });
 
-/** Events that belong together: what a receiver may ask for by one word. */
+/** Groups of events that a receiver may select by one word. */
 export const groups = ['plans', 'blocked', 'announcements', 'all'] as const;
 export type EventGroup = (typeof groups)[number];
 
-/** Of every node of a plan: too many for people. */
+/** Reasons of events for every node of a plan: too many for people. */
 const ofEachNode = new Set(['NodeBegun', 'NodeDone', 'NodeRequeued', 'NodeSkipped']);
 
-/** What stands in the way on a node: of its maintenances, of itself and of its pods. */
+/** Kinds of events about blockers on a node: of its maintenances, of itself and of its pods. */
 const onNodes = new Set(['Maintenance', 'NodeMaintenance', 'Node', 'Pod']);
 
 const isIn: Readonly<Record<EventGroup, (event: KubeEvent) => boolean>> = {
@@ -41,9 +41,9 @@ const isIn: Readonly<Record<EventGroup, (event: KubeEvent) => boolean>> = {
 
 const isGroup = (word: string): word is EventGroup => groups.some(group => group === word);
 
-/** A group, or `KIND/REASON`. */
+/** Returns whether a word is a group, or `KIND/REASON`. */
 export const isSelector = (word: string): boolean => isGroup(word) || /^[A-Z][A-Za-z]{0,62}\/[A-Z][A-Za-z]{0,126}$/.test(word);
 
-/** Whether one of the selectors is for this event. */
+/** Returns whether one of the selectors matches this event. */
 export const isSelected = (event: KubeEvent, selectors: readonly string[]): boolean =>
   selectors.some(word => (isGroup(word) ? isIn[word](event) : word === `${event.about.kind}/${event.reason}`));

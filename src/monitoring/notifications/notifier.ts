@@ -7,7 +7,7 @@ import { contentOf, isSelected, notificationOf } from './notification.ts';
 import { type ReceiverConfig, readReceivers } from './receivers-file.ts';
 import { type NotificationResult, Sender } from './sender.ts';
 
-/** Counts what becomes of notifications. */
+/** Counter of notifications by result. */
 interface NotificationMeter {
   notified(receiver: string, result: NotificationResult): void;
 }
@@ -19,22 +19,24 @@ export type NotifierTools = {
   readonly meter?: NotificationMeter | undefined;
 };
 
-/** The same is not told again within this time, in milliseconds. */
+/** Milliseconds within which an equal event is not sent again. */
 const sameForMs = 600_000;
 
-/** So many of the latest are remembered. */
+/** Limit of remembered events. */
 const maxRemembered = 2000;
 
-/** Tells receivers of the events that the operator records: best effort, and nothing waits for it. */
+/** Sends the operator's events to receivers: best effort, without delaying other work. */
 export class Notifier implements Recorder {
   readonly #tools: NotifierTools;
   readonly #file: ReloadedFile<readonly ReceiverConfig[]>;
-  /** When it was told last, in milliseconds, by content; the oldest first. */
+  /** Time of the last notification, in milliseconds, by content; the oldest first. */
   readonly #told = new Map<string, number>();
   #configs: readonly ReceiverConfig[] = [];
   #senders: readonly Sender[] = [];
 
-  /** `file` is read again while it is used; one that is not there has no receivers. */
+  /**
+   * Creates a notifier. `file` is read again while it is used; a missing file means no receivers.
+   */
   constructor(file: string, tools: NotifierTools) {
     const { clock, log } = tools;
     this.#tools = tools;
@@ -49,7 +51,7 @@ export class Notifier implements Recorder {
     this.#refresh();
   }
 
-  /** Never waits, never throws. */
+  /** Queues an event. Never waits, never throws. */
   record(event: KubeEvent): void {
     this.#refresh();
     const senders = this.#senders.filter(({ config }) => isSelected(event, config.on));
@@ -58,7 +60,7 @@ export class Notifier implements Recorder {
     for (const sender of senders) sender.send(notification);
   }
 
-  /** Gives what waits so many milliseconds, and gives it up. */
+  /** Waits up to this many milliseconds for pending notifications, and drops the rest. */
   async close(milliseconds: number): Promise<void> {
     await Promise.all(this.#senders.map(sender => sender.close(milliseconds)));
   }

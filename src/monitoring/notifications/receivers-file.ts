@@ -5,14 +5,14 @@ import { type ReceiverKind, receiverKinds } from './formats.ts';
 import { groups, isSelector } from './notification.ts';
 import { defaultTemplate, fieldNames, unknownPlaceholder } from './text.ts';
 
-/** The file of --notification-config: who is told of what happens. */
+/** The file of --notification-config: the receivers of notifications. */
 
 export type ReceiverConfig = HttpConfig & {
   readonly kind: ReceiverKind;
   readonly name: string;
-  /** The address, or the file that has it: those of chat services are secrets. */
+  /** URL, or the file that contains it: URLs of chat services are secrets. */
   readonly address: { readonly url: string } | { readonly file: string };
-  /** Groups of events, and events by KIND/REASON. */
+  /** Selectors: groups of events, or KIND/REASON. */
   readonly on: readonly string[];
   readonly template: string;
   readonly source: string;
@@ -40,7 +40,10 @@ const receiverOf = (reader: Reader): ReceiverConfig => {
   };
 };
 
-/** Reads the file; one that is not there has no receivers. Throws a ConfigFileError that says what is to be mended, and where. */
+/**
+ * Reads the file; a missing file means no receivers. Throws a ConfigFileError that names what to
+ * correct, and where.
+ */
 export const readReceivers = (file: string): readonly ReceiverConfig[] => {
   const path = resolve(file);
   const receivers = readConfigFile(path, ['receivers'])?.list('receivers', keys).map(receiverOf) ?? [];

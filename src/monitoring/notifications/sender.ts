@@ -8,9 +8,12 @@ import { buildRequest } from './formats.ts';
 import type { Notification } from './notification.ts';
 import type { ReceiverConfig } from './receivers-file.ts';
 
-/** Sends notifications to one receiver, one after the other and as well as it goes: within bounds of number, tries and time. */
+/**
+ * Sends notifications to one receiver, one after the other and with best effort: limited in number,
+ * retries and time.
+ */
 
-/** `sent`; `failed`: given up; `dropped`: too many waited. */
+/** Result: `sent`; `failed`: all attempts failed; `dropped`: too many were waiting. */
 export type NotificationResult = 'sent' | 'failed' | 'dropped';
 
 type SenderOptions = {
@@ -23,13 +26,13 @@ type SenderOptions = {
 
 const maxWaiting = 100;
 
-/** Before each try but the first, in milliseconds; then it is given up. */
+/** Milliseconds before each retry; after the last one, the notification is given up. */
 const pausesMs = [1000, 5000, 30_000, 120_000];
 
-/** A receiver that asks for a pause gets one of this length at most. */
+/** Upper limit of a pause that a receiver requests, in milliseconds. */
 const maxPauseMs = 300_000;
 
-/** How one try has ended. `why` has no address in it: those of chat services are secrets. */
+/** Outcome of one attempt. `why` contains no URL: those of chat services are secrets. */
 type SendAttempt = { readonly kind: 'sent' } | { readonly kind: 'refused' | 'again'; readonly why: string; readonly pauseMs?: number };
 
 const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500;
@@ -46,7 +49,7 @@ const judged = (said: HttpResponse): SendAttempt => {
   return isPassing(status) ? { kind: 'again', why, ...pauseIn(said) } : { kind: 'refused', why };
 };
 
-/** What Node says of a connection names host and port at most; codes are enough. */
+/** Returns the code of an error: Node's messages about a connection add at most host and port. */
 const codeOf = (error: unknown): string => {
   const { code } = error as { readonly code?: unknown };
   return typeof code === 'string' ? code : 'no answer';
@@ -70,7 +73,7 @@ export class Sender {
     return this.#options.config;
   }
 
-  /** Never waits, never throws. The oldest gives way where too many wait. */
+  /** Queues a notification. Never waits, never throws. Drops the oldest when too many wait. */
   send(notification: Notification): void {
     if (this.#stop.signal.aborted) return;
     this.#waiting.push(notification);
@@ -78,7 +81,7 @@ export class Sender {
     this.#begin();
   }
 
-  /** Gives what waits so many milliseconds, and gives it up. */
+  /** Waits up to this many milliseconds for pending notifications, and drops the rest. */
   async close(milliseconds: number): Promise<void> {
     const giveUp = (): void => this.#stop.abort();
     if (milliseconds <= 0) giveUp();
@@ -137,13 +140,15 @@ export class Sender {
     }
   }
 
-  /** A code and no more: the message may hold the address, which is a secret of the receiver. */
+  /** Returns the code alone: the message may contain the URL, which is a secret of the receiver. */
   #why(error: unknown): string {
     if (isDefect(error)) this.#options.defects.tell('Process', `receiver ${this.#options.config.name}`, error);
     return codeOf(error);
   }
 
-  /** As the file says at that moment: a mounted Secret is replaced while the operator runs. */
+  /**
+   * Returns the URL from the current file: a mounted Secret is replaced while the operator runs.
+   */
   #url(): string | undefined {
     const { address } = this.#options.config;
     if ('url' in address) return address.url;

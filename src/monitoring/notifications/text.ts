@@ -1,7 +1,7 @@
 import { printable, printableLines } from '../../core/printable.ts';
 import type { Notification } from './notification.ts';
 
-/** The words of a notification: a template with a few placeholders, of which nothing is evaluated. */
+/** Text of a notification: a template with a few placeholders, without evaluation. */
 
 const fields: Readonly<Record<string, (notification: Notification) => string>> = {
   kind: ({ event }) => event.about.kind,
@@ -15,19 +15,22 @@ const fields: Readonly<Record<string, (notification: Notification) => string>> =
 
 export const fieldNames = Object.keys(fields);
 
-/** Characters; chat services take some thousand. */
+/** Limit in characters; chat services accept some thousand. */
 const maxLength = 2000;
 
 export const defaultTemplate = '{{kind}} {{name}}: {{reason}}: {{message}}';
 
 const placeholder = /\{\{\s*([^{}]*?)\s*\}\}/g;
 
-/** The first placeholder that is none of those that there are. */
+/** Returns the first unknown placeholder. */
 export const unknownPlaceholder = (template: string): string | undefined =>
   [...template.matchAll(placeholder)].map(([, name = '']) => name).find(name => !fieldNames.includes(name));
 
 const bounded = (text: string): string => printableLines(text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text);
 
-/** The template with the fields of the notification, each of them in one row and escaped; line breaks of the template stay. */
+/**
+ * Returns the template with the fields of the notification, each in one row and escaped; line
+ * breaks of the template stay.
+ */
 export const textOf = (template: string, notification: Notification, escape: (text: string) => string): string =>
   bounded(template.replaceAll(placeholder, (_all, name: string) => escape(printable(fields[name]?.(notification) ?? ''))));

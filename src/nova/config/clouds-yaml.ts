@@ -5,7 +5,10 @@ import { authUrlOf, interfaceOf, loginOf, type NovaConfig, NovaConfigError, sett
 import { isYes } from './environment.ts';
 import { asText, readMap, textsOf } from './yaml-file.ts';
 
-/** Where openstacksdk looks: the file of OS_CLIENT_CONFIG_FILE, the current folder, the user's, the system's; the first that exists. */
+/**
+ * Returns the paths that openstacksdk searches: the file of OS_CLIENT_CONFIG_FILE, the current
+ * folder, the user's, the system's; the first existing one counts.
+ */
 const searched = (env: Env): readonly string[] => {
   const own = env['OS_CLIENT_CONFIG_FILE'];
   if (own !== undefined && own !== '') return [own];
@@ -50,8 +53,8 @@ const regionOf = (cloud: JsonObject): string | undefined => {
 };
 
 /**
- * A cloud of clouds.yaml, with what secure.yaml beside it adds; searched for where openstacksdk does. Throws a NovaConfigError that names the file
- * and the key that is missing or wrong.
+ * Returns a cloud of clouds.yaml, merged with secure.yaml beside it; searches as openstacksdk does.
+ * Throws a NovaConfigError that names the file and the missing or wrong key.
  */
 export const cloudConfig = (name: string, env: Env): NovaConfig => {
   const { file, map } = find(env);

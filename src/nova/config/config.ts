@@ -1,11 +1,11 @@
-/** How to reach an OpenStack, wherever that is written. */
+/** Settings for reaching an OpenStack, from any source. */
 
-/** Something in the configuration that has to be mended; the message names the key and where it is, and never a secret. */
+/** An error in the configuration; the message names the key and its place, and never a secret. */
 export class NovaConfigError extends Error {
   override readonly name = 'NovaConfigError';
 }
 
-/** By name or by id. */
+/** Reference to an object by name or by id. */
 export type NameOrId = { readonly name: string } | { readonly id: string };
 
 type Scope = { readonly project: NameOrId; readonly projectDomain?: NameOrId };
@@ -22,7 +22,7 @@ export type Login =
       readonly kind: 'applicationCredential';
       readonly credential: NameOrId;
       readonly secret: string;
-      /** Whose it is, where it is given by name. */
+      /** Owner of the application credential, where it is given by name. */
       readonly user?: NameOrId;
       readonly userDomain?: NameOrId;
     };
@@ -30,20 +30,23 @@ export type Login =
 export type EndpointInterface = 'internal' | 'public' | 'admin';
 
 export type NovaConfig = {
-  /** Keystone, ending in `/v3`. */
+  /** URL of Keystone, ending in `/v3`. */
   readonly authUrl: string;
   readonly login: Login;
   readonly region?: string;
   readonly interface: EndpointInterface;
   readonly caFile?: string;
   readonly insecure?: boolean;
-  /** Where this comes from, for messages. */
+  /** Origin of the settings, for messages. */
   readonly source: string;
 };
 
 type Settings = Readonly<Record<string, string | undefined>>;
 
-/** A reader of settings that says which one is missing, and where. Empty ones count as missing. */
+/**
+ * Returns a reader of settings that reports the name and place of a missing one. Empty ones count
+ * as missing.
+ */
 export const settingsOf = (settings: Settings, source: string, nameOf: (key: string) => string = key => key) => {
   const get = (key: string): string | undefined => (settings[key] === '' ? undefined : settings[key]);
   return {
@@ -59,13 +62,13 @@ export const settingsOf = (settings: Settings, source: string, nameOf: (key: str
 
 type Reader = ReturnType<typeof settingsOf>;
 
-/** Keystone's address with the version that is spoken. */
+/** Returns Keystone's URL with the supported version. */
 export const authUrlOf = (text: string, key: string, source: string): string => {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
     throw new NovaConfigError(`${key} in ${source} is no http:// or https:// address: ${text}`);
   }
   const bare = text.replace(/\/+$/, '');
-  // Version 3 is at the same place as the earlier ones, whose addresses are still in people's files.
+  // Version 3 is at the same place as the earlier ones, whose URLs are still in users' files.
   return `${bare.replace(/\/v(3|2\.0)(\/auth\/tokens)?$/, '')}/v3`;
 };
 
@@ -102,7 +105,7 @@ const passwordLogin = (reader: Reader): Login => {
   return {
     kind: 'password',
     user,
-    // Keystone's own first domain is what everybody means who names none.
+    // Users who name no domain mean Keystone's default one.
     ...('name' in user && { userDomain: userDomain ?? byName }),
     password: reader.need('password'),
     scope: { project, ...('name' in project && { projectDomain: projectDomain ?? userDomain ?? byName }) },
@@ -111,7 +114,10 @@ const passwordLogin = (reader: Reader): Login => {
 
 const methods: ReadonlySet<string> = new Set(['password', 'v3password', 'v3applicationcredential']);
 
-/** The login that these settings (keys as in the `auth` of a clouds.yaml) stand for. Throws a NovaConfigError for what is missing. */
+/**
+ * Returns the login for these settings (keys as in the `auth` of a clouds.yaml). Throws a
+ * NovaConfigError for missing ones.
+ */
 export const loginOf = (reader: Reader, authType: string | undefined, source: string): Login => {
   if (authType !== undefined && !methods.has(authType)) {
     throw new NovaConfigError(`auth_type ${authType} in ${source} is not served; it may be password or v3applicationcredential`);
@@ -121,7 +127,10 @@ export const loginOf = (reader: Reader, authType: string | undefined, source: st
   return isCredential ? credentialLogin(reader) : passwordLogin(reader);
 };
 
-/** Reads the name of an interface, also as `internalURL`. Throws a NovaConfigError for any other word. */
+/**
+ * Reads the name of an interface, also as `internalURL`. Throws a NovaConfigError for any other
+ * word.
+ */
 export const interfaceOf = (text: string | undefined, key: string, source: string): EndpointInterface => {
   const word = (text ?? 'internal').replace(/URL$/, '');
   if (word === 'internal' || word === 'public' || word === 'admin') return word;

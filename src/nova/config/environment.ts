@@ -3,13 +3,16 @@ import { authUrlOf, interfaceOf, loginOf, type NovaConfig, settingsOf } from './
 
 const source = 'the environment';
 
-/** OS_USERNAME is the setting `username`. */
+/** Returns the name of a setting's variable, for example OS_USERNAME for `username`. */
 const nameOf = (key: string): string => `OS_${key.toUpperCase()}`;
 
-/** Says yes in the many ways in which people do. */
+/** Returns whether a text is one of the usual forms of "yes". */
 export const isYes = (text: string | undefined): boolean => /^(1|true|yes|on)$/i.test(text ?? '');
 
-/** The OpenStack of the OS_* variables. Throws a NovaConfigError that names the variable that is missing or wrong. */
+/**
+ * Returns the OpenStack of the OS_* variables. Throws a NovaConfigError that names the missing or
+ * wrong variable.
+ */
 export const environmentConfig = (env: Env): NovaConfig => {
   const settings = Object.fromEntries(
     Object.entries(env).flatMap(([key, value]) => (key.startsWith('OS_') ? [[key.slice(3).toLowerCase(), value] as const] : [])),

@@ -5,11 +5,11 @@ import { interfaceOf, type NovaConfig, NovaConfigError } from './config.ts';
 import { environmentConfig } from './environment.ts';
 import { seedConfig } from './seed-file.ts';
 
-/** What a command line says about the OpenStack. */
+/** Options of a command line for the OpenStack. */
 export type NovaWhere = {
-  /** A file of nova-kubernetes-drain. */
+  /** Path of a file of nova-kubernetes-drain. */
   readonly configPath?: string | undefined;
-  /** A cloud of clouds.yaml. */
+  /** Name of a cloud in clouds.yaml. */
   readonly cloud?: string | undefined;
   readonly region?: string | undefined;
   readonly interface?: string | undefined;
@@ -31,8 +31,9 @@ const base = ({ configPath, cloud }: NovaWhere, env: Env): NovaConfig => {
 };
 
 /**
- * The OpenStack to talk to: `--config-path`; else `--cloud` or OS_CLOUD in clouds.yaml; else the OS_* variables; else config.yaml in the current
- * folder, as nova-kubernetes-drain had it. Flags count more than what is written there. Throws a NovaConfigError with what is to be mended.
+ * Returns the configuration: `--config-path`; else `--cloud` or OS_CLOUD in clouds.yaml; else the
+ * OS_* variables; else config.yaml in the current folder, as nova-kubernetes-drain had it. Flags
+ * override it. Throws a NovaConfigError that names what to correct.
  */
 export const findNovaConfig = (where: NovaWhere, env: Env): NovaConfig => {
   const found = base(where, env);

@@ -3,8 +3,9 @@ import { isYes } from './environment.ts';
 import { readMap, textsOf } from './yaml-file.ts';
 
 /**
- * The flat file of nova-kubernetes-drain: IdentityEndpoint, Username, Password, TenantName, DomainID; and what it lacked: Region, Interface, CAFile,
- * Insecure. Throws a NovaConfigError that names file and key.
+ * Reads the flat file of nova-kubernetes-drain: IdentityEndpoint, Username, Password, TenantName,
+ * DomainID; and what it lacked: Region, Interface, CAFile, Insecure. Throws a NovaConfigError that
+ * names file and key.
  */
 export const seedConfig = (file: string): NovaConfig => {
   const map = readMap(file);

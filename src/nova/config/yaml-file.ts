@@ -13,7 +13,10 @@ const textOf = (file: string): string | undefined => {
   }
 };
 
-/** A YAML file with a map in it; undefined when there is no such file. Throws a NovaConfigError that quotes nothing of it. */
+/**
+ * Reads a YAML file with a map; returns undefined when it does not exist. Throws a NovaConfigError
+ * that quotes nothing of it.
+ */
 export const readMap = (file: string): JsonObject | undefined => {
   const text = textOf(file);
   if (text === undefined) return undefined;
@@ -21,7 +24,7 @@ export const readMap = (file: string): JsonObject | undefined => {
   try {
     parsed = parse(text);
   } catch (error) {
-    // The message of the parser quotes the line, and that may be the one with the password.
+    // The parser's message quotes the line, which may be the one with the password.
     const { linePos } = error as { readonly linePos?: readonly { readonly line: number }[] };
     throw new NovaConfigError(`${file} is not valid YAML${linePos?.[0] === undefined ? '' : `: line ${linePos[0].line}`}`);
   }
@@ -29,10 +32,10 @@ export const readMap = (file: string): JsonObject | undefined => {
   return parsed;
 };
 
-/** Numbers and such are taken as they are written: a password may be 1234. */
+/** Returns numbers and booleans as text: a password may be 1234. */
 export const asText = (value: unknown): string | undefined =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
 
-/** Every value of a map as text; those that have parts are left out. */
+/** Returns every scalar of a map as text. */
 export const textsOf = (map: JsonObject): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(Object.entries(map).map(([key, value]) => [key, asText(value)]));

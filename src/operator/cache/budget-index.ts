@@ -6,7 +6,10 @@ import type { Cache } from './cache.ts';
 
 type IndexedPod = { readonly edition: number; readonly keys: readonly string[] };
 
-/** Which budgets guard which pods. It is asked at every look at a node, and changes only when a selector does. */
+/**
+ * An index of the budgets that guard each pod. It is read at every pass of a node, and changes only
+ * when a selector does.
+ */
 export class BudgetIndex {
   readonly #budgets: Cache<Budget>;
   readonly #known = new WeakMap<Pod, IndexedPod>();
@@ -16,13 +19,13 @@ export class BudgetIndex {
     this.#budgets = budgets;
   }
 
-  /** A budget has come, gone or changed; what stood there before. */
+  /** Records that a budget was added, removed or changed; `before` is the previous version. */
   changed(before: Budget | undefined, after: Budget): void {
     if (before === undefined || this.#budgets.get(after.key) === undefined || !sameJson(before.selector, after.selector))
       this.#edition += 1;
   }
 
-  /** The budgets of these pods, each once. */
+  /** Returns the budgets of these pods, each once. */
   over(pods: readonly Pod[]): readonly Budget[] {
     const keys = new Set(pods.flatMap(pod => this.#keysOf(pod)));
     return [...keys].flatMap(key => this.#budgets.get(key) ?? []);

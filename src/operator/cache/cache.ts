@@ -1,18 +1,22 @@
 import { compareVersions } from '../../core/version.ts';
 import type { CachedObject, Change, CompleteList } from '../ports.ts';
 
-/** Objects that are gone are remembered by uid for as long as an answer about them may still be under way. */
+/**
+ * Number of removed objects whose uids are remembered, for as long as a response about them may be
+ * in flight.
+ */
 const maxRemembered = 1000;
 
 /**
- * What is known of one collection, by key and by one index, where it has one. It is fed by a watch and by the answers to our own writes; whichever is newer
- * counts, so that what was written is seen at once and is not forgotten when the watch comes limping behind.
+ * A cache of one collection, by key and by one optional index. It is fed by a watch and by the
+ * responses to our own writes; the newer version counts, so that a write is visible at once and is
+ * not reverted by a watch that lags behind.
  */
 export class Cache<T extends CachedObject> {
   readonly #objects = new Map<string, T>();
   readonly #groups = new Map<string, Set<string>>();
   readonly #gone = new Set<string>();
-  /** By uid: known from answers to our own writes alone, so far. */
+  /** uids of objects that are known only from responses to our own writes so far. */
   readonly #untold = new Set<string>();
   readonly #groupOf: ((object: T) => string) | undefined;
 
@@ -20,7 +24,10 @@ export class Cache<T extends CachedObject> {
     this.#groupOf = groupOf;
   }
 
-  /** Something has come, changed or gone, by the watch or by an answer: for caches that keep an account of it. */
+  /**
+   * Receives every object that was added, changed or removed, by the watch or by a response: for
+   * caches that keep statistics.
+   */
   protected stored(_before: T | undefined, _after: T | undefined): void {}
 
   get(key: string): T | undefined {
@@ -39,7 +46,7 @@ export class Cache<T extends CachedObject> {
     return this.#objects.size;
   }
 
-  /** The objects of one group of the index. */
+  /** Returns the objects of one group of the index. */
   in(group: string): readonly T[] {
     return [...(this.#groups.get(group) ?? [])].flatMap(key => this.#objects.get(key) ?? []);
   }
@@ -48,7 +55,7 @@ export class Cache<T extends CachedObject> {
     return this.#groups.keys();
   }
 
-  /** Takes over what the watch tells. Answers what stood there before. */
+  /** Applies a change that the watch delivers. Returns the previous version. */
   apply(change: Change<T>): T | undefined {
     this.#untold.delete(change.object.uid);
     const before = this.#objects.get(change.object.key);
@@ -57,14 +64,17 @@ export class Cache<T extends CachedObject> {
       this.#remember(change.object.uid);
       return before;
     }
-    // A watch that is behind tells of what came before the end.
+    // A watch that lags behind delivers changes from before the removal.
     if (this.#gone.has(change.object.uid)) return before;
     const isSuccessor = change.type === 'added' && before?.uid !== change.object.uid;
     if (isSuccessor || !this.#isOvertaken(change.object)) this.#put(change.object);
     return before;
   }
 
-  /** Takes over the answer to a write of ours, unless something newer of that name is known or the object is gone by now. */
+  /**
+   * Applies the response to a write of ours, unless a newer object of that name is known or the
+   * object is gone by now.
+   */
   observe(object: T): void {
     if (this.#gone.has(object.uid) || this.#isOvertaken(object)) return;
     if (this.#objects.get(object.key)?.uid !== object.uid) this.#untold.add(object.uid);
@@ -72,20 +82,25 @@ export class Cache<T extends CachedObject> {
   }
 
   /**
-   * What we have made, and is gone again, while the watch was behind: it is not in a list that is newer. The watch has never told of it, and will not tell of its end.
+   * Returns objects that we have created and that are gone again while the watch lagged behind:
+   * they are not in a newer list. The watch has never delivered them, and will not deliver their
+   * removal.
    */
   unseen(list: CompleteList): readonly T[] {
     return this.#untold.size === 0 ? [] : this.absent(list).filter(({ uid }) => this.#untold.has(uid));
   }
 
-  /** What is not in a list that is newer, whoever has told of it. */
+  /** Returns the objects that are not in a newer list, whatever their source. */
   absent({ keys, version }: CompleteList): readonly T[] {
     return Array.from(this.#objects.values()).filter(
       ({ key, resourceVersion }) => !keys.has(key) && compareVersions(resourceVersion, version) <= 0,
     );
   }
 
-  /** Forgets an object that we have deleted: of that uid, for by the time of the answer its successor may be here; whatever is there when left out. */
+  /**
+   * Forgets an object that we have deleted. With a uid only that object, because its successor may
+   * exist by the time of the response; without one, any object of that key.
+   */
   forget(key: string, uid = this.#objects.get(key)?.uid): void {
     if (uid === undefined) return;
     const before = this.#objects.get(key);
@@ -93,7 +108,10 @@ export class Cache<T extends CachedObject> {
     this.#remember(uid);
   }
 
-  /** Something newer of that name is known: versions compare between all objects of a kind, successors of the same name too. */
+  /**
+   * Reports whether a newer object of that name is known: versions compare between all objects of a
+   * kind, including successors of the same name.
+   */
   #isOvertaken({ key, resourceVersion }: T): boolean {
     const before = this.#objects.get(key);
     return before !== undefined && compareVersions(resourceVersion, before.resourceVersion) < 0;

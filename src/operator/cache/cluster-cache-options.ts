@@ -9,23 +9,24 @@ import type { Namespaces } from './namespaces.ts';
 import type { OwnProcess } from './operator-replicas.ts';
 
 /**
- * everything: nodes, their maintenances and all that has a say. drain: only what a drain looks at beside the pods; what the user may not
- * read of it is done without, for the API server asks the budgets anyway.
+ * Scope of a cache. everything: nodes, their maintenances and all that affects them. drain: only
+ * what a drain needs beside the pods; collections that the user has no permission to read are left
+ * out, because the API server checks the budgets anyway.
  */
 export type CacheScope = 'everything' | 'drain';
 
-/** From what a ClusterCache is made. */
+/** Options of a ClusterCache. */
 export type ClusterCacheOptions = {
   readonly api: Api;
   readonly watcher: Watcher;
   readonly clock: Clock;
   readonly adapters: readonly KindAdapter[];
   readonly scope?: CacheScope;
-  /** Reads MaintenanceWindows; they are not followed when left out. */
+  /** Function that reads MaintenanceWindows; they are not watched if left out. */
   readonly readWindow?: ((raw: unknown) => MaintenanceWindow) | undefined;
-  /** Whose objects count, of kinds that have namespaces; everybody's when left out. */
+  /** Namespaces whose objects count, for namespaced kinds; all if left out. */
   readonly namespaces?: Namespaces | undefined;
-  /** Missing where this process runs in no pod. */
+  /** Pod of this process; missing if it does not run in a pod. */
   readonly self?: OwnProcess | undefined;
   readonly events: ClusterCacheEvents;
   readonly log: Log;

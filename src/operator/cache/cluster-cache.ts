@@ -26,7 +26,10 @@ import type { CachedNode } from './whole-node.ts';
 import { WindowFreshness } from './window-freshness.ts';
 import { isNeeded, isOptional, lackOf, leasesIn, windowsName } from './withheld.ts';
 
-/** Everything that is known of the cluster, kept up to date by watches. It only watches and tells; it never decides. */
+/**
+ * A cache of the cluster, kept up to date by watches. It only watches and notifies; it never
+ * decides.
+ */
 export class ClusterCache {
   readonly nodes = new NodeCache();
   readonly nodeWatch = new NodeWatch(this.nodes, change => this.#nodeChanged(change));
@@ -80,7 +83,10 @@ export class ClusterCache {
     if (options.self) this.subscribe(this.operatorReplicas.listener);
   }
 
-  /** Tells of every node, maintenance and window that changes, until the answer is called. */
+  /**
+   * Notifies the listener of every node, maintenance and window that changes. Returns the function
+   * that ends the subscription.
+   */
   subscribe(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -140,25 +146,29 @@ export class ClusterCache {
   }
 
   /**
-   * Collections that have not been read completely yet, or may not be read although much depends on them. As long as there is one, nothing may be decided that is about
-   * the cluster as a whole; of single nodes `lackFor` says what keeps them.
+   * Collections that have not been read completely yet, or that are required and lack read
+   * permission. While there are any, no decision about the cluster as a whole is made; `lackFor`
+   * returns the collection that a single node lacks.
    */
   get unsynced(): readonly string[] {
     const { unsynced } = this.#informers;
     return this.#scope === 'drain' ? unsynced : [...unsynced, ...this.withheld.filter(isNeeded)];
   }
 
-  /** Nothing may be decided about any node: not everything has been read that may be read. */
+  /** True while a collection has not been read completely: no decision about any node is made. */
   get isReading(): boolean {
     return this.#informers.unsynced.length > 0;
   }
 
-  /** Collections that may not be read here. */
+  /** Collections without read permission here. */
   get withheld(): readonly string[] {
     return this.#informers.forbidden;
   }
 
-  /** The collection that has a say about this node and may not be read; undefined where nothing is missing for it. */
+  /**
+   * Returns the collection that affects this node and lacks read permission; undefined if nothing
+   * is missing for it.
+   */
   lackFor(nodeName: string): string | undefined {
     const { forbidden: withheld } = this.#informers;
     if (withheld.length === 0 || this.#scope === 'drain') return undefined;
@@ -166,17 +176,20 @@ export class ClusterCache {
     return lackOf({ withheld, adapters: this.#adapters, nodeName, requests, node, isLeased });
   }
 
-  /** VolumeAttachments of the node; undefined as long as they are not known. */
+  /** Returns the VolumeAttachments of the node; undefined as long as they are not known. */
   attachmentsOf(nodeName: string): readonly Attachment[] | undefined {
     return this.#informers.isKnown('volumeattachments') ? this.attachments.in(nodeName) : undefined;
   }
 
-  /** Kinds that this cluster does not have (yet), by name. */
+  /** Names of kinds that this cluster does not serve (yet). */
   get missingKinds(): ReadonlySet<string> {
     return this.#informers.missing;
   }
 
-  /** There is something to decide about this node: somebody wants it, or something of ours is left on it or about it. */
+  /**
+   * Reports whether there is something to decide about this node: a request wants it, or some state
+   * of ours is left on it or about it.
+   */
   concerns(nodeName: string): boolean {
     if (this.requests.in(nodeName).length > 0 || isOwnedNode(this.nodes.get(nodeName)) || this.#isLeased(nodeName)) return true;
     return this.lifecycleEvictions.requestsOf(nodeName).size > 0;
@@ -217,7 +230,7 @@ export class ClusterCache {
     const changed = (change: Change<MaintenanceWindow>): void => {
       this.windows.apply(change);
       this.#tell(listener => listener.window?.(change.object));
-      // Its status is ours and says nothing new to us.
+      // Its status is ours and contains nothing new for us.
       if (change.type === 'changed' && change.before.generation === change.object.generation) return;
       if (!this.isReading) this.#touchAll();
     };
@@ -228,13 +241,13 @@ export class ClusterCache {
     for (const listener of this.#listeners) tell(listener);
   }
 
-  /** Takes over the answer to a write of ours. */
+  /** Applies the response to a write of ours. */
   observeRequest(request: MaintenanceRequest): void {
     this.requests.observe(request);
     this.#tell(listener => listener.request?.(request));
   }
 
-  /** It is gone, and the watch may never tell. */
+  /** Forgets a request that is gone: the watch may never deliver its removal. */
   forgetRequest(request: MaintenanceRequest): void {
     this.requests.forget(request.key, request.uid);
     this.#tell(listener => listener.request?.(request));
@@ -256,14 +269,17 @@ export class ClusterCache {
     this.#events.touched(name);
   }
 
-  /** Takes over the answer to a write of ours. The watch will tell it again, and then it is nothing new. */
+  /**
+   * Applies the response to a write of ours. The watch will deliver it again, and then it is not a
+   * change.
+   */
   observeNode(node: CachedNode): void {
     const before = this.nodes.get(node.name);
     this.nodes.observe(node);
     if (quorumFingerprint(before) !== quorumFingerprint(this.nodes.get(node.name))) this.#touchMembers(node.name);
   }
 
-  /** What one node of the quorum does, others may have waited for. */
+  /** Notifies the other nodes of the quorum, which may have waited for a change of this node. */
   #touchMembers(except: string): void {
     for (const nodeName of this.requests.groups()) {
       const node = this.nodes.get(nodeName);

@@ -4,17 +4,22 @@ import { isDefect, type PanicHandler } from '../../support/panic-handler.ts';
 import type { Api, CachedObject, Change, Collection, CompleteList, Watcher, WatchHandler } from '../ports.ts';
 import type { Cache } from './cache.ts';
 
-/** Why a collection is done without: the cluster does not serve it, or this user may not read it. */
+/**
+ * Reason why a collection is left out: the cluster does not serve it, or this user may not read it.
+ */
 type MissingReason = 'missing' | 'withheld';
 
 type Problem = { readonly message: string; readonly status?: number; readonly retryInMs: number };
 
-/** A kind may be installed at any time: asked for again after so many milliseconds. */
+/** Milliseconds until discovery is repeated: a kind may be installed at any time. */
 const askAgainMs = 10_000;
 
 type Resources = { readonly resources?: readonly { readonly name: string }[] };
 
-/** What is served under the path of a version; everybody may ask. Undefined when that cannot be found out. */
+/**
+ * Returns the resources that are served under the path of a version, which every user may read.
+ * Undefined if discovery fails.
+ */
 const servedUnder = async (api: Api, path: string, defects: PanicHandler, signal: AbortSignal): Promise<readonly string[] | undefined> => {
   try {
     const { status, body } = await api.call({ method: 'GET', path }, signal);
@@ -26,15 +31,18 @@ const servedUnder = async (api: Api, path: string, defects: PanicHandler, signal
   }
 };
 
-/** Follows collections, and knows which of them have been read completely. */
+/** A set of informers that knows which collections have been read completely. */
 export class InformerSet {
-  /** Not served (any more), by name. */
+  /** Names of collections that are not served (any more). */
   readonly missing = new Set<string>();
   readonly #unsynced = new Set<string>();
   readonly #withheld = new Set<string>();
-  /** Known, and refused once since: an API server that has just begun refuses what it allows a second later. */
+  /**
+   * Known collections that were refused once since: an API server that has just started refuses
+   * requests that it allows a second later.
+   */
   readonly #refused = new Set<string>();
-  /** Questions under way, by the path of a version: its kinds are asked for together. */
+  /** In-flight discovery requests by the path of a version: its kinds share one request. */
   readonly #discoveries = new Map<string, Promise<readonly string[] | undefined>>();
   readonly #watcher: Watcher;
   readonly #log: Log;
@@ -42,7 +50,11 @@ export class InformerSet {
   readonly #mayLack: (name: string) => boolean;
   readonly #complete: () => void;
 
-  /** `mayLack` says which kinds a cluster need not serve; what this user may not read is done without in any case. `complete` is told whenever the last that was waited for has been read, and when what can be read changes after that. */
+  /**
+   * Creates the set. `mayLack` reports which kinds a cluster need not serve; a collection that this
+   * user has no permission to read is left out in any case. `complete` is called whenever the last
+   * pending collection has been read, and when the set of readable collections changes after that.
+   */
   constructor(options: {
     readonly watcher: Watcher;
     readonly log: Log;
@@ -57,27 +69,38 @@ export class InformerSet {
     this.#complete = options.complete;
   }
 
-  /** Collections that have not been read completely yet. As long as there is one, nothing may be decided. */
+  /**
+   * Collections that have not been read completely yet. While there are any, nothing may be
+   * decided.
+   */
   get unsynced(): readonly string[] {
     return [...this.#unsynced].sort();
   }
 
-  /** Collections that this user may not read, and that are done without. */
+  /** Collections that this user has no permission to read, and that are left out. */
   get forbidden(): readonly string[] {
     return [...this.#withheld].sort();
   }
 
-  /** It has been read and is kept up to date: what is not in it does not exist. */
+  /**
+   * Reports whether the collection has been read and is kept up to date: an object that is not in
+   * it does not exist.
+   */
   isKnown(name: string): boolean {
     return !this.#unsynced.has(name) && !this.#withheld.has(name) && !this.missing.has(name);
   }
 
-  /** It will be followed: until it has been read, it has not been read completely. */
+  /**
+   * Announces that the collection will be followed: it counts as unsynced until it has been read.
+   */
   expect(name: string): void {
     this.#unsynced.add(name);
   }
 
-  /** Follows the collection until the signal is aborted. `unseen`: what is known of it, and must be gone when it is not in a complete list. */
+  /**
+   * Follows the collection until the signal is aborted. `unseen`: known objects that must be gone
+   * if a complete list does not contain them.
+   */
   async follow<T extends CachedObject>(
     name: string,
     collection: Collection,
@@ -102,7 +125,7 @@ export class InformerSet {
     await this.#watcher.watch(collection, project, handler, signal);
   }
 
-  /** The same, and keeps what has been read in a cache, which is up to date when a change is told. */
+  /** Follows the collection into a cache, which is up to date when `changed` is called. */
   async followInto<T extends CachedObject>(
     cache: Cache<T>,
     ...[name, collection, project, changed, signal]: Parameters<typeof this.follow<T>>
@@ -115,8 +138,8 @@ export class InformerSet {
   }
 
   /**
-   * The same for a kind that many clusters do not have: nothing is asked of it before it is served, so that nobody needs a right to what is not there, and a refusal
-   * is one.
+   * Follows a kind that many clusters do not have: it is listed only once it is served, so that no
+   * user needs a right to a missing kind, and a refusal is really one.
    */
   async followOnceServed<T extends CachedObject>(
     { api, clock }: { readonly api: Api; readonly clock: Clock },
@@ -140,7 +163,7 @@ export class InformerSet {
     return (await asked)?.includes(path.slice(cut + 1));
   }
 
-  /** It has been read completely, for the first time or again. */
+  /** Records that the collection has been read completely, for the first time or again. */
   #readable(name: string): void {
     this.#refused.delete(name);
     const wasMissing = this.missing.delete(name);
@@ -150,13 +173,17 @@ export class InformerSet {
     if (wasMissing || wasWithheld) this.#knownChanged();
   }
 
-  /** Something that was waited for has been read or is done without, or what can be read has changed. */
+  /**
+   * Notifies after a pending collection has been read or is left out, or the set of readable
+   * collections has changed.
+   */
   #knownChanged(): void {
     if (this.#unsynced.size === 0) this.#complete();
   }
 
   #reasonOf(name: string, status: number | undefined): MissingReason | undefined {
-    // A user whose rights are of an older version goes on as before, with all that the missing right is not about.
+    // A user with rights of an older version goes on as before, with everything that the missing
+    // right does not affect.
     if (status === 403) return 'withheld';
     // A kind whose CRD is not installed has no objects: that is known as well.
     return status === 404 && this.#mayLack(name) ? 'missing' : undefined;

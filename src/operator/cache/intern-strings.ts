@@ -1,20 +1,25 @@
-/** Strings that are remembered at once: enough for those that come again and again, and few beside those that they stand in for. */
+/**
+ * Number of strings that are remembered at a time: enough for recurring ones, and few compared to
+ * the strings that they replace.
+ */
 const maxStrings = 4096;
 
 const isPlain = (value: object): value is Record<string, unknown> => Object.getPrototypeOf(value) === Object.prototype;
 
-/** Strings that have been seen lately, each once. */
+/** A pool of recently seen strings, each once. */
 class StringPool {
   readonly #strings = new Map<string, string>();
 
-  /** The same value; what it holds is changed in place, to equal strings. */
+  /** Returns the same value; its contents are changed in place, to equal strings. */
   intern<T>(value: T): T {
     if (typeof value === 'string') return this.#pooled(value) as T & string;
     if (Array.isArray(value) || (typeof value === 'object' && value !== null && isPlain(value))) this.#internWithin(value);
     return value;
   }
 
-  /** What is frozen is somebody else's, as the embedded cluster's objects are: it stays as it is. */
+  /**
+   * Frozen values belong to others, as the embedded cluster's objects do: they stay as they are.
+   */
   #internWithin(holder: unknown[] | Record<string, unknown>): void {
     if (Object.isFrozen(holder)) return;
     const places = holder as Record<string, unknown>;
@@ -34,8 +39,10 @@ class StringPool {
 }
 
 /**
- * The same function, for objects of which many are kept: what it gives shares its strings with what it gave before. JSON.parse makes each string anew, and the labels and
- * conditions of thousands of nodes say the same. JSON is changed in place, unless it is frozen; instants and the like stay as they are.
+ * Wraps a projection for objects that are kept in large numbers: its results share their strings
+ * with earlier results. JSON.parse creates each string again, and the labels and conditions of
+ * thousands of nodes are equal. JSON is changed in place, unless it is frozen; instants and similar
+ * values stay as they are.
  */
 export const interned = <T>(project: (raw: unknown) => T): ((raw: unknown) => T) => {
   const pool = new StringPool();

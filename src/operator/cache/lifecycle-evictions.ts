@@ -20,13 +20,19 @@ import type { InformerSet } from './informer-set.ts';
 const evictionsName = 'evictions.lifecycle.k8s.io';
 const requestsName = 'evictionrequests.lifecycle.k8s.io';
 
-/** Collections of which nothing is asked before they are served. */
+/** Collections that are listed only once they are served. */
 export const lifecycleCollections: ReadonlySet<string> = new Set([evictionsName, requestsName]);
 
-/** Who is told: of the pod that an Eviction is for, and of the node that a request of ours belongs to. */
+/**
+ * Callbacks for the pod that an Eviction is for, and for the node that a request of ours belongs
+ * to.
+ */
 type Touched = { readonly pod: (podUid: string) => void; readonly node: (nodeName: string) => void };
 
-/** Evictions, whoever has requested them, and our own EvictionRequests, kept up to date by watches where they are served. */
+/**
+ * A cache of all Evictions, regardless of their requesters, and of our own EvictionRequests, kept
+ * up to date by watches where they are served.
+ */
 export class LifecycleEvictions {
   readonly #evictions = new Cache<LifecycleEviction>(({ namespace, podUid }) => `${namespace}/${podUid}`);
   readonly #requests = new Cache<EvictionRequest>(({ nodeName }) => nodeName);
@@ -41,7 +47,7 @@ export class LifecycleEvictions {
     this.#touched = touched;
   }
 
-  /** Watches until the signal is aborted. */
+  /** Watches Evictions until the signal is aborted. */
   async followEvictions(signal: AbortSignal): Promise<void> {
     const changed = (change: Change<LifecycleEviction>): void => {
       this.#evictions.apply(change);
@@ -51,7 +57,7 @@ export class LifecycleEvictions {
     await this.#informers.followOnceServed(this.#reach, evictionsName, collection, readLifecycleEviction, changed, signal);
   }
 
-  /** Watches until the signal is aborted. */
+  /** Watches our EvictionRequests until the signal is aborted. */
   async followRequests(signal: AbortSignal): Promise<void> {
     const changed = (change: Change<EvictionRequest>): void => {
       this.#requests.apply(change);
@@ -61,7 +67,11 @@ export class LifecycleEvictions {
     await this.#informers.followOnceServed(this.#reach, requestsName, collection, readEvictionRequest, changed, signal);
   }
 
-  /** The responders whose turn it is, by the uid of the pod. An Eviction has a say over pods of its own namespace. Of several Evictions of a pod, one whose responder has something to do counts. */
+  /**
+   * Returns the responders whose turn it is, by the uid of the pod. An Eviction affects pods of its
+   * own namespace only. If a pod has several Evictions, one whose responder has something to do
+   * counts.
+   */
   of(pods: readonly { readonly namespace: string; readonly uid: string }[]): ReadonlyMap<string, ActiveResponder> {
     const active = new Map<string, ActiveResponder>();
     if (this.#evictions.size === 0) return active;
@@ -71,33 +81,39 @@ export class LifecycleEvictions {
     return active;
   }
 
-  /** Our own requests of one node, by key. */
+  /** Returns our own requests of one node, by key. */
   requestsOf(nodeName: string): ReadonlyMap<string, EvictionRequest> {
     return new Map(this.#requests.in(nodeName).map(request => [request.key, request]));
   }
 
-  /** Nodes that have requests of ours. */
+  /** Returns the nodes that have requests of ours. */
   requestedNodes(): Iterable<string> {
     return this.#requests.groups();
   }
 
-  /** Takes over the answer to a write of ours. */
+  /** Applies the response to a write of ours. */
   observeRequest(request: EvictionRequest | undefined): void {
     if (request !== undefined) this.#requests.observe(request);
   }
 
-  /** It is gone, and the watch may tell later. */
+  /** Forgets a request that is gone; the watch may deliver its removal later. */
   forgetRequest(key: string, uid?: string): void {
     this.#requests.forget(key, uid);
   }
 
-  /** Both kinds are served and may be read, and no request has gone unanswered for a while. */
+  /**
+   * Reports whether both kinds are served and may be read, and no request was left without a
+   * response lately.
+   */
   areAnswered(now: Temporal.Instant): boolean {
     if (!this.#informers.isKnown(evictionsName) || !this.#informers.isKnown(requestsName)) return false;
     return this.#unansweredUntil === undefined || !isBefore(now, this.#unansweredUntil);
   }
 
-  /** A request has gone unanswered: this API server serves the kinds, and nothing acts on them. */
+  /**
+   * Records a request without a response: this API server serves the kinds, and no controller acts
+   * on them.
+   */
   unanswered(now: Temporal.Instant): void {
     this.#unansweredUntil = secondsAfter(now, triedAgainAfter);
   }

@@ -1,9 +1,9 @@
 import type { CachedObject } from '../ports.ts';
 
-/** What is kept of an object of which only the name counts, for example a DaemonSet. */
+/** An object of which only the name counts, for example a DaemonSet. */
 export type NamedObject = CachedObject;
 
-/** Reads its metadata. */
+/** Reads the metadata of an object. */
 export const readNamed = (raw: unknown): NamedObject => {
   const { metadata } = raw as {
     readonly metadata: { readonly namespace?: string; readonly name: string; readonly uid: string; readonly resourceVersion: string };

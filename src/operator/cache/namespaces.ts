@@ -1,14 +1,17 @@
-/** A word for every namespace. */
+/** Wildcard for every namespace. */
 export const everyNamespace = '*';
 
-/** Namespaces whose objects count. Others may be written by whoever has rights in one namespace, and an object here takes nodes of the whole cluster away. */
+/**
+ * Namespaces whose objects count. In other namespaces a user with rights in that namespace alone
+ * could write them, and such an object takes nodes away from the whole cluster.
+ */
 export type Namespaces = {
   readonly counts: (namespace: string) => boolean;
-  /** For people: what to do about an object that does not count. */
+  /** Remedy for people: what to do about an object that does not count. */
   readonly remedy: string;
 };
 
-/** The operator's own, and those that somebody has opened. */
+/** Returns the operator's own namespace and those that an administrator has opened. */
 export const namespacesOf = (own: string, others: readonly string[]): Namespaces => {
   const all = new Set([own, ...others]);
   const remedy =

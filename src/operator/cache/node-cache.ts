@@ -7,37 +7,37 @@ import { IdentityIndex } from './identity-index.ts';
 import { interned } from './intern-strings.ts';
 import { type CachedNode, readWholeNode } from './whole-node.ts';
 
-/** The nodes by name. Heartbeats change them all the time, their labels hardly ever. */
+/** A cache of the nodes by name. Heartbeats change them all the time, their labels hardly ever. */
 export class NodeCache extends Cache<CachedNode> {
-  /** Keeps of a Node object what is kept here. */
+  /** Reads the needed fields of a Node. */
   readonly read = interned((raw): CachedNode => (this.#isWhole ? readWholeNode(raw) : readNode(raw)));
   readonly #controlPlane = new Set<string>();
   readonly #byIdentity = new IdentityIndex<CachedNode>();
   #labelsVersion = 0;
   #isWhole = false;
 
-  /** From now on nodes are read whole. */
+  /** Makes the cache read whole nodes from now on. */
   keepWhole(): void {
     this.#isWhole = true;
   }
 
-  /** Another number whenever a node comes or goes, or its labels change. */
+  /** Number that changes whenever a node is added or removed, or its labels change. */
   get labelsVersion(): number {
     return this.#labelsVersion;
   }
 
-  /** The nodes of the control plane: few, and every decision about a plan asks for them. */
+  /** Nodes of the control plane: they are few, and every decision about a plan reads them. */
   get controlPlane(): readonly CachedNode[] {
     return [...this.#controlPlane].flatMap(name => this.get(name) ?? []);
   }
 
-  /** The Node of this Machine, or why there is none. */
+  /** Returns the Node of this Machine, or why there is none. */
   of(machine: MachineIdentity): Identified<CachedNode> {
     const likely = likelyNames(machine).flatMap(name => this.get(name) ?? []);
     return nodeOfMachine(machine, this.#byIdentity.near(machine, likely));
   }
 
-  /** All nodes that the cloud calls so. */
+  /** Returns all nodes with this name in the cloud. */
   called(instance: string): readonly CachedNode[] {
     return this.#byIdentity.called(instance);
   }

@@ -2,9 +2,11 @@ import { hasLifecycleConditions } from '../../core/hold/conditions.ts';
 import { conditionOf, type Node } from '../../core/node/node.ts';
 import { isControlPlane } from '../../core/quorum/quorum.ts';
 
-/** What of a node matters to its maintenances and to those of others. */
+/**
+ * Predicates on the parts of a node that matter to its maintenances and to those of other nodes.
+ */
 
-/** Nodes change all the time by their heartbeats; only this much of them matters. */
+/** Returns the parts of a node that matter: heartbeats change nodes all the time. */
 export const fingerprint = (node: Node): string =>
   JSON.stringify([
     node.unschedulable,
@@ -19,10 +21,13 @@ export const fingerprint = (node: Node): string =>
     node.annotations,
   ]);
 
-/** Something of ours is on it: a hold, or a word that one has left behind. */
+/**
+ * Reports whether the node carries state of ours: a hold, or a condition that a hold has left
+ * behind.
+ */
 export const isOwnedNode = (node: Node | undefined): boolean =>
   node !== undefined && (node.holdRecord !== undefined || hasLifecycleConditions(node));
 
-/** What a node means to the quorum. */
+/** Returns the parts of a node that matter to the quorum. */
 export const quorumFingerprint = (node: Node | undefined): string =>
   node === undefined || !isControlPlane(node) ? '' : `${conditionOf(node, 'Ready')?.status ?? ''} ${node.holdRecord === undefined}`;

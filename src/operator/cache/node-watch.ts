@@ -6,8 +6,9 @@ import type { CachedNode } from './whole-node.ts';
 const collection: Collection = { path: '/api/v1/nodes' };
 
 /**
- * How the nodes come into their cache: with what maintenances need of them, and whole from the first plan on. One watch at a time, but for the moment in which the
- * second one reads what the first one knows: two of them would keep each node twice, and be at different places.
+ * A watch that feeds the nodes into their cache: with the fields that maintenances need, and whole
+ * from the first plan on. There is one watch at a time, except while the second one reads what the
+ * first one knows: two watches would keep each node twice, and be at different versions.
  */
 export class NodeWatch {
   readonly #nodes: NodeCache;
@@ -15,13 +16,13 @@ export class NodeWatch {
   readonly #replaced = new AbortController();
   readonly #firstList = Promise.withResolvers<void>();
 
-  /** `changed` keeps what it is told in the cache. */
+  /** Creates the watch. `changed` stores the delivered change in the cache. */
   constructor(nodes: NodeCache, changed: (change: Change<CachedNode>) => void) {
     this.#nodes = nodes;
     this.#changed = changed;
   }
 
-  /** Until the signal is aborted, or until `followWhole` has read all nodes. */
+  /** Follows the nodes until the signal is aborted, or until `followWhole` has read all nodes. */
   async follow(informers: InformerSet, signal: AbortSignal): Promise<void> {
     const unseen = (list: CompleteList): readonly CachedNode[] => {
       this.#firstList.resolve();
@@ -32,7 +33,10 @@ export class NodeWatch {
     this.#firstList.resolve();
   }
 
-  /** Follows them whole until the signal is aborted; `told` is told of changes once they are kept. Begins when `follow` has read all nodes, and ends it. */
+  /**
+   * Follows whole nodes until the signal is aborted; the third argument is called for changes once
+   * they are stored. Begins when `follow` has read all nodes, and ends it.
+   */
   async followWhole(informers: InformerSet, name: string, told: (change: Change<CachedNode>) => void, signal: AbortSignal): Promise<void> {
     const changed = (change: Change<CachedNode>): void => {
       this.#changed(change);
@@ -40,7 +44,8 @@ export class NodeWatch {
     };
     const unseen = (list: CompleteList): readonly CachedNode[] => {
       this.#replaced.abort();
-      // Of what the first watch knew, and has not seen the end of, this one knows nothing.
+      // This watch knows nothing of nodes that the first one knew and whose removal it has not
+      // seen.
       return this.#nodes.absent(list);
     };
     this.#nodes.keepWhole();

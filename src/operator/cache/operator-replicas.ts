@@ -6,19 +6,25 @@ import type { InformerSet } from './informer-set.ts';
 import type { Listener } from './listeners.ts';
 import { operatorPodsName } from './withheld.ts';
 
-/** The pod of this process (`namespace/name`), and its node as it was told. */
+/**
+ * The pod of this process (`namespace/name`), and its node according to the environment of the
+ * process.
+ */
 export type OwnProcess = { readonly pod: string; readonly node?: string | undefined };
 
-/** What of the cluster is known beside them. */
+/** Parts of the cache that are needed beside the replicas. */
 type Known = {
   readonly nodes: { values(): Iterable<Node> };
   readonly requests: { values(): Iterable<MaintenanceRequest> };
 };
 
-/** A pod that goes to its node would have to leave it again. */
+/** Reports whether a pod that goes to the node of the request would have to leave it again. */
 const isComing = ({ deleting, stage }: MaintenanceRequest): boolean => !deleting && stage !== 'Announce';
 
-/** The replicas of the operator: who could do the work of this process when its own pod goes. None are followed where it runs in no pod. */
+/**
+ * A cache of the operator's replicas, which could do the work of this process when its own pod
+ * leaves. None are followed if the process does not run in a pod.
+ */
 export class OperatorReplicas {
   readonly #pods = new Cache<OperatorPod>();
   readonly #own: OwnProcess | undefined;
@@ -41,7 +47,10 @@ export class OperatorReplicas {
     await this.#informers.followInto(this.#pods, operatorPodsName, collection, readOperatorPod, () => this.#changed(), signal);
   }
 
-  /** Who could do the work when a pod goes from this node. Nodes are looked at for the node of this process alone. */
+  /**
+   * Returns the view on possible successors when a pod leaves this node. Nodes are included only
+   * for the node of this process.
+   */
   view(nodeName: string): OperatorView {
     if (!this.#informers.isKnown(operatorPodsName)) return { nodes: [], wanted: new Set() };
     const pods = [...this.#pods.values()];
@@ -50,12 +59,12 @@ export class OperatorReplicas {
     return { pods, nodes: [...this.#known.nodes.values()], wanted: new Set(wanted) };
   }
 
-  /** The pod of this process, where it runs on this node. */
+  /** Returns the pod of this process if it runs on this node. */
   ownOn(nodeName: string): string | undefined {
     return this.#home === nodeName ? this.#own?.pod : undefined;
   }
 
-  /** What has changed may allow the pod of this process to go, or forbid it. */
+  /** Listener for changes that may allow the pod of this process to leave, or forbid it. */
   readonly listener: Listener = {
     node: ({ name }) => (name === this.#home ? undefined : this.#changed()),
     request: () => this.#changed(),
@@ -65,7 +74,7 @@ export class OperatorReplicas {
     if (this.#home !== undefined) this.#touched(this.#home);
   }
 
-  /** The node that this process runs on. */
+  /** Name of the node that this process runs on. */
   get #home(): string | undefined {
     if (this.#own === undefined) return undefined;
     const { pod, node } = this.#own;

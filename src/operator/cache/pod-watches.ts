@@ -12,10 +12,13 @@ type Watch = {
   readonly pods: Cache<Pod>;
   readonly stop: AbortController;
   synced: boolean;
-  /** Of reading them, one after the other. */
+  /** Number of failed lists in a row. */
   failures: number;
   problem?: Problem;
-  /** Pods (uid by key) that were read and of which the watch has not told: it may never do, when they have gone before it came so far. */
+  /**
+   * Pods (uid by key) that were listed and that the watch has not delivered: it may never do so, if
+   * they were gone before it came to that version.
+   */
   readonly unheard: Map<string, string>;
   confirmed: 'unasked' | 'asked' | 'yes';
 };
@@ -32,23 +35,29 @@ type Options = {
   readonly defects: PanicHandler;
 };
 
-/** Milliseconds until a list that could not be read is tried again. */
+/** Milliseconds until a failed list is retried. */
 const confirmAgainMs = 1000;
 
-/** Milliseconds that the watch gets to tell of a pod that has been read. */
+/** Milliseconds that the watch gets to deliver a listed pod. */
 const hearWithinMs = 30_000;
 
-/** A server that has just begun fails once or twice. */
+/**
+ * Number of failures in a row after which the problem is reported: a server that has just started
+ * fails once or twice.
+ */
 const tellAfterFailures = 3;
 
-/** Half of a pod's updates say nothing that matters here. */
+/** Returns the parts of a pod that matter: half of a pod's updates change none of them. */
 const fingerprint = ({ uid, phase, ready, labels, deletionTimestamp, finalizers, owner }: Pod): string =>
   JSON.stringify([uid, phase, ready, labels, deletionTimestamp?.epochMilliseconds, finalizers, owner?.uid]);
 
 const collection = '/api/v1/pods';
 const onNode = (nodeName: string): string => `spec.nodeName=${nodeName}`;
 
-/** Watches the pods of the nodes that are worked on, and of no others: memory does not grow with the cluster. */
+/**
+ * Watches of the pods of the nodes that are worked on, and of no others: memory does not grow with
+ * the cluster.
+ */
 export class PodWatches {
   readonly #watches = new Map<string, Watch>();
   readonly #options: Options;
@@ -58,19 +67,22 @@ export class PodWatches {
     this.#options = options;
   }
 
-  /** The node's pods; undefined as long as none are known. */
+  /** Returns the node's pods; undefined as long as none are known. */
   of(nodeName: string): readonly Pod[] | undefined {
     const watch = this.#watches.get(nodeName);
     return watch?.synced === true ? [...watch.pods.values()] : undefined;
   }
 
-  /** Why they are not known: what the API server said to several tries in a row, or at once where it gives no right. */
+  /**
+   * Returns why the pods are not known: the API server's error after several tries in a row, or at
+   * once if a right is missing.
+   */
   problemOf(nodeName: string): Problem | undefined {
     const watch = this.#watches.get(nodeName);
     return watch === undefined || watch.synced ? undefined : watch.problem;
   }
 
-  /** The pods have been read once more since `confirm` was called first. */
+  /** Reports whether the pods have been listed once more since the first call of `confirm`. */
   isConfirmed(nodeName: string): boolean {
     return this.#watches.get(nodeName)?.confirmed === 'yes';
   }
@@ -79,7 +91,7 @@ export class PodWatches {
     return [...this.#watches.keys()];
   }
 
-  /** The watched node that has the pod of this uid; undefined for any other pod. */
+  /** Returns the watched node that has the pod of this uid; undefined for any other pod. */
   nodeOf(uid: string): string | undefined {
     return this.watched().find(nodeName => this.of(nodeName)?.some(pod => pod.uid === uid) === true);
   }
@@ -92,7 +104,7 @@ export class PodWatches {
     void this.#run(nodeName, watch);
   }
 
-  /** Reads the pods once more, this time not from a cache that may be old. */
+  /** Lists the pods once more, this time not from a cache that may be old. */
   confirm(nodeName: string): void {
     const watch = this.#watches.get(nodeName);
     if (watch?.confirmed !== 'unasked') return;
@@ -100,7 +112,9 @@ export class PodWatches {
     void this.#confirm(nodeName, watch);
   }
 
-  /** The server has said that this pod is no more; its successor of the same name may be here. */
+  /**
+   * Forgets a pod that is gone according to the server; its successor of the same name may exist.
+   */
   forget(nodeName: string, { key, uid }: Pod): void {
     const watch = this.#watches.get(nodeName);
     if (watch?.pods.get(key)?.uid !== uid) return;
@@ -134,7 +148,10 @@ export class PodWatches {
     await this.#check(nodeName, watch);
   }
 
-  /** All pods of the node as they are now, however often it takes; undefined when nobody wants to know any more. */
+  /**
+   * Lists all pods of the node as they are now, with any number of retries; undefined once the
+   * watch has ended.
+   */
   async #read(nodeName: string, { stop: { signal } }: Watch): Promise<readonly unknown[] | undefined> {
     const { api, clock, log, defects } = this.#options;
     while (!signal.aborted) {
@@ -142,7 +159,7 @@ export class PodWatches {
         return await listAll(api, collection, { fieldSelector: onNode(nodeName) }, 'fail', signal);
       } catch (error) {
         if (signal.aborted) return undefined;
-        // The node waits for these pods: there is another try, whoever is to blame.
+        // The node waits for these pods, so the list is retried, whatever the cause.
         const text = defects.textOf('Watch', nodeName, error);
         log.warn('failed to read the pods of a node again; retrying', { node: nodeName, error: text });
         await clock.sleep(confirmAgainMs, signal);
@@ -151,7 +168,10 @@ export class PodWatches {
     return undefined;
   }
 
-  /** A pod that has come and gone while the watch was behind is told by nobody: it is looked for until the watch has told of it, or it is gone. */
+  /**
+   * Lists again until the watch has delivered every listed pod, or the pod is gone: the watch never
+   * delivers a pod that has come and gone while it lagged behind.
+   */
   async #check(nodeName: string, watch: Watch): Promise<void> {
     const { signal } = watch.stop;
     while (watch.unheard.size > 0 && !signal.aborted) {

@@ -6,11 +6,14 @@ import type { Namespaces } from './namespaces.ts';
 type Options = {
   readonly log: Log;
   readonly namespaces: Namespaces | undefined;
-  /** Told of one in a namespace where it does not count. */
+  /** Callback for an object in a namespace where it does not count. */
   readonly foreign: (request: MaintenanceRequest) => void;
 };
 
-/** Reads the objects of a kind; undefined for those that are invalid, and for those that do not count where they are. */
+/**
+ * Returns the reader for the objects of a kind. The reader returns undefined for invalid objects,
+ * and for objects in a namespace where they do not count.
+ */
 export const requestReader =
   (adapter: KindAdapter, { log, namespaces, foreign }: Options) =>
   (raw: unknown): MaintenanceRequest | undefined => {

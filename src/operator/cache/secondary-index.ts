@@ -1,4 +1,7 @@
-/** Objects of a cache by one more index: what the cache reports as stored is kept here by the group that it belongs to. */
+/**
+ * A second index of a cache: the objects that the cache reports as stored are kept here by their
+ * group.
+ */
 export class SecondaryIndex<T extends { readonly key: string }> {
   readonly #groups = new Map<string, Map<string, T>>();
   readonly #groupOf: (object: T) => string | undefined;
@@ -7,7 +10,7 @@ export class SecondaryIndex<T extends { readonly key: string }> {
     this.#groupOf = groupOf;
   }
 
-  /** Takes over what has come, changed or gone. */
+  /** Applies an added, changed or removed object. */
   update(before: T | undefined, after: T | undefined): void {
     const left = before && this.#groupOf(before);
     if (before !== undefined && left !== undefined) {
@@ -21,7 +24,7 @@ export class SecondaryIndex<T extends { readonly key: string }> {
     this.#groups.set(joined, members.set(after.key, after));
   }
 
-  /** The objects of a group; none of what belongs to no group. */
+  /** Returns the objects of a group; none for objects without a group. */
   in(group: string | undefined): readonly T[] {
     return group === undefined ? [] : [...(this.#groups.get(group)?.values() ?? [])];
   }

@@ -25,18 +25,23 @@ const names = {
   vmis: 'virtualmachineinstances.kubevirt.io',
   migrations: 'virtualmachineinstancemigrations.kubevirt.io',
   settings: 'kubevirts.kubevirt.io',
-  /** Pods, and of those only the few that a migration has made and that have no node. */
+  /** Pods of migrations that have no node, which are few. */
   targets: 'pods of migrations without a node',
 } as const;
 
-/** The collections that a cluster without KubeVirt does not have, or that can be done without. */
+/**
+ * Names of the collections that a cluster without KubeVirt does not have, or that can be left out.
+ */
 export const vmCollections: ReadonlySet<string> = new Set(Object.values(names));
 
-/** VMs change all the time by what their agents say; only this much of them matters. */
+/** Returns the parts of a VM that matter: the guest agents change VMs all the time. */
 const fingerprint = ({ uid, phase, deleting, nodeName, evacuatedFrom, strategy, migratable, notMigratable }: Vmi): string =>
   JSON.stringify([uid, phase, deleting, nodeName, evacuatedFrom, strategy, migratable, notMigratable]);
 
-/** KubeVirt's VMs, kept up to date by watches, and the nodes that wait for them. It only watches and tells. */
+/**
+ * A cache of KubeVirt's VMs, kept up to date by watches, and of the nodes that wait for them. It
+ * only watches and notifies.
+ */
 export class Vms {
   readonly #vmis = new Cache<Vmi>(({ nodeName = '' }) => nodeName);
   readonly #migrations = new Cache<VmMigration>(({ vmi }) => vmi);
@@ -47,10 +52,10 @@ export class Vms {
   /** Nodes whose VMs wait until KubeVirt has less to do. */
   readonly #waiting = new Set<string>();
   readonly #byUid = new Map<string, string>();
-  /** Missing when something has changed since. */
+  /** Load by migrations; undefined after a change. */
   #traffic: MigrationLoad | undefined;
 
-  /** Aborted when all of it ends. */
+  /** Signal that is aborted when all watches end. */
   #following: AbortSignal | undefined;
   #isFollowingTargets = false;
 
@@ -87,7 +92,7 @@ export class Vms {
     ]);
   }
 
-  /** From the first migration on: most clusters have none. */
+  /** Follows the targets from the first migration on: most clusters have none. */
   #followTargets(): void {
     const signal = this.#following;
     if (signal === undefined || this.#isFollowingTargets) return;
@@ -123,7 +128,7 @@ export class Vms {
     this.#touch(...this.#vmis.values());
   }
 
-  /** What concerns one node; undefined where there is no KubeVirt, or where it may not be read. */
+  /** Returns the VMs of one node; undefined without KubeVirt, or without permission to read it. */
   of(nodeName: string, pods: readonly Pod[], remembered: ReadonlySet<string>): NodeVms | undefined {
     if (!this.#informers.isKnown(names.vmis) || !this.#informers.isKnown(names.migrations)) return undefined;
     const [settings = defaultSettings] = this.#settings.values();
@@ -136,7 +141,7 @@ export class Vms {
     return nodeVmsFor({ settings, vmis, migrations, ...(unplaced && { unplaced }) }, this.#traffic);
   }
 
-  /** Whether the node waits until there is room for more migrations. */
+  /** Sets whether the node waits until there is room for more migrations. */
   setWaiting(nodeName: string, waits: boolean): void {
     if (waits) this.#waiting.add(nodeName);
     else this.#waiting.delete(nodeName);

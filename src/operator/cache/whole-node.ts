@@ -1,7 +1,9 @@
 import { isObject, type JsonObject, sameJson } from '../../core/json.ts';
 import { type Node, readNode } from '../../core/node/node.ts';
 
-/** A Node, and once there is a plan all that its expressions may ask of it, at the same version. */
+/**
+ * A Node, and once there is a plan all fields that its expressions may read, at the same version.
+ */
 export type CachedNode = Node & { readonly object?: JsonObject };
 
 const without = (object: JsonObject, ...keys: readonly string[]): JsonObject =>
@@ -12,14 +14,19 @@ const part = (object: JsonObject, key: string): JsonObject => {
   return isObject(found) ? found : {};
 };
 
-/** Without heartbeats. What says the same as is kept of the node anyway takes no room a second time. */
+/**
+ * Returns the conditions without heartbeats. A condition that equals a kept one shares its memory.
+ */
 const conditionsOf = ({ conditions: raw }: JsonObject, { conditions: kept }: Node): readonly JsonObject[] =>
   ((raw ?? []) as readonly JsonObject[]).map(({ lastHeartbeatTime: _, ...quiet }, index) => {
     const same = kept[index];
     return sameJson(quiet, same) ? (same as JsonObject) : quiet;
   });
 
-/** Without images and managed fields, which are most of a Node and which no expression needs. */
+/**
+ * Reads a Node without images and managed fields, which are most of it and which no expression
+ * needs.
+ */
 export const readWholeNode = (raw: unknown): CachedNode => {
   const given = raw as JsonObject;
   const node = readNode(given);
@@ -36,6 +43,6 @@ export const readWholeNode = (raw: unknown): CachedNode => {
 
 const unversioned = (object: JsonObject): JsonObject => ({ ...object, metadata: without(part(object, 'metadata'), 'resourceVersion') });
 
-/** Expressions see nothing else in one than in the other: a heartbeat is between them, and nothing more. */
+/** Reports whether the two objects are equal to expressions: they differ by heartbeats at most. */
 export const looksTheSame = (one: CachedNode, other: CachedNode): boolean =>
   one.object !== undefined && other.object !== undefined && sameJson(unversioned(one.object), unversioned(other.object));

@@ -8,32 +8,34 @@ import { listAll } from '../list.ts';
 import type { Api } from '../ports.ts';
 import type { Cache } from './cache.ts';
 
-/** An object that begins when windows allow it. */
+/** An object whose start depends on windows. */
 type Asker = { readonly uid: string; readonly generation: number };
 
-/** How many objects are remembered: of those that are forgotten one more list is made. */
+/** Number of objects that are remembered: for a forgotten object the list is repeated. */
 const maxRemembered = 10_000;
 
-/** A watch is always a moment later than a list. When it is later than this, in milliseconds, somebody is told. */
+/** Milliseconds of lag after which it is reported. A watch is always a moment later than a list. */
 const lateAfterMs = 2000;
 
 type Listed = { readonly metadata: { readonly name: string; readonly resourceVersion: string } };
 
 /**
- * Whether all windows are known that were there before an object, or before its last edit. The watch of the windows may be later than that of
- * the object: of a window and a maintenance that are applied together, the maintenance may be seen first, and would begin outside of the opening.
+ * Knowledge of whether all windows are known that existed before an object, or before its last
+ * edit. The watch of the windows may lag behind that of the object: if a window and a maintenance
+ * are applied together, the maintenance may be delivered first, and would begin outside of the
+ * opening.
  */
 export class WindowFreshness {
   readonly #api: Api;
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #windows: Cache<MaintenanceWindow>;
-  /** By uid: the generation of the object for which they are. */
+  /** Generation of the object for which all windows are known, by uid. */
   readonly #known = new Map<string, number>();
   #running: Promise<boolean> | undefined;
   #next: Promise<boolean> | undefined;
   #problem: string | undefined;
-  /** Since when the watch owes a window, in milliseconds. */
+  /** Milliseconds since the epoch since when the watch has not delivered a listed window. */
   #owedSince: number | undefined;
 
   constructor({ api, log, clock }: { readonly api: Api; readonly log: Log; readonly clock: Clock }, windows: Cache<MaintenanceWindow>) {
@@ -43,22 +45,31 @@ export class WindowFreshness {
     this.#windows = windows;
   }
 
-  /** Why the last list has not said that all are known; undefined when it has, and as long as only the watch is a moment late. */
+  /**
+   * Reason why the last list has not proved that all windows are known; undefined if it has, and as
+   * long as the watch is only a moment late.
+   */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** Why it is not known whether there is another window for this object; undefined when all are known. */
+  /**
+   * Returns why it is not known whether there is another window for this object; undefined if all
+   * are known.
+   */
   problemFor(asker: Asker): string | undefined {
     return this.areKnownTo(asker) ? undefined : (this.#problem ?? 'waiting for the list of MaintenanceWindows');
   }
 
-  /** As far as has been found out. */
+  /** Reports whether all windows are known, as far as lists have shown. */
   areKnownTo({ uid, generation }: Asker): boolean {
     return this.#known.get(uid) === generation;
   }
 
-  /** Asks the API server once a generation; as long as it gives no answer, or knows of more than the watch, each time. Rejects for defects only. */
+  /**
+   * Lists the windows once a generation; each time while the list fails, or contains more than the
+   * watch has delivered. Rejects for defects only.
+   */
   async find(asker: Asker): Promise<boolean> {
     if (this.areKnownTo(asker)) return true;
     const isKnown = await this.#listed();
@@ -72,14 +83,17 @@ export class WindowFreshness {
     if (this.#known.size > maxRemembered && oldest !== undefined) this.#known.delete(oldest);
   }
 
-  /** The answer to a list that begins now, or later: one at a time, for all who ask meanwhile. */
+  /**
+   * Returns the result of a list that begins now, or later: one list at a time, shared by all
+   * callers meanwhile.
+   */
   #listed(): Promise<boolean> {
     if (this.#running === undefined) return this.#begin();
     const begin = (): Promise<boolean> => {
       this.#next = undefined;
       return this.#begin();
     };
-    // Whoever has asked for the list before is told what became of it.
+    // Callers of the previous list receive its error.
     this.#next ??= this.#running.then(begin, begin);
     return this.#next;
   }
@@ -101,7 +115,10 @@ export class WindowFreshness {
     return news === undefined;
   }
 
-  /** All windows as the API server has them; undefined where it does not say, and then why is known. */
+  /**
+   * Lists all windows from the API server; undefined if the list fails, and then `problem` has the
+   * reason.
+   */
   async #read(): Promise<readonly Listed[] | undefined> {
     try {
       return (await listAll(this.#api, windowsPath, {}, 'empty')) as readonly Listed[];
@@ -113,7 +130,7 @@ export class WindowFreshness {
     }
   }
 
-  /** The watch owes a window, and has done so for long. */
+  /** Reports whether the watch has not delivered a listed window for too long. */
   #isLate(): boolean {
     const nowMs = this.#clock.now().epochMilliseconds;
     this.#owedSince ??= nowMs;

@@ -7,25 +7,39 @@ import { isOwnedNode } from './node-predicates.ts';
 import { vmCollections } from './vms.ts';
 import type { CachedNode } from './whole-node.ts';
 
-/** What may not be read: what is done without it, and which nodes it keeps. */
+/**
+ * Collections without read permission: which are optional, and which nodes are blocked without
+ * them.
+ */
 
 export const windowsName = 'maintenancewindows.drydock.dev';
 const nodesName = 'nodes';
 export const operatorPodsName = 'pods of the operator';
 
-/** The collection of the leases in a namespace. */
+/** Returns the name of the leases of a namespace as a collection. */
 export const leasesIn = (namespace: string): string => `leases in ${namespace}`;
 
-/** What is done without where it may not be read: the API server asks the budgets itself, and of the others it is said that they are not known. */
+/**
+ * Collections that can be left out without read permission: the API server checks the budgets
+ * itself, and the others are reported as unknown.
+ */
 const spared: ReadonlySet<string> = new Set(['poddisruptionbudgets', 'daemonsets', 'volumeattachments', windowsName, operatorPodsName]);
 
-/** Collections that many clusters do not have, and that older roles do not let the operator read. */
+/**
+ * Reports whether the collection is one that many clusters do not have, and that older roles do not
+ * let the operator read.
+ */
 export const isOptional = (name: string): boolean => vmCollections.has(name) || lifecycleCollections.has(name);
 
-/** Much depends on it, which stops where it may not be read. */
+/**
+ * Reports whether the collection is required: work that depends on it stops without read
+ * permission.
+ */
 export const isNeeded = (name: string): boolean => !spared.has(name) && !isOptional(name);
 
-/** What to say where a collection may not be read although much depends on it; undefined where there is none. */
+/**
+ * Returns the text for a required collection without read permission; undefined if there is none.
+ */
 export const lackText = ({ unsynced, withheld }: Pick<Overview, 'unsynced' | 'withheld'>): string | undefined => {
   const lack = withheld.find(name => unsynced.includes(name));
   return lack && notAllowedText(lack);
@@ -35,13 +49,13 @@ type Known = {
   readonly withheld: readonly string[];
   readonly adapters: readonly KindAdapter[];
   readonly nodeName: string;
-  /** Those of the node. */
+  /** Requests for the node. */
   readonly requests: readonly MaintenanceRequest[];
   readonly node: CachedNode | undefined;
   readonly isLeased: boolean;
 };
 
-/** Of the maintenances of the node, the leases that may not be read. */
+/** Returns the leases that the maintenances of the node need and that lack read permission. */
 const withheldLeases = ({ withheld, adapters, nodeName, requests }: Known): string | undefined => {
   const wanted = adapters.filter(adapter => requests.some(request => request.adapter === adapter));
   return leaseNames(wanted, nodeName)
@@ -49,16 +63,23 @@ const withheldLeases = ({ withheld, adapters, nodeName, requests }: Known): stri
     .find(name => withheld.includes(name));
 };
 
-/** The kind that may hold the node, and whose maintenances may not be read: nobody knows whether they are gone. */
+/**
+ * Returns the kind that may hold the node while its maintenances lack read permission: whether they
+ * are gone is unknown.
+ */
 const withheldHolder = ({ withheld, adapters, requests, node, isLeased }: Known): string | undefined => {
   const asked = new Set(requests.map(({ adapter }) => adapter.name));
   const holders = holdersIn(node?.holdRecord);
-  // A lease alone, or marks without a record, may be anybody's where nobody is known to want the node.
+  // A lease alone, or marks without a record, may belong to any kind if no request for the node is
+  // known.
   const isSomebodys = holders.length === 0 && asked.size === 0 && (isOwnedNode(node) || isLeased);
   const mayHold = (name: string): boolean => isSomebodys || holders.includes(name);
   return adapters.map(({ name }) => name).find(name => withheld.includes(name) && (asked.has(name) || mayHold(name)));
 };
 
-/** The collection that has a say about this node and may not be read; undefined where nothing is missing for it. */
+/**
+ * Returns the collection that affects this node and lacks read permission; undefined if nothing is
+ * missing for it.
+ */
 export const lackOf = (known: Known): string | undefined =>
   known.withheld.includes(nodesName) ? nodesName : (withheldLeases(known) ?? withheldHolder(known));

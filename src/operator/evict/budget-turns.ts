@@ -1,45 +1,56 @@
 import type { Clock } from '../../support/clock.ts';
 import { Semaphore } from '../../support/semaphore.ts';
 
-/** An eviction without an answer for so long, in milliseconds, is one that the API server tries again after 500 ms, or one in a slow webhook. */
+/**
+ * Milliseconds without a response after which the next eviction is sent: the API server retries
+ * after 500 ms, or a webhook is slow.
+ */
 const restsAfterMs = 250;
 
 /**
- * Evictions that are handed over to the API at once, of all budgets: more than it has places for. A call that waits there takes several kB, its time limit runs, and it
- * cannot be called back any more.
+ * Number of evictions that are handed over to the API at once, of all budgets: more than it has
+ * places for. A call that waits there takes several kB, its time limit runs, and it cannot be
+ * cancelled any more.
  */
 const evictionsAtOnce = 32;
 
-/** Sends an eviction or a deletion, and resolves with its answer. It never rejects. */
+/**
+ * Function that sends an eviction or a deletion, and resolves after its response. It never rejects.
+ */
 type Send = () => Promise<void>;
 
-/** One eviction, until its answer is here. What waits for its turn is nothing but this: thousands do when many nodes are drained at once. */
+/**
+ * An eviction, until its response. A waiting eviction consists of nothing else: there are thousands
+ * when many nodes are drained at once.
+ */
 type Turn = { readonly send: Send; readonly answered: (() => void)[] };
 
-/** The evictions of one budget, first come, first served. */
+/** Evictions of one budget, first come, first served. */
 type Line = {
   readonly waiting: Set<Turn>;
   readonly underWay: Set<Turn>;
-  /** Keeps the others waiting. */
+  /** Turn that the others wait for. */
   holder?: Turn | undefined;
 };
 
 /**
- * When each eviction of a budget is sent: when the one before it has its answer, or has waited for one for `restsAfterMs`. All at once would
- * only trip over each other: the API server tries again after 500 ms when somebody else has written the budget's status meanwhile
- * (kubernetes#102361). Nothing is sent here that the budget has not been seen to allow beside all that are under way.
+ * A queue for the evictions of each budget: one is sent when the previous one has its response, or
+ * has waited for it for `restsAfterMs`. If all were sent at once they would only collide: the API
+ * server retries after 500 ms when another eviction has written the budget's status meanwhile
+ * (kubernetes#102361). Only evictions are sent here that the budget allows beside all in-flight
+ * ones.
  */
 export class BudgetTurns {
   readonly #clock: Clock;
   readonly #semaphore = new Semaphore(evictionsAtOnce);
-  /** By budget. */
+  /** Lines by budget. */
   readonly #lines = new Map<string, Line>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Sends it when it has its turn. */
+  /** Sends the eviction when it has its turn. */
   takeTurn(budget: string, send: Send): void {
     const line = this.#lines.get(budget) ?? { waiting: new Set(), underWay: new Set() };
     this.#lines.set(budget, line);
@@ -47,7 +58,10 @@ export class BudgetTurns {
     this.#next(budget, line);
   }
 
-  /** Sends it when everything that waits or is under way now for these budgets has its answer; it keeps nothing waiting. */
+  /**
+   * Sends it when all evictions of these budgets that wait or are in flight now have their
+   * responses; it does not make others wait.
+   */
   waitForAll(budgets: readonly string[], send: Send): void {
     const before = new Set(budgets.flatMap(budget => this.#turnsOf(budget)));
     const sendOnceNoneIsLeft = (): void => void (before.size === 0 && this.#semaphore.run(send));
@@ -65,7 +79,7 @@ export class BudgetTurns {
     return line === undefined ? [] : [...line.underWay, ...line.waiting];
   }
 
-  /** The first that waits has its turn, unless another one still keeps it waiting. */
+  /** Sends the first waiting eviction, unless another one still holds the line. */
   #next(budget: string, line: Line): void {
     const [turn] = line.waiting;
     if (line.holder !== undefined || turn === undefined) return;
@@ -80,7 +94,10 @@ export class BudgetTurns {
     void this.#semaphore.run(() => this.#send(turn, pass)).then(() => this.#answered(budget, line, turn, pass));
   }
 
-  /** It rests from when it is sent: for a place it waits without keeping anything of the API server's busy. */
+  /**
+   * Sends the eviction and starts its rest at that moment: while it waits for a place, it does not
+   * load the API server.
+   */
   async #send({ send }: Turn, pass: () => void): Promise<void> {
     const cancel = this.#clock.after(restsAfterMs, pass);
     await send();

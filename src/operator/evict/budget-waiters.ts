@@ -1,11 +1,14 @@
-/** Which nodes wait for which budgets, so that a budget that allows more wakes those and no others. */
+/**
+ * An index of the nodes that wait for budgets, so that a budget that allows more requeues those and
+ * no others.
+ */
 export class BudgetWaiters {
   readonly #byBudget = new Map<string, Set<string>>();
   readonly #byNode = new Map<string, readonly string[]>();
-  /** Nodes that have had this version of the budget offered. */
+  /** Nodes to which this version of the budget was offered. */
   readonly #offered = new Map<string, { readonly version: string; readonly nodes: Set<string> }>();
 
-  /** From now on the node waits for these budgets and no others. */
+  /** Sets the budgets that the node waits for from now on. */
   set(nodeName: string, budgets: readonly string[]): void {
     for (const budget of this.#byNode.get(nodeName) ?? []) if (!budgets.includes(budget)) this.#leave(budget, nodeName);
     for (const budget of budgets) {
@@ -25,7 +28,10 @@ export class BudgetWaiters {
     return [...(this.#byBudget.get(budget) ?? [])];
   }
 
-  /** Up to `most` nodes that wait for the budget and have not been offered this version of it, best rank first. */
+  /**
+   * Returns up to `most` nodes that wait for the budget and to which this version was not offered,
+   * best rank first.
+   */
   offer(budget: string, version: string, most: number, rank: (nodeName: string) => number): readonly string[] {
     const known = this.#offered.get(budget);
     const offered = known?.version === version ? known.nodes : new Set<string>();

@@ -19,16 +19,16 @@ type Options = {
   readonly meter: Meter;
   readonly fence: Fence;
   readonly inFlight: InFlightEvictions;
-  /** The server has said that the pod is no more: nobody has to wait until a watch tells. */
+  /** Callback for a pod that is gone according to the server, before the watch delivers that. */
   readonly gone: (pod: Pod, nodeName: string) => void;
-  /** An answer has come: the node is to be looked at again. */
+  /** Callback for a response: the node has to be requeued. */
   readonly answered: (nodeName: string) => void;
 };
 
-/** Where there is no answer to be made of what the server said. */
+/** Message if the response of the server cannot be interpreted. */
 const defectText = 'Drydock hit a bug reading the response of the API server: see the log of the operator';
 
-/** For the log. */
+/** Log messages by method. */
 const said: Readonly<Record<EvictionMethod, string>> = {
   evict: 'pod is being evicted',
   delete: 'pod is being deleted',
@@ -36,15 +36,19 @@ const said: Readonly<Record<EvictionMethod, string>> = {
 };
 
 /**
- * Asks for evictions. Those of one budget take turns. Deletions that overrule a budget wait for all its evictions that are under way: they
- * would take from it what has just been granted. A queued one can be called back until it is sent.
+ * A sender of evictions. Those of one budget take turns. Deletions that overrule a budget wait for
+ * all its in-flight evictions: they would take from it what has just been granted. A queued one can
+ * be cancelled until it is sent.
  */
 export class Evictor {
   readonly #options: Options;
   readonly #turns: BudgetTurns;
-  /** By node, and by the uid of the pod. */
+  /** Attempts by node, and by the uid of the pod. */
   readonly #attempts = new Map<string, Map<string, Attempt>>();
-  /** By the uid of the pod: what its turn is for. One that was called back and launched again may come to two turns, and has one. */
+  /**
+   * Calls whose turn is pending, by the uid of the pod. A call that was cancelled and launched
+   * again may come to two turns, and has one.
+   */
   readonly #queued = new Map<string, PodCall>();
 
   constructor(options: Options) {
@@ -52,12 +56,12 @@ export class Evictor {
     this.#turns = new BudgetTurns(options.clock);
   }
 
-  /** The attempts for pods of one node, by uid. */
+  /** Returns the attempts for pods of one node, by uid. */
   attemptsOf(nodeName: string): ReadonlyMap<string, Attempt> {
     return new Map(this.#attempts.get(nodeName));
   }
 
-  /** The pod is gone; so is what was remembered of it. */
+  /** Forgets the attempts of a pod that is gone. */
   forget(uid: string, nodeName: string): void {
     this.#attempts.get(nodeName)?.delete(uid);
   }
@@ -86,7 +90,7 @@ export class Evictor {
     else this.#turns.takeTurn(budget.key, send);
   }
 
-  /** Calls back everything of the node that has not been sent and may not leave any more. */
+  /** Cancels everything of the node that has not been sent and may not be evicted any more. */
   recall(nodeName: string, evictable: ReadonlySet<string>): void {
     for (const { uid, state } of this.#options.inFlight.of(nodeName)) {
       if (state !== 'queued' || evictable.has(uid)) continue;
@@ -95,7 +99,10 @@ export class Evictor {
     }
   }
 
-  /** Never rejects: a defect of ours is told as one, and changes nothing of what the server said. */
+  /**
+   * Sends the call. Never rejects: a defect of ours is reported as one, and does not change the
+   * server's response.
+   */
   async #send(call: PodCall, nodeName: string): Promise<void> {
     const { inFlight, clock, fence } = this.#options;
     const { uid } = call.pod;
@@ -110,7 +117,7 @@ export class Evictor {
     const started = clock.now();
     const outcome = await this.#asked(call, nodeName);
     this.#guard(call, () => this.#note(call, nodeName, outcome, started));
-    // Whatever went wrong while it was noted: it has been sent, and counts as the server has it.
+    // Even after a failure to record it, the call has been sent, and counts as the server has it.
     if (inFlight.get(uid)?.state === 'sent') this.#guard(call, () => this.#land(uid, outcome, clock.now()));
     if (outcome.kind === 'gone') this.#guard(call, () => this.#options.gone(call.pod, nodeName));
     this.#guard(call, () => this.#options.answered(nodeName));
@@ -120,7 +127,10 @@ export class Evictor {
     this.#options.defects.guard('Process', () => pod.key, work, undefined);
   }
 
-  /** What is thrown around the calls, whose own failures are outcomes, is ours. */
+  /**
+   * Sends the call and converts everything thrown around it into an outcome: failures of the calls
+   * themselves are outcomes already, so a throw is a defect.
+   */
   async #asked(call: PodCall, nodeName: string): Promise<EvictionOutcome> {
     try {
       return await this.#ask(call, nodeName);
@@ -132,11 +142,11 @@ export class Evictor {
   async #ask(call: PodCall, nodeName: string): Promise<EvictionOutcome> {
     if (call.escalated) {
       await this.#announce(call, nodeName);
-      // The lease may have been lost meanwhile: whoever leads now decides.
+      // The lease may have been lost meanwhile: the current leader decides.
       if (!this.#options.fence.mayAct()) return { kind: 'failed', message: 'this process is not the leader any more' };
     }
     const outcome = await this.#exchange(podCall(call));
-    // There is one request for a pod, with one name: this one has been made before.
+    // There is one request for a pod, with one name: this one was created before.
     return call.method === 'request' && outcome.kind === 'conflict' ? { kind: 'accepted' } : outcome;
   }
 
@@ -160,7 +170,10 @@ export class Evictor {
     }
   }
 
-  /** Marks the pod as disrupted before it is deleted past its budget, so that Jobs do not count it as their failure. */
+  /**
+   * Marks the pod as disrupted before it is deleted past its budget, so that Jobs do not count it
+   * as their failure.
+   */
   async #announce(call: PodCall, nodeName: string): Promise<void> {
     const { log, recorder, clock } = this.#options;
     const { mark, note } = escalation(call, nodeName, clock.now());
@@ -194,7 +207,10 @@ export class Evictor {
     if (inFlight.get(pod.uid)?.state === 'sent') inFlight.end(pod.uid);
   }
 
-  /** What has, or may have, taken from a budget counts until the budget's status shows it; everything else is over. */
+  /**
+   * Records the outcome. A call that has, or may have, taken from a budget counts until the
+   * budget's status shows it; all others end here.
+   */
   #land(uid: string, outcome: EvictionOutcome, now: Temporal.Instant): void {
     const { inFlight } = this.#options;
     const inFlightEviction = inFlight.get(uid);

@@ -2,13 +2,16 @@ import type { Budget } from '../../core/drain/budgets/budget.ts';
 import { type InFlightEviction, isCounted, isReflected, reflectionLimitMs } from '../../core/drain/budgets/in-flight-eviction.ts';
 import { isLauncher } from '../../core/drain/vm/migration-slots.ts';
 
-/** Of the budgets that have to be seen counting it: the one that is asked, and those that are overruled. */
+/**
+ * Returns the budgets whose status has to count it: the one that it takes from, and those that it
+ * overrules.
+ */
 export const budgetKeysOf = ({ budget, overrules = [] }: InFlightEviction): readonly string[] => [
   ...(budget === undefined ? [] : [budget]),
   ...overrules.map(one => one.budget),
 ];
 
-/** No budget has to be seen counting it (any more). */
+/** Reports whether no budget's status has to count it (any more). */
 export const hasNoBudget = (inFlightEviction: InFlightEviction): boolean => budgetKeysOf(inFlightEviction).length === 0;
 
 const ofNode = (nodeName: string): string => `node ${nodeName}`;
@@ -22,13 +25,14 @@ const groupsOf = (one: InFlightEviction): readonly string[] => [
 ];
 
 /**
- * Evictions and deletions under way, of all nodes, until their budgets have counted them. Where a large cluster is drained there are thousands, so
- * nobody who asks about a node or a budget looks at all of them.
+ * An index of the in-flight evictions and deletions of all nodes, until their budgets have counted
+ * them. There are thousands while a large cluster is drained, so a lookup by node or budget does
+ * not scan all of them.
  */
 export class InFlightEvictions {
   readonly #inFlight = new Map<string, InFlightEviction>();
   readonly #uidsByGroup = new Map<string, Set<string>>();
-  /** By uid, of those that are accepted, the oldest first: since when, in milliseconds. */
+  /** Milliseconds since the epoch since when they are accepted, by uid, the oldest first. */
   readonly #acceptedMs = new Map<string, number>();
 
   get size(): number {
@@ -43,12 +47,15 @@ export class InFlightEvictions {
     return this.#in(ofNode(nodeName));
   }
 
-  /** Those that the budget is asked for, or overruled by. */
+  /** Returns those that take from the budget or overrule it. */
   takingFrom(key: string): readonly InFlightEviction[] {
     return this.#in(ofBudget(key));
   }
 
-  /** All that counts for what may leave a node whose pods have these budgets: its own, those that take from the budgets, and VMs on their way. */
+  /**
+   * Returns all that affects which pods may leave a node whose pods have these budgets: its own,
+   * those that take from the budgets, and in-flight VMs.
+   */
   about(nodeName: string, budgets: readonly Budget[]): readonly InFlightEviction[] {
     return this.#in(ofNode(nodeName), launchers, ...budgets.map(({ key }) => ofBudget(key)));
   }
@@ -73,7 +80,10 @@ export class InFlightEvictions {
     this.#acceptedMs.delete(uid);
   }
 
-  /** The pod's deletion has been seen: every status of its budget that is younger has counted it. */
+  /**
+   * Records that the pod's deletion has been observed: every newer status of its budget has counted
+   * it.
+   */
   podLeft(uid: string, resourceVersion: string): void {
     const inFlightEviction = this.#inFlight.get(uid);
     if (inFlightEviction === undefined || inFlightEviction.deletionVersion !== undefined) return;
@@ -81,7 +91,10 @@ export class InFlightEvictions {
     else this.put({ ...inFlightEviction, deletionVersion: resourceVersion });
   }
 
-  /** Ends the in-flight evictions that this budget has counted, and those that their own never shows. */
+  /**
+   * Ends the in-flight evictions that this budget has counted, and those that their own budget
+   * never shows.
+   */
   settle(budget: Budget, now: Temporal.Instant): void {
     for (const [uid, atMs] of this.#acceptedMs) {
       if (now.epochMilliseconds - atMs <= reflectionLimitMs) break;
@@ -99,13 +112,13 @@ export class InFlightEvictions {
     else this.put(next);
   }
 
-  /** Each once. */
+  /** Returns the members of the groups, each once. */
   #in(...groups: readonly string[]): readonly InFlightEviction[] {
     const uids = new Set(groups.flatMap(group => [...(this.#uidsByGroup.get(group) ?? [])]));
     return [...uids].flatMap(uid => this.#inFlight.get(uid) ?? []);
   }
 
-  /** All groups but these. */
+  /** Removes it from all groups but these. */
   #leave(uid: string, kept: readonly string[]): void {
     const before = this.#inFlight.get(uid);
     for (const group of before === undefined ? [] : groupsOf(before).filter(one => !kept.includes(one))) {

@@ -3,13 +3,19 @@ import { evictionRequestOf, evictionRequestsIn } from '../../core/drain/responde
 import { timeText } from '../../core/time.ts';
 import type { ApiCall, KubeEvent } from '../ports.ts';
 
-/** Evictions may take long: the API server retries a lost race for the budget for up to ten seconds. */
+/**
+ * Milliseconds until an eviction times out. The API server retries a lost race for the budget for
+ * up to ten seconds.
+ */
 const evictionTimeoutMs = 45_000;
 
 const podPath = ({ pod }: PodCall): string =>
   `/api/v1/namespaces/${encodeURIComponent(pod.namespace)}/pods/${encodeURIComponent(pod.name)}`;
 
-/** Always with the pod's uid: a successor of the same name is never hit. */
+/**
+ * Returns the delete options, always with the pod's uid: a successor of the same name is never
+ * deleted.
+ */
 const deleteOptions = ({ pod, gracePeriodSeconds }: PodCall): object => ({
   preconditions: { uid: pod.uid },
   ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
@@ -36,7 +42,7 @@ const deletion = (call: PodCall): ApiCall => ({
   timeoutMs: evictionTimeoutMs,
 });
 
-/** The call that makes the pod leave, or asks its responders to. */
+/** Returns the call that makes the pod leave, or that requests it from its responders. */
 export const podCall = (call: PodCall): ApiCall => {
   const { pod, method, requestFor } = call;
   if (requestFor !== undefined)
@@ -56,7 +62,10 @@ const shutDown = {
   text: 'Its VM is shut down: it cannot be migrated, and the policy of the drain says so',
 };
 
-/** What goes before a deletion by the ladder: the mark that it is a disruption (KEP-3329), and an event. */
+/**
+ * Returns what precedes a deletion by the ladder: the DisruptionTarget condition (KEP-3329), and an
+ * event.
+ */
 export const escalation = (
   call: PodCall,
   nodeName: string,

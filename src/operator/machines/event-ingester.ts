@@ -13,15 +13,15 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { WriteOutcome, Writer } from '../write/writer.ts';
 import type { MachineCache } from './machine-cache.ts';
 
-/** What somebody has seen of one machine. */
+/** Events that a source has observed for one machine. */
 export type MachineObservation = {
   readonly target: AnnouncedTarget;
   readonly events: readonly MachineEvent[];
-  /** Name of the source, as its events have it. */
+  /** Name of the source, as its events contain it. */
   readonly source: string;
-  /** These are all that the source has: what it told before and does not tell now is over. */
+  /** True if these are all events of the source: an earlier event that is missing now is over. */
   readonly complete: boolean;
-  /** How the events are answered; by default when left out. */
+  /** Source whose settings decide the response to the events; defaults if left out. */
   readonly response?: EventSource;
 };
 
@@ -31,15 +31,17 @@ type Options = {
   readonly writer: Writer;
   readonly adapter: MachineAdapter;
   readonly clock: Clock;
-  /** Where new MachineMaintenances are made. */
+  /** Namespace of new MachineMaintenances. */
   readonly namespace: string;
 };
 
-/** A race for an object is run again this many times, after these many milliseconds. */
+/**
+ * Number of tries after a conflict on an object, and the first pause between them in milliseconds.
+ */
 const tries = 6;
 const pauseMs = 100;
 
-/** Turns what is announced into MachineMaintenances, and keeps these up to date. */
+/** An ingester that turns announced events into MachineMaintenances, and keeps these up to date. */
 export class EventIngester {
   readonly #options: Options;
 
@@ -47,7 +49,10 @@ export class EventIngester {
     this.#options = options;
   }
 
-  /** The machine or node that the cloud calls so, in any of its ways; undefined for one that this cluster does not have, and where several are called so. */
+  /**
+   * Returns the machine or node with this name in the cloud, in any of its forms; undefined if this
+   * cluster has none, or several.
+   */
   targetOf(called: string): AnnouncedTarget | undefined {
     const { machines, cache } = this.#options;
     const [node, ...otherNodes] = cache.nodes.called(called);
@@ -56,7 +61,7 @@ export class EventIngester {
     return machine === undefined || others.length > 0 ? undefined : this.#targetOfMachine(machine);
   }
 
-  /** The machine of a node, or the node itself where nothing proves that a Machine is the node's. */
+  /** Returns the machine of a node, or the node itself if no Machine is proven to be the node's. */
   targetOfNode(nodeName: string): AnnouncedTarget | undefined {
     const { machines, cache } = this.#options;
     const node = cache.nodes.get(nodeName);
@@ -68,7 +73,10 @@ export class EventIngester {
       : { name: nodeName, instance, nodeName };
   }
 
-  /** Whatever somebody calls a machine: the name of a node, of the only Machine of that name, or what the cloud calls it. */
+  /**
+   * Returns the target with this name: the name of a node, of the only Machine of that name, or a
+   * name in the cloud.
+   */
   targetNamed(name: string): AnnouncedTarget | undefined {
     const { machines, cache } = this.#options;
     if (cache.nodes.get(name) !== undefined) return this.targetOfNode(name);
@@ -77,7 +85,10 @@ export class EventIngester {
     return this.#targetOfMachine(machine);
   }
 
-  /** With the node that the Machine is; else with the one that it names, unless this cluster has another node of that name. */
+  /**
+   * Returns the target with the node that the Machine is; otherwise with the node that it names,
+   * unless this cluster has another node of that name.
+   */
   #targetOfMachine(machine: Machine): AnnouncedTarget {
     const { nodes } = this.#options.cache;
     const node = nodes.of(machine);
@@ -88,11 +99,14 @@ export class EventIngester {
     return { name, instance, machine, ...(own !== undefined && { nodeName: own }) };
   }
 
-  /** Answers undefined when everything is stored, else what went wrong. Whoever is stopped does not wait for another try. */
+  /**
+   * Stores the observation. Resolves with undefined if everything is stored, otherwise with the
+   * problem. An aborted signal ends the tries.
+   */
   async take(look: MachineObservation, signal?: AbortSignal): Promise<string | undefined> {
     let problem: string | undefined;
     for (let attempt = 0; attempt < tries; attempt += 1) {
-      // A race: the watch tells what the other has made of the object.
+      // After a conflict: the watch delivers the other writer's version.
       if (attempt > 0) await this.#options.clock.sleep(pauseMs * 2 ** (attempt - 1), signal);
       if (signal?.aborted === true) return problem ?? 'the operator is stopping';
       const write = this.#writeFor(look);
@@ -121,7 +135,7 @@ export class EventIngester {
     const providerId = this.#providerIdOf(target);
     const isNamed = (request: MachineRequest): boolean =>
       request.instance === instance || (providerId !== undefined && isCalled(providerId, request.instance));
-    // A node that had no providerID when something was announced about it was called by its name.
+    // A node without a providerID at the time of an announcement was identified by its name.
     const isNode = (request: MachineRequest): boolean => machine === undefined && request.nodeOnly && request.instance === nodeName;
     const isNameless = (request: MachineRequest): boolean =>
       machine !== undefined && request.machineNamespace === machine.namespace && request.instance === '';
@@ -134,7 +148,10 @@ export class EventIngester {
     return node?.providerId ?? machines.machines.in(name).find(({ namespace }) => namespace === machine?.namespace)?.providerId;
   }
 
-  /** The name of the replaced operator; with the namespace in it where another machine of that name has taken it. */
+  /**
+   * Returns the name that the replaced operator uses; it contains the namespace if another machine
+   * of that name has taken it.
+   */
   #nameFor({ name, machine }: AnnouncedTarget): string {
     const { machines, namespace } = this.#options;
     const usual = `mm-${name}`;
@@ -155,7 +172,10 @@ export class EventIngester {
   }
 }
 
-/** What is over is kept as well where its sender says when he wrote it: a copy of its announcement may come later. */
+/**
+ * Reports whether the event is kept even when it is over: its sender gives the time at which it was
+ * written, and a copy of the announcement may arrive later.
+ */
 const isWord = ({ toldAt }: MachineEvent): boolean => toldAt !== undefined;
 
 const textOf = (written: Exclude<WriteOutcome, { result: 'stored' }>): string =>

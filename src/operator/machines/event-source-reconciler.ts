@@ -15,12 +15,18 @@ import type { EventIngester } from './event-ingester.ts';
 import type { MachineCache } from './machine-cache.ts';
 import { reportScan } from './report-scan.ts';
 
-/** Asks a cloud about these machines: providerID by instance. Never rejects but for an aborted signal: what goes wrong is `trouble`. */
+/**
+ * A scanner that queries a cloud about these machines: providerID by instance. Rejects for an
+ * aborted signal only: a failure is returned as `trouble`.
+ */
 export interface EventScanner {
   scan(source: EventSource, machines: ReadonlyMap<string, string>, signal: AbortSignal): Promise<SourceObservation>;
 }
 
-/** What a node itself announces, as a source is configured. */
+/**
+ * Function that returns the events that a node itself announces, by the configuration of the
+ * source.
+ */
 export type SignalReader = (node: Node, source: EventSource) => readonly MachineEvent[];
 
 type Options = {
@@ -37,13 +43,15 @@ type Options = {
   readonly defects: PanicHandler;
 };
 
-/** Near a deadline, and while something happens, a source is asked this often, in seconds. */
+/** Seconds between two scans of a source near a deadline, and during an event. */
 const soon = 300;
 
-/** A source that could not be read is asked again after this many seconds at most. */
+/** Longest pause in seconds after a failed scan of a source. */
 const afterTrouble = 300;
 
-/** Follows every source of announcements and hands what it hears to the intake. */
+/**
+ * A reconciler that follows every source of announcements and passes its events to the ingester.
+ */
 export class EventSourceReconciler {
   readonly #options: Options;
   readonly #queue: WorkQueue;
@@ -63,7 +71,7 @@ export class EventSourceReconciler {
     });
   }
 
-  /** A source has been made or changed: it is asked at once. */
+  /** Handles a source that was added, changed or removed: it is scanned at once. */
   sourceChanged(source: EventSource, change: 'added' | 'changed' | 'removed'): void {
     this.#queue.clearAppointment(`scan/${source.name}`);
     if (change === 'removed') {
@@ -83,9 +91,9 @@ export class EventSourceReconciler {
     if (this.#options.machines.notices.get(node.name) !== undefined) this.#queue.add(`notice/${node.name}`);
   }
 
-  /** Looks at all nodes and notices, after a start and after a change of what is to be looked for. */
+  /** Queues all nodes and notices, after a start and after a change of the configured signals. */
   enqueueAll(): void {
-    // Nobody looks at nodes where no source does.
+    // Without a source for node signals, nodes are not read.
     if (this.#signalSources().length > 0) for (const { name } of this.#options.cache.nodes.values()) this.#queue.add(`node/${name}`);
     for (const { key } of this.#options.machines.notices.values()) this.#queue.add(`notice/${key}`);
     for (const { name } of this.#options.machines.sources.values()) this.#queue.add(`scan/${name}`);
@@ -110,7 +118,7 @@ export class EventSourceReconciler {
     else await this.#takeNotice(name);
   }
 
-  /** A scan that has thrown is told as one that has failed. */
+  /** Reports a scan that has thrown as a failed scan. */
   async #broken(key: string, message: string): Promise<void> {
     const source = key.startsWith('scan/') ? this.#options.machines.sources.get(key.slice('scan/'.length)) : undefined;
     if (source === undefined) return;
@@ -128,7 +136,10 @@ export class EventSourceReconciler {
     }
   }
 
-  /** An agent speaks for its own node only: a notice about another machine is not believed. */
+  /**
+   * Ingests a notice. An agent reports about its own node only: a notice about another machine is
+   * not believed.
+   */
   async #takeNotice(name: string): Promise<void> {
     const { machines, cache, ingester, recorder } = this.#options;
     const notice = machines.notices.get(name);
@@ -153,7 +164,7 @@ export class EventSourceReconciler {
     await this.#take({ target, events, source, complete: !notice.incomplete }, `notice/${name}`);
   }
 
-  /** Of a node that is gone: one that is made anew under the name has an agent of its own. */
+  /** Deletes the notice of a node that is gone: a new node of that name has an agent of its own. */
   async #forgetNotice({ key, uid }: Notice): Promise<void> {
     const { writer, clock } = this.#options;
     const { result } = await writer.write(
@@ -195,13 +206,19 @@ export class EventSourceReconciler {
     await reportScan(source, result, this.#options);
   }
 
-  /** Nodes are looked at as they change: there is nothing to be scanned, and nothing that could not be read. */
+  /**
+   * Reports on a source of node signals. Nodes are read as they change: there is no scan, and no
+   * failure.
+   */
   async #follows(source: EventSource): Promise<void> {
     if (source.status['observedGeneration'] === source.generation) return;
     await reportScan(source, { at: this.#options.clock.now(), unknown: [], withoutProviderId: [] }, this.#options);
   }
 
-  /** The instances of EC2, by the providerIDs of Machines and nodes, each once. What AWS calls otherwise (nodes of Fargate) is no instance, and not asked about. */
+  /**
+   * Returns the instances of EC2, by the providerIDs of Machines and nodes, each once. A providerID
+   * of AWS in another form (nodes of Fargate) is no instance, and is not queried.
+   */
   #instances(): { readonly instances: ReadonlyMap<string, string>; readonly without: readonly string[] } {
     const { machines, cache } = this.#options;
     const all = [...machines.machines.values()];
@@ -237,7 +254,7 @@ export class EventSourceReconciler {
     return { nextAt, result: { at: now, nextAt, machines, pending, unknown: seen.unknown, withoutProviderId: without, ...trouble } };
   }
 
-  /** Machines that something is announced about, or was. The rest costs nothing. */
+  /** Returns the machines that have, or had, an event. The others cost nothing. */
   #concerned({ looked, events, source }: SourceObservation): ReadonlySet<string> {
     const before = [...this.#options.machines.requests.values()].filter(request => request.events.some(event => event.source === source));
     return new Set(

@@ -12,12 +12,12 @@ import { secondsBetween } from '../../core/time.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { MachineCache } from './machine-cache.ts';
 
-/** Puts together what is known about one machine maintenance. */
+/** Gathers the facts about one machine maintenance. */
 
 /** Longest chain of owners that is followed: Machine, MachineSet, MachineDeployment. */
 const maxChain = 3;
 
-/** The owners of a machine that are known, from the nearest to the uppermost. */
+/** Returns the known owners of a machine, from the nearest to the uppermost. */
 const setsOf = ({ sets }: MachineCache, { api, namespace, owner }: Pick<Machine, 'api' | 'namespace' | 'owner'>): readonly MachineSet[] => {
   const found: MachineSet[] = [];
   let next = owner;
@@ -30,23 +30,29 @@ const setsOf = ({ sets }: MachineCache, { api, namespace, owner }: Pick<Machine,
   return found;
 };
 
-/** What would make another machine when this one is gone: the uppermost owner that is known. */
+/** Returns the uppermost known owner, which would create another machine when this one is gone. */
 const setOf = (machines: MachineCache, machine: Machine): MachineSet | undefined => setsOf(machines, machine).at(-1);
 
-/** What a request is about: its Machine and its Node, as far as their identity is proven. */
+/** Machine and Node of a request, as far as their identity is proven. */
 export type Subject = Pick<MachineSnapshot, 'machine' | 'node' | 'unidentified'>;
 
-/** Nothing is said against it where no providerID says what the cloud calls it. */
+/** Reports whether the providerID is consistent with the instance; a missing or unknown one is. */
 const isCalledSo = (providerId: string | undefined, instance: string): boolean =>
   providerId === undefined || instanceOf(providerId) === undefined || isCalled(providerId, instance);
 
-/** It is what the request names: called by the cloud as the request says, and still the one that the work began with. */
+/**
+ * Reports whether the Machine is the one that the request names: its name in the cloud is as in the
+ * request, and it is still the one that the work began with.
+ */
 const isNamed = ({ uid, name, providerId }: Machine, { instance, history }: MachineRequest): boolean => {
   if (history.machineUid !== undefined) return history.machineUid === uid;
   return instance === '' || instance === name || isCalledSo(providerId, instance);
 };
 
-/** The one that the request names; the only one of that name where it names no namespace. */
+/**
+ * Returns the Machine that the request names; the only one of that name if the request names no
+ * namespace.
+ */
 const machineOf = ({ machines }: MachineCache, request: MachineRequest): Machine | undefined => {
   if (request.nodeOnly) return undefined;
   const named = machines.in(request.machineName).filter(machine => isNamed(machine, request));
@@ -55,11 +61,14 @@ const machineOf = ({ machines }: MachineCache, request: MachineRequest): Machine
   return named.length > 1 ? named.find(({ providerId }) => providerId !== undefined && isCalled(providerId, request.instance)) : named[0];
 };
 
-/** Whether a node is what the request calls its machine: without a Machine, nothing else tells it from a successor of its name. */
+/**
+ * Reports whether a node is the machine that the request names: without a Machine, nothing else
+ * distinguishes it from a successor of its name.
+ */
 const isNamedNode = ({ name, providerId }: Node, { instance, machineName }: MachineRequest): boolean =>
   instance === '' || instance === name || instance === machineName || isCalledSo(providerId, instance);
 
-/** Of a request about a node, or about a machine that is gone. */
+/** Returns the subject of a request about a node, or about a machine that is gone. */
 const subjectWithoutMachine = (request: MachineRequest, machines: MachineCache, cache: ClusterCache): Subject => {
   const nodeName = nodeNameOf(request, undefined);
   const node = nodeName === undefined ? undefined : cache.nodes.get(nodeName);
@@ -68,7 +77,10 @@ const subjectWithoutMachine = (request: MachineRequest, machines: MachineCache, 
   return { node, ...(machine && 'lack' in machine && { unidentified: machine.lack }) };
 };
 
-/** The Machine and the Node of a request. A Machine that names a node of another identity has none that is known, and says why. */
+/**
+ * Returns the Machine and the Node of a request. A Machine that names a node of another identity
+ * has no known node, and `unidentified` has the reason.
+ */
 export const subjectOf = (request: MachineRequest, machines: MachineCache, cache: ClusterCache): Subject => {
   const machine = machineOf(machines, request);
   if (machine === undefined) return subjectWithoutMachine(request, machines, cache);
@@ -80,7 +92,10 @@ export const subjectOf = (request: MachineRequest, machines: MachineCache, cache
   return isElsewhere && found.isNear !== true ? { machine } : { machine: nodeless, unidentified: found.lack };
 };
 
-/** A node that this cluster does not have belongs to another one: what its machine API says has to do. */
+/**
+ * Reports whether the Machine serves. If this cluster does not have its node, the node belongs to
+ * another cluster: the status of the machine API has to suffice.
+ */
 const isServing = (machine: Machine, { nodes }: ClusterCache): boolean => {
   if (machine.deleting) return false;
   const node = nodes.of(machine);
@@ -117,7 +132,7 @@ const otherOf = (machines: MachineCache, request: MachineRequest): ConcurrentMai
   };
 };
 
-/** How long the maintenances that there are have taken, in seconds: the longest of each strategy. */
+/** Returns the seconds that the existing maintenances have taken: the longest of each strategy. */
 const seenOf = (requests: Iterable<MachineRequest>): ReadonlyMap<MachineStrategy, number> => {
   const seen = new Map<MachineStrategy, number>();
   for (const { history } of requests) {
@@ -129,10 +144,16 @@ const seenOf = (requests: Iterable<MachineRequest>): ReadonlyMap<MachineStrategy
   return seen;
 };
 
-/** Cluster API copies the annotations of a MachineDeployment to its MachineSet: the record there is no machine of its own. */
+/**
+ * Reports whether the set's record is a copy: Cluster API copies the annotations of a
+ * MachineDeployment to its MachineSet, and they stand for no other machine.
+ */
 const isCopy = ({ owner }: MachineSet): boolean => owner?.kind === 'MachineDeployment';
 
-/** The Maintenance of the request's name, if it is the request's: for its node, by its own word a part of it, and draining as it is told. */
+/**
+ * Returns the Maintenance of the request's name, if it is the request's: for its node, declared as
+ * a part of it, and with the drain policy that the request demands.
+ */
 const childOf = (
   request: MachineRequest,
   nodeName: string | undefined,
@@ -146,14 +167,18 @@ const childOf = (
   return { child: found, ...(isChanged(found, drainPolicy(childDrain(request))) && { childChanged: true }) };
 };
 
-/** Agents speak of their own node only, and a cloud that is asked of its machines; what a node says of itself, or a sender of CloudEvents, does not press. */
+/**
+ * Returns the sources that make a maintenance urgent: agents, which report about their own node
+ * only, and clouds that are queried about their machines. Signals of nodes and senders of
+ * CloudEvents do not.
+ */
 const urgentSourcesOf = ({ events }: MachineRequest, { sources }: MachineCache): ReadonlySet<string> => {
   const agents = events.map(({ source }) => source).filter(source => source.startsWith('agent/'));
   const clouds = [...sources.values()].filter(({ aws, urgency }) => aws !== undefined && urgency === 'Heeded').map(({ name }) => name);
   return new Set([...agents, ...clouds]);
 };
 
-/** The snapshot of one request at this moment. */
+/** Takes the snapshot of one request at this moment. */
 export const snapshotOf = (
   request: MachineRequest,
   machines: MachineCache,

@@ -5,7 +5,10 @@ import type { Log } from '../../support/log.ts';
 import type { Api } from '../ports.ts';
 import { vitalGet } from '../vital-get.ts';
 
-/** Whether the API server says that it has no such node. Rejects for defects only: who gets no answer knows nothing. */
+/**
+ * Reports whether the API server confirms that it has no such node. Rejects for defects only:
+ * without a response the result is false.
+ */
 export const isNodeGone = async (api: Api, nodeName: string, log: Log): Promise<boolean> => {
   const path = `/api/v1/nodes/${encodeURIComponent(nodeName)}`;
   const found = await vitalGet(api, path, error => log.warn('failed to look up a node', { node: nodeName, error }));
@@ -14,7 +17,7 @@ export const isNodeGone = async (api: Api, nodeName: string, log: Log): Promise<
   return isMissing(nodeName, found);
 };
 
-/** Nodes of one page. */
+/** Nodes per page. */
 const pageSize = 500;
 
 type Page = {
@@ -22,7 +25,10 @@ type Page = {
   readonly items?: readonly { readonly spec?: { readonly providerID?: string } }[];
 };
 
-/** Whether the API server says, of all its nodes, that none has this providerID. Rejects for defects only: who gets no answer knows nothing. */
+/**
+ * Reports whether the API server confirms that none of all its nodes has this providerID. Rejects
+ * for defects only: without a response the result is false.
+ */
 const hasNoNode = async (api: Api, providerId: string, log: Log): Promise<boolean> => {
   let next = '';
   do {
@@ -40,6 +46,9 @@ const hasNoNode = async (api: Api, providerId: string, log: Log): Promise<boolea
   return true;
 };
 
-/** Whether what no watch has told of is not there, as the API server says itself. */
+/**
+ * Reports whether the API server itself confirms that a node that no watch has delivered does not
+ * exist.
+ */
 export const isUnseenGone = (api: Api, unseen: NonNullable<MachineDecision['unseenNode']>, log: Log): Promise<boolean> =>
   'name' in unseen ? isNodeGone(api, unseen.name, log) : hasNoNode(api, unseen.providerId, log);

@@ -23,18 +23,18 @@ import type { Api, Watcher } from '../ports.ts';
 import { machineKindsHere } from './machine-kinds.ts';
 import { MachineStore } from './machine-store.ts';
 
-/** What is told of the machines. */
+/** Callbacks for changes of the machines. */
 export type MachineChanges = {
   readonly maintenance: (request: MachineRequest) => void;
-  /** One in a namespace where it does not count. */
+  /** Callback for a request in a namespace where it does not count. */
   readonly foreign: (request: MachineRequest) => void;
   readonly machine: (machine: Machine) => void;
   readonly set: (set: MachineSet) => void;
-  /** A Cluster that machines are part of. */
+  /** Callback for a Cluster that machines belong to. */
   readonly cluster: () => void;
   readonly source: (source: EventSource, change: 'added' | 'changed' | 'removed') => void;
   readonly notice: (notice: Notice) => void;
-  /** All that decides has been read. */
+  /** Callback after everything that affects decisions has been read. */
   readonly complete: () => void;
 };
 
@@ -53,16 +53,19 @@ const maintenancesName = 'machinemaintenances.machinemaintenance.managed.openshi
 const sourcesName = 'machineeventsources.drydock.dev';
 const noticesName = 'nodenotices.drydock.dev';
 
-/** Machine kinds are done without, each machine with a word about it; without the others nothing is known of what is asked for. */
+/**
+ * Reports whether the collection is required. Machine kinds are optional, and each affected machine
+ * reports their absence; without the others no request is known.
+ */
 const isNeeded = (name: string): boolean => name === maintenancesName || name === sourcesName || name === noticesName;
 
-/** A machine API may be installed later: looked for again after so many seconds. */
+/** Seconds between two discoveries: a machine API may be installed later. */
 const discoverEvery = 300;
 
-/** The pause after a question that was not answered, in seconds. */
+/** Seconds until the next discovery after a failed one. */
 const discoverAgainAfter = 5;
 
-/** Everything that is known of machines and of what is announced about them, kept up to date by watches. */
+/** A cache of machines and of the announcements about them, kept up to date by watches. */
 export class MachineCache {
   readonly requests = new Cache<MachineRequest>(({ machineName }) => machineName);
   readonly machines = new MachineStore();
@@ -86,23 +89,32 @@ export class MachineCache {
     });
   }
 
-  /** Collections that have not been read completely yet, or may not be read although much depends on them. */
+  /**
+   * Collections that have not been read completely yet, or that are required and lack read
+   * permission.
+   */
   get unsynced(): readonly string[] {
     const { unsynced } = this.#informers;
     return [...(this.#discovered ? [] : ['machine APIs']), ...unsynced, ...this.withheld.filter(isNeeded)];
   }
 
-  /** Collections that may not be read here. */
+  /** Collections without read permission here. */
   get withheld(): readonly string[] {
     return this.#informers.forbidden;
   }
 
-  /** Whether there are machines can be known: at least one machine API is served and read. */
+  /**
+   * True if it can be known whether there are machines: at least one machine API is served and
+   * read.
+   */
   get hasMachineApi(): boolean {
     return [...this.kinds].some(([name, { kind }]) => kind === 'Machine' && this.#informers.isKnown(name));
   }
 
-  /** The Cluster of a Machine; undefined where it is in none, or the cluster serves none: then nothing of that kind can be paused. */
+  /**
+   * Returns the Cluster of a Machine; undefined if the Machine has none, or Clusters are not
+   * served: then they cannot be paused.
+   */
   clusterOf({ namespace, clusterName }: Machine): KnownCluster | undefined {
     const served = [...this.kinds].find(([, { kind }]) => kind === 'Cluster');
     if (clusterName === undefined || served === undefined) return undefined;
@@ -155,7 +167,7 @@ export class MachineCache {
     return undefined;
   }
 
-  /** Follows every machine kind that the cluster has, also those that come later. */
+  /** Follows every machine kind of the cluster, including kinds that are installed later. */
   async #discover(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const followed: Promise<void>[] = [];
@@ -174,7 +186,7 @@ export class MachineCache {
     await Promise.all(followed);
   }
 
-  /** The machine kinds that are served; undefined where the API server does not say. */
+  /** Returns the machine kinds that are served; undefined if discovery fails. */
   async #kindsHere(signal: AbortSignal): Promise<readonly MachineKind[] | undefined> {
     try {
       return await machineKindsHere(this.#options.api, signal);

@@ -2,14 +2,14 @@ import type { MachineKind } from '../../core/machine/machine.ts';
 import { statusMessage } from '../../core/status.ts';
 import type { Api } from '../ports.ts';
 
-/** Which machine APIs this cluster serves, in which versions. */
+/** Discovers which machine APIs this cluster serves, in which versions. */
 
 type Wanted = Pick<MachineKind, 'api' | 'kind' | 'plural'>;
 
 const openShift = { api: 'openshift' } as const;
 const capi = { api: 'capi' } as const;
 
-/** By group; the versions that are understood, the newest first. */
+/** Machine kinds by group; the supported versions, the newest first. */
 const groups: readonly { readonly group: string; readonly versions: readonly string[]; readonly kinds: readonly Wanted[] }[] = [
   {
     group: 'machine.openshift.io',
@@ -41,7 +41,7 @@ const groups: readonly { readonly group: string; readonly versions: readonly str
   },
 ];
 
-/** The resources of one version; none when it is not served. Throws when that cannot be found out. */
+/** Returns the resources of one version; none if it is not served. Throws if discovery fails. */
 const resourcesOf = async (api: Api, version: string, signal: AbortSignal): Promise<ReadonlySet<string>> => {
   const response = await api.call({ method: 'GET', path: `/apis/${version}` }, signal);
   if (response.status === 404) return new Set();
@@ -50,7 +50,10 @@ const resourcesOf = async (api: Api, version: string, signal: AbortSignal): Prom
   return new Set(resources.map(({ name }) => name));
 };
 
-/** The machine kinds that are served here, each in the newest version that is understood. Throws when the API server cannot be asked. */
+/**
+ * Returns the machine kinds that are served here, each in the newest supported version. Throws if
+ * the API server cannot be reached.
+ */
 export const machineKindsHere = async (api: Api, signal: AbortSignal): Promise<readonly MachineKind[]> => {
   const found: MachineKind[] = [];
   for (const { group, versions, kinds } of groups) {

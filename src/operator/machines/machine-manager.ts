@@ -5,15 +5,15 @@ import { type EventScanner, EventSourceReconciler, type SignalReader } from './e
 import { MachineReconciler, type MachinesOptions } from './machine-reconciler.ts';
 import { WindowReconciler } from './window-reconciler.ts';
 
-/** What has become of events that somebody has sent. */
+/** Result for events that a client has sent. */
 export type IngestResult =
   | 'stored'
-  /** So many are; the others are about nothing that this cluster has. */
+  /** Number of stored events; the others are about nothing that this cluster has. */
   | { readonly stored: number; readonly refused: string }
   | { readonly later: string }
   | { readonly refused: string };
 
-/** Characters of a name that somebody has sent, and names of one answer. */
+/** Limits for the response: characters of a received name, and number of names. */
 const [longestName, mostNames] = [253, 5];
 
 const strangersText = (names: readonly string[]): string =>
@@ -23,13 +23,16 @@ const strangersText = (names: readonly string[]): string =>
   )}`;
 
 export type MachineManagerOptions = MachinesOptions & {
-  /** Where new MachineMaintenances are made. */
+  /** Namespace of new MachineMaintenances. */
   readonly namespace: string;
   readonly scanner: EventScanner;
   readonly signals: SignalReader;
 };
 
-/** Everything about machines beside the loop of the nodes: what is announced, what is done about it, and when it may be. */
+/**
+ * A manager of everything about machines beside the reconciler of the nodes: announcements, their
+ * maintenances, and windows.
+ */
 export class MachineManager {
   readonly #ingester: EventIngester;
   readonly #machines: MachineReconciler;
@@ -51,7 +54,7 @@ export class MachineManager {
     this.#windows = new WindowReconciler({ cache, writer, clock, defects, windowStatus: adapter.windowStatus });
   }
 
-  /** What plans know of machines, and how they tell of what they have written. */
+  /** Returns the cache of machines for plans, and the updater for their writes. */
   get forPlans(): Pick<MachineReconciler, 'cacheUpdater'> & { readonly cache: MachineReconciler['machines']; readonly namespace: string } {
     const { machines: cache, cacheUpdater } = this.#machines;
     return { cache, cacheUpdater, namespace: this.#options.namespace };
@@ -62,22 +65,23 @@ export class MachineManager {
     return this.#machines.machines.unsynced;
   }
 
-  /** Collections that may not be read. */
+  /** Collections without read permission. */
   get withheld(): readonly string[] {
     return this.#machines.machines.withheld;
   }
 
-  /** Ends what is received with the manager. */
+  /** Signal of the manager: when it is aborted, ingestion ends as well. */
   #signal: AbortSignal | undefined;
 
-  /** Kind and phase of every machine maintenance. */
+  /** Returns kind and phase of every machine maintenance. */
   states(): readonly (readonly [kind: string, state: string])[] {
     return [...this.#machines.machines.requests.values()].map(({ history }) => ['MachineMaintenance', history.phase ?? 'Pending'] as const);
   }
 
   /**
-   * Takes in what somebody has sent about machines, whatever he calls them. Each event is judged by itself: an account has machines of several clusters, and senders cannot
-   * tell them apart. What is stored stays stored where the rest has to be sent again.
+   * Ingests events that a client has sent about machines, under any of their names. Each event is
+   * judged separately: an account has machines of several clusters, and senders cannot distinguish
+   * them. Stored events stay stored if the rest has to be sent again.
    */
   async receive(events: readonly MachineEvent[]): Promise<IngestResult> {
     if (this.unsynced.length > 0 || this.#options.cache.unsynced.length > 0) return { later: 'the cluster has not been read yet' };
@@ -95,7 +99,10 @@ export class MachineManager {
     return { ...(stored > 0 && { stored }), refused: strangersText(strangers) };
   }
 
-  /** Works until the signal is aborted, and ends what it has begun. The loop of the nodes has to run as well. */
+  /**
+   * Runs until the signal is aborted, and completes what it has begun. The reconciler of the nodes
+   * has to run as well.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { cache } = this.#options;
     this.#signal = signal;

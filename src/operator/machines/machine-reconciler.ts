@@ -23,34 +23,46 @@ import { snapshotOf, subjectOf } from './gather.ts';
 import { isUnseenGone } from './is-node-gone.ts';
 import { MachineCache, type MachineChanges } from './machine-cache.ts';
 
-/** What was decided, and on what. */
+/** A decision, and the snapshot that it is based on. */
 type Decided = { readonly snapshot: MachineSnapshot; readonly decision: MachineDecision };
 
 export type MachinesOptions = Ports & {
-  /** Nodes, their maintenances and the windows: the loop of the nodes keeps it up to date. */
+  /**
+   * Cache of nodes, their maintenances and the windows, which the reconciler of the nodes keeps up
+   * to date.
+   */
   readonly cache: ClusterCache;
   readonly adapters: readonly KindAdapter[];
   readonly adapter: MachineAdapter;
-  /** Whose MachineMaintenances count. */
+  /** Namespaces whose MachineMaintenances count. */
   readonly namespaces: Namespaces;
   readonly limits: MachineLimits;
-  /** A node is drained this long before the cloud may begin, in seconds, where no window says otherwise. */
+  /**
+   * Seconds before the cloud's earliest start at which the drain of a node begins, unless a window
+   * determines it.
+   */
   readonly drainLeadSeconds: number;
-  /** Something has changed that plans may wait for. */
+  /** Callback for changes that plans may wait for. */
   readonly changed?: () => void;
 };
 
-/** One at a time: what one has begun, the next one sees, so that limits hold exactly. Each is a few calls. */
+/**
+ * Number of maintenances at a time. With one, each sees what the previous one has begun, so that
+ * limits hold exactly. Each is a few calls.
+ */
 const atOnce = 1;
 
-/** Whose stored state decides what is done next. */
+/** Stores whose contents affect the next decisions. */
 const decidedBy = ['machineMaintenances', 'requests', 'machines', 'machineSets'] as const;
 
-/** The loop of the machine maintenances: something happens to one, its snapshot is taken, the core decides, and what it decides is done. */
+/**
+ * The reconciler of machine maintenances: an event requeues one, its snapshot is taken, the core
+ * decides, and the decision is carried out.
+ */
 export class MachineReconciler {
   readonly machines: MachineCache;
   readonly writer: Writer;
-  /** For others who write machine maintenances. */
+  /** Updater for other writers of machine maintenances. */
   readonly cacheUpdater: CacheUpdater;
   readonly #options: MachinesOptions;
   readonly #queue: WorkQueue;
@@ -97,7 +109,7 @@ export class MachineReconciler {
     });
   }
 
-  /** Watches and acts until the signal is aborted, and ends what it has begun. */
+  /** Watches and acts until the signal is aborted, and completes what it has begun. */
   async run(signal: AbortSignal): Promise<void> {
     this.#acting = true;
     const listener: Listener = {
@@ -115,7 +127,7 @@ export class MachineReconciler {
     }
   }
 
-  /** Looks at all of them, after something that may concern each. */
+  /** Queues all maintenances, after a change that may affect each. */
   enqueueAll(): void {
     this.#touch(() => true);
   }
@@ -129,7 +141,7 @@ export class MachineReconciler {
     for (const request of this.machines.requests.values()) if (concerns(request)) this.#queue.add(request.key);
   }
 
-  /** The Maintenance of a request is named after it. */
+  /** Queues the request of this Maintenance, which is named after the request. */
   #childChanged(name: string): void {
     this.#touch(request => name === request.status['maintenanceName'] || name.endsWith(`-${request.uid}`));
   }
@@ -139,7 +151,10 @@ export class MachineReconciler {
     this.#options.changed?.();
   }
 
-  /** One that begins or ends may let others have their turn. */
+  /**
+   * Queues the request, and the ones that wait for their turn: a maintenance that begins or ends
+   * may let others begin.
+   */
   #changed(request: MachineRequest): void {
     this.#queue.add(request.key);
     this.#options.changed?.();
@@ -152,7 +167,7 @@ export class MachineReconciler {
     return deadline?.epochMilliseconds ?? Number.MAX_SAFE_INTEGER;
   }
 
-  /** Looks at one machine maintenance and does what is to be done. Rejects for defects only. */
+  /** Runs one pass of a machine maintenance. Rejects for defects only. */
   async #pass(key: string): Promise<void> {
     const { fence, cache } = this.#options;
     if (!this.#acting || !fence.mayAct()) return;
@@ -162,20 +177,23 @@ export class MachineReconciler {
     if (request !== undefined) await this.#carryOut(request);
   }
 
-  /** Not everything is known that has a say: it waits, and says so where that is for want of a right. */
+  /**
+   * Handles a request while required collections are unknown: it waits, and reports it if a right
+   * is missing.
+   */
   async #refuse(key: string): Promise<void> {
     const request = this.machines.requests.get(key);
     const text = lackText(this.machines) ?? lackText(this.#options.cache);
     if (request !== undefined && text !== undefined) await this.#tell(request, 'NotAllowed', text);
   }
 
-  /** A look at it has thrown: it waits, and says so. */
+  /** Handles a pass that has thrown: the request waits and reports it. */
   async #broken(key: string, message: string): Promise<void> {
     const request = this.machines.requests.get(key);
     if (request !== undefined) await this.#tell(request, 'InternalError', message);
   }
 
-  /** Says why nothing at all is done about it. */
+  /** Reports why nothing at all is done about the request. */
   async #tell(request: MachineRequest, reason: string, message: string): Promise<void> {
     if (!this.#acting) return;
     const patch = statusChange(request.status, { phase: 'Pending', ...request.status, waitingFor: reason, message });
@@ -189,14 +207,15 @@ export class MachineReconciler {
     this.#queue.clearAppointment(request.key);
     if (verdict.requeueAt !== undefined) this.#queue.addAt(request.key, verdict.requeueAt);
     const status = verdict.own ?? this.#statusWrite(verdict, request, this.#options.adapter.maintenanceStatus(verdict, snapshot, now));
-    // The beginning is stored before anything is done.
+    // The start is stored before anything is done.
     const writes = [...(status ? [status] : []), ...(verdict.writes ?? [])];
     await this.#decisions.write(request.key, snapshot.node?.name ?? request.machineName, writes);
   }
 
   /**
-   * What no watch has told of is asked for before anything is done without it: windows, and the node that the machine names. By the time of the answer the watches have
-   * told more, and that counts: it is decided anew.
+   * Decides. Objects that no watch has delivered are queried before anything is done without them:
+   * windows, and the node that the machine names. By the time of the response the watches have
+   * delivered more, and that counts: the decision is repeated.
    */
   async #decide(request: MachineRequest, now: Temporal.Instant, nodeIsGone?: true): Promise<Decided> {
     const { api, log, cache, limits, drainLeadSeconds, adapter } = this.#options;
@@ -221,14 +240,14 @@ export class MachineReconciler {
     return { ...statusWrite(request, verdict.phase, patch), events: said };
   }
 
-  /** What the server answers to our writes is seen at once. */
+  /** Returns the updater that makes the server's responses to our writes visible at once. */
   #cacheUpdater(): CacheUpdater {
     const { cache, adapters, adapter } = this.#options;
     const ofNodes = cacheUpdaterOf(cache, adapters);
     return {
       observe: (write, body) => {
         if (body === undefined) return this.#forget(write, ofNodes);
-        // Of what is gone for good the watch tells.
+        // The watch delivers final removals.
         if (write.method === 'DELETE' && !isStillThere(body)) return;
         if (write.cache === 'nodeNotices') this.machines.notices.observe(adapter.readNotice(body));
         else if (write.cache === 'machineMaintenances') this.#learnRequest(adapter.readMaintenance(body));
@@ -238,7 +257,10 @@ export class MachineReconciler {
     };
   }
 
-  /** It is gone, and the watch is behind: it would be asked for again and again, and the watch may never tell. */
+  /**
+   * Forgets a removed object while the watch lags behind: it would be written again and again, and
+   * the watch may never deliver the removal.
+   */
   #forget(write: Write, ofNodes: CacheUpdater): void {
     const { requests, machines } = this.machines;
     const path = objectPath(write.path);
@@ -274,9 +296,12 @@ const statusWrite = (request: MachineRequest, what: string, patch: JsonObject): 
   events: [],
 });
 
-/** Machines, nodes and sets of any name may be what it waits for. */
+/**
+ * Reports whether the maintenance is in progress: it may wait for machines, nodes and sets of any
+ * name.
+ */
 const isUnderWay = ({ history }: MachineRequest): boolean => history.startedAt !== undefined && !isOver(history.phase);
 
-/** It waits for a machine, a set or a Cluster that is paused. */
+/** Reports whether it waits for a machine, a set or a Cluster that is paused. */
 const isPaused = ({ status }: MachineRequest): boolean =>
   status['waitingFor'] === 'MachinePaused' || status['waitingFor'] === 'PauseUnknown';

@@ -4,7 +4,7 @@ import { Cache } from '../cache/cache.ts';
 import { IdentityIndex } from '../cache/identity-index.ts';
 import { SecondaryIndex } from '../cache/secondary-index.ts';
 
-/** The Machines by name, by identity, and by the node that they name. */
+/** A cache of the Machines by name, by identity, and by the node that they name. */
 export class MachineStore extends Cache<Machine> {
   readonly #byIdentity = new IdentityIndex<Machine>();
   readonly #byNodeName = new SecondaryIndex<Machine>(({ nodeName }) => nodeName);
@@ -13,12 +13,12 @@ export class MachineStore extends Cache<Machine> {
     super(({ name }) => name);
   }
 
-  /** The Machine of this Node, or why there is none. */
+  /** Returns the Machine of this Node, or why there is none. */
   of(node: ProvidedNode): Identified<Machine> {
     return machineOfNode(node, this.#byIdentity.near(node, this.#byNodeName.in(node.name)));
   }
 
-  /** All Machines that the cloud calls so. */
+  /** Returns all Machines with this name in the cloud. */
   called(instance: string): readonly Machine[] {
     return this.#byIdentity.called(instance);
   }

@@ -5,7 +5,7 @@ import { timeText } from '../../core/time.ts';
 import type { Recorder } from '../ports.ts';
 import type { Writer } from '../write/writer.ts';
 
-/** Says what a scan has come to: in the status of its source, and what is wrong as events as well. */
+/** Reports the result of a scan: in the status of its source, and problems as events as well. */
 
 type Complaint = { readonly reason: string; readonly message: string };
 
@@ -22,7 +22,9 @@ const complaints = ({ trouble, unknown, withoutProviderId }: ScanResult): readon
   ];
 };
 
-/** Never rejects: a status that could not be written is written after the next scan. */
+/**
+ * Reports a scan. Never rejects: a status that could not be written is written after the next scan.
+ */
 export const reportScan = async (
   source: EventSource,
   result: ScanResult,

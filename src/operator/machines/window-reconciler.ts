@@ -18,10 +18,13 @@ type Options = {
   readonly windowStatus: MachineAdapter['windowStatus'];
 };
 
-/** A status that could not be written is tried again after so many seconds. */
+/** Seconds until a status that could not be written is retried. */
 const againAfter = 5;
 
-/** Says of every window whether it is open, and when it will be. Nothing is decided by that: it is for people. */
+/**
+ * A reconciler that reports for every window whether it is open, and when it will be. No decision
+ * uses that: it is for people.
+ */
 export class WindowReconciler {
   readonly #options: Options;
   readonly #queue: WorkQueue;
@@ -60,7 +63,7 @@ export class WindowReconciler {
     if (result !== 'stored') this.#queue.addAt(name, secondsAfter(clock.now(), againAfter));
   }
 
-  /** Nothing is known of when it is open: nothing begins in it. */
+  /** Reports a window whose times cannot be computed: nothing begins in it. */
   async #broken(name: string, message: string): Promise<void> {
     const { cache, writer, clock } = this.#options;
     const window = cache.windows.get(name);

@@ -8,17 +8,22 @@ import type { WindowFreshness } from '../cache/window-freshness.ts';
 import type { Api, ApiResponse } from '../ports.ts';
 import { vitalGet } from '../vital-get.ts';
 
-/** What has been found: nearly all of it does not change any more. */
+/** A cache of lookup results: nearly all of them do not change any more. */
 export class LookupCache {
-  /** Volume by claim (`namespace/name`): a bound claim stays bound to its volume. null: there is no such claim, or it is not bound. */
+  /**
+   * Volume by claim (`namespace/name`): a bound claim stays bound to its volume. null: the claim
+   * does not exist, or is not bound.
+   */
   readonly volumes = new Map<string, string | null>();
-  /** uids of DaemonSets that pods name and that are gone: no other one will ever have them. */
+  /**
+   * uids of DaemonSets that pods name and that are gone: no other DaemonSet will ever have them.
+   */
   readonly goneDaemonSets = new Set<string>();
-  /** Pods that are on no node, by namespace, and when they were read. */
+  /** Pods that are on no node, by namespace, and the time of the list. */
   readonly unscheduled = new Map<string, { readonly readAt: Temporal.Instant; readonly pods: readonly Pod[] }>();
 }
 
-/** What is asked about one object. */
+/** A lookup of one object. */
 type ObjectLookup = Extract<Lookup, { readonly kind: 'DaemonSet' | 'PersistentVolumeClaim' }>;
 
 const pathOf = ({ kind, key }: ObjectLookup): string => {
@@ -27,7 +32,10 @@ const pathOf = ({ kind, key }: ObjectLookup): string => {
   return `${api}/namespaces/${namespace}/${resource}/${name}`;
 };
 
-/** Notes what was found. Answers whether that is the end of it: of a DaemonSet that exists the watch will tell. */
+/**
+ * Stores the result. Returns whether it is final: a DaemonSet that exists is delivered by the
+ * watch.
+ */
 const note = (lookup: ObjectLookup, found: ApiResponse, { volumes, goneDaemonSets }: LookupCache): boolean => {
   if (lookup.kind === 'DaemonSet') {
     if (found.status !== 404) return false;
@@ -58,13 +66,19 @@ const lookUpObject = async ({ api, log, lookedUp }: Sources, lookup: ObjectLooku
   return false;
 };
 
-/** Pods of one namespace that are kept: those that miss a node are few, or nobody reads them one by one. */
+/**
+ * Number of pods of one namespace that are kept: pods without a node are few, or too many to be
+ * read one by one.
+ */
 const maxPods = 100;
 
-/** The node is not looked at again before there is an answer, or this has passed, in milliseconds. */
+/** Milliseconds until the node is passed again even without a response. */
 const strayTimeoutMs = 3000;
 
-/** Whoever may not read them, and where the server fails, goes without: it is only told less of what a budget misses. */
+/**
+ * Lists pods that are on no node. Without the right, or if the server fails, the result is empty:
+ * the report only has fewer details on what a budget misses.
+ */
 const lookUpUnscheduled = async ({ api, clock, log, defects, lookedUp }: Sources, namespace: string): Promise<boolean> => {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
   const readAt = clock.now();
@@ -92,7 +106,10 @@ const lookUpOne = (sources: Sources, lookup: Lookup): Promise<boolean> => {
   return lookup.kind === 'UnscheduledPods' ? lookUpUnscheduled(sources, lookup.key) : lookUpObject(sources, lookup);
 };
 
-/** Asks the API server, one after the other. Answers whether anything new is known. Rejects for defects only. */
+/**
+ * Resolves the lookups with the API server, one after the other. Returns whether anything new is
+ * known. Rejects for defects only.
+ */
 export const runLookups = async (sources: Sources, lookups: readonly Lookup[]): Promise<boolean> => {
   let isNew = false;
   for (const lookup of lookups) {

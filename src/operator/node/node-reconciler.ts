@@ -29,25 +29,31 @@ import { tellProblem } from './tell-problem.ts';
 
 export type NodeReconcilerOptions = Ports &
   SnapshotOptions & {
-    /** What is done about a node; the whole life of its maintenances when left out. */
+    /** Decision function for a node; the whole life of its maintenances if left out. */
     readonly decide?: (snapshot: NodeSnapshot, now: Temporal.Instant) => Decision;
-    /** Reads MaintenanceWindows; there are none when left out. */
+    /** Function that reads MaintenanceWindows; there are none if left out. */
     readonly readWindow?: (raw: unknown) => MaintenanceWindow;
-    /** Whose objects count, of kinds that have namespaces; everybody's when left out. */
+    /** Namespaces whose objects count, for namespaced kinds; all if left out. */
     readonly namespaces?: Namespaces;
-    /** What has to be known for it; everything when left out. */
+    /** Scope of the cache; everything if left out. */
     readonly scope?: CacheScope;
-    /** When a look at a node begins that something has given cause for, as the queue says. In simulated time many things happen at the same moment. */
+    /**
+     * Scheduler of the queue: when the pass of a requeued node begins. In simulated time many
+     * events happen at the same moment.
+     */
     readonly soon?: (begin: () => void) => void;
   };
 
-/** Seconds until what could not be looked up is tried again. */
+/** Seconds until a failed lookup is retried. */
 const lookUpAgainAfter = 5;
 
-/** Nodes that are looked at at the same time. */
+/** Number of nodes that are reconciled at the same time. */
 const nodesAtOnce = 64;
 
-/** The loop: something happens to a node, its snapshot is taken, the core decides, and what it decides is done. */
+/**
+ * The reconciler of nodes: an event requeues a node, its snapshot is taken, the core decides, and
+ * the decision is carried out.
+ */
 export class NodeReconciler {
   readonly cache: ClusterCache;
   readonly #options: NodeReconcilerOptions;
@@ -107,7 +113,10 @@ export class NodeReconciler {
     });
   }
 
-  /** Watches and acts until the signal is aborted, and ends what it has begun: no write is cut off in the middle. */
+  /**
+   * Watches and acts until the signal is aborted, and completes what has begun: no write is cut off
+   * in the middle.
+   */
   async run(signal: AbortSignal): Promise<void> {
     this.#acting = true;
     try {
@@ -119,24 +128,24 @@ export class NodeReconciler {
     }
   }
 
-  /** Takes up a request that is not an object of the API: one that somebody makes at a keyboard. */
+  /** Adds a request that is not an object of the API: a user at a keyboard has made it. */
   addRequest(request: MaintenanceRequest): void {
     this.cache.requests.apply({ type: 'added', object: request });
     this.#queue.add(request.nodeName);
   }
 
-  /** Something about the node is known that none of the watches tells. */
+  /** Requeues the node for a change that none of the watches delivers. */
   enqueue(nodeName: string): void {
     if (this.cache.concerns(nodeName)) this.#queue.add(nodeName);
   }
 
-  /** Gives up such a request: what is queued for it is called back. */
+  /** Removes such a request: its queued evictions are cancelled. */
   removeRequest(request: MaintenanceRequest): void {
     this.cache.requests.apply({ type: 'removed', object: request });
     this.#queue.add(request.nodeName);
   }
 
-  /** What can be counted at this moment. */
+  /** Returns counts for metrics at this moment. */
   overview(): Overview {
     const { cache } = this;
     return {
@@ -162,7 +171,7 @@ export class NodeReconciler {
     return this.#acting && this.#options.fence.mayAct();
   }
 
-  /** Looks at one node and does what is to be done. Rejects for defects only. */
+  /** Runs one pass of a node. Rejects for defects only. */
   async #pass(nodeName: string): Promise<void> {
     if (!this.#mayAct || this.cache.isReading) return;
     const lack = this.cache.lackFor(nodeName);
@@ -176,13 +185,19 @@ export class NodeReconciler {
     await this.#carryOut(nodeName, decision);
   }
 
-  /** A look at the node has thrown: nothing leaves it any more, and its maintenances say so. */
+  /**
+   * Handles a pass that has thrown: nothing leaves the node any more, and its maintenances report
+   * it.
+   */
   async #broken(nodeName: string, message: string): Promise<void> {
     this.#evictor.recall(nodeName, new Set());
     await this.#tell(nodeName, this.cache.requests.in(nodeName), { reason: 'InternalError', message });
   }
 
-  /** What has a say about the node may not be read: it stays as it is until it may, and its maintenances say so. */
+  /**
+   * Handles a collection that affects the node and lacks read permission: the node stays as it is
+   * until the permission is granted, and its maintenances report it.
+   */
   async #refuse(nodeName: string, lack: string): Promise<void> {
     this.#evictor.recall(nodeName, new Set());
     await this.#tell(nodeName, this.cache.requests.in(nodeName), { reason: 'NotAllowed', message: notAllowedText(lack) });
@@ -192,7 +207,7 @@ export class NodeReconciler {
     if (this.#acting) await tellProblem(nodeName, requests, problem, { ...this.#options, writer: this.#writer });
   }
 
-  /** It is not known how the node is held: nothing leaves it meanwhile. */
+  /** Waits while it is not known how the node is held: nothing leaves it meanwhile. */
   #wait(nodeName: string): void {
     this.#evictor.recall(nodeName, new Set());
     this.#queue.addAt(nodeName, secondsAfter(this.#options.clock.now(), this.#nodeStates.failed(nodeName)));
@@ -220,7 +235,9 @@ export class NodeReconciler {
     else if (decision.lookups.length > 0) this.#queue.addAt(nodeName, secondsAfter(this.#options.clock.now(), lookUpAgainAfter));
   }
 
-  /** Pods are watched while somebody wants them gone; a node that nobody wants any more is forgotten. */
+  /**
+   * Watches pods while a request wants them gone; forgets a node that no request wants any more.
+   */
   #keepWatch(nodeName: string, { watchPods }: Decision): void {
     if (watchPods) return this.cache.pods.start(nodeName);
     this.cache.pods.stop(nodeName);
@@ -228,7 +245,10 @@ export class NodeReconciler {
     if (!this.cache.concerns(nodeName)) this.#nodeStates.forget(nodeName);
   }
 
-  /** What was stored may allow the next step, so the node has its turn again; what was not is tried again, ever more slowly. */
+  /**
+   * Requeues the node after writes: a stored write may allow the next step, a failed one is retried
+   * with growing pauses.
+   */
   #afterWrites(nodeName: string, writes: readonly Write[], written: readonly WriteOutcome[]): void {
     const { clock } = this.#options;
     for (const [at, write] of writes.entries()) {
@@ -251,7 +271,7 @@ export class NodeReconciler {
   #settleWaits(nodeName: string, waitsFor: readonly string[]): void {
     const waited = this.#budgetWaiters.budgetsOf(nodeName);
     this.#budgetWaiters.set(nodeName, waitsFor);
-    // What this node has left of an offer is offered to the next one.
+    // The rest of an offer that this node does not use is offered to the next node.
     for (const key of waited) {
       const budget = this.cache.budgets.get(key);
       if (budget !== undefined) this.#offer(budget);
@@ -266,7 +286,10 @@ export class NodeReconciler {
     for (const nodeName of nodes) this.#queue.add(nodeName);
   }
 
-  /** A changed budget wakes as many of those that wait for it as it allows; one that comes or goes may concern every node. */
+  /**
+   * Requeues nodes for a budget: a changed one requeues as many waiting nodes as it allows; an
+   * added or removed one may affect every node.
+   */
   #budgetChanged(budget: Budget, change: 'added' | 'changed' | 'removed'): void {
     if (!this.#acting) return;
     this.#inFlight.settle(budget, this.#options.clock.now());
@@ -277,7 +300,10 @@ export class NodeReconciler {
     for (const nodeName of this.cache.pods.watched()) this.#queue.add(nodeName);
   }
 
-  /** An eviction has been answered. Its budget's new status may have come before the answer. */
+  /**
+   * Settles the budgets after the response to an eviction: the new status may have come before the
+   * response.
+   */
   #answered(nodeName: string): void {
     const keys = new Set(this.#inFlight.of(nodeName).flatMap(budgetKeysOf));
     for (const key of keys) {

@@ -4,12 +4,12 @@ import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { AlertSilencer, Fence } from '../ports.ts';
 
-/** Tells whoever keeps alerts silent which nodes are held. */
+/** Reports the held nodes to the silencer of alerts. */
 
-/** Nodes are often held and released together. */
+/** Milliseconds to gather changes: nodes are often held and released together. */
 const gatherMs = 1000;
 
-/** After a defect of ours. */
+/** Milliseconds until the next try after a defect of ours. */
 const againMs = 60_000;
 
 type NodeSilencerOptions = {
@@ -29,7 +29,10 @@ export class NodeSilencer {
     this.#options = options;
   }
 
-  /** Until the signal is aborted. What it has silenced stays so for as long as it was asked for: another replica takes over. */
+  /**
+   * Runs until the signal is aborted. Silences stay for their requested time: another replica takes
+   * over.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { cache, clock } = this.#options;
     const look = ({ name, holdRecord }: Node): void => {
@@ -50,10 +53,10 @@ export class NodeSilencer {
     }
   }
 
-  /** Milliseconds until the next time, where nothing happens before that. */
+  /** Returns the milliseconds until the next time, if nothing happens before. */
   async #tell(signal: AbortSignal): Promise<number> {
     const { cache, silencer, fence, defects } = this.#options;
-    // As long as not all nodes are known, those that are held are not either.
+    // Before all nodes are known, the held ones are not known either.
     if (!fence.mayAct() || cache.unsynced.length > 0) return gatherMs;
     const held = [...cache.nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined);
     this.#told = new Set(held.map(({ name }) => name));
@@ -61,7 +64,8 @@ export class NodeSilencer {
       return await silencer.silence(this.#told, signal);
     } catch (error) {
       if (signal.aborted) return 0;
-      // What the alertmanagers refuse comes as a value: this is ours, and no reason for the loops beside this one to end.
+      // A refusal of an alertmanager is returned as a value: a throw is a defect of ours, and no
+      // reason for the other loops to end.
       defects.tell('Process', 'silences', error);
       return againMs;
     }

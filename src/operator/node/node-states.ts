@@ -3,12 +3,12 @@ import type { Problem } from '../../core/maintenance/report.ts';
 import { emptyMemo, type ReconcileMemo } from '../../core/maintenance/snapshot.ts';
 import type { Overview } from '../ports.ts';
 
-/** What lies on the node states for one node. */
+/** Memory of one node. */
 type NodeState = {
   readonly notes: ReconcileMemo;
-  /** Pods still to go at the last look: the fewer, the sooner the node has its turn. */
+  /** Number of pods left at the last pass: the fewer, the earlier the node's turn. */
   readonly remaining: number;
-  /** Failed passes in a row. */
+  /** Number of failed passes in a row. */
   readonly failures: number;
   readonly trouble?: Problem;
 };
@@ -18,7 +18,7 @@ const blank: NodeState = { notes: emptyMemo, remaining: 0, failures: 0 };
 /** First and longest pause after a lost race, in seconds. */
 const pause = { first: 0.02, longest: 5 };
 
-/** What is remembered of each node between two looks. Losing it costs calls, never safety. */
+/** Memory of all nodes between two passes. Its loss costs calls, never safety. */
 export class NodeStates {
   readonly #nodeStates = new Map<string, NodeState>();
 
@@ -35,26 +35,26 @@ export class NodeStates {
     if (this.#nodeStates.has(nodeName)) this.#nodeStates.set(nodeName, { ...nodeState, failures: 0 });
   }
 
-  /** A refused write is remembered, to be told to those who wait. */
+  /** Remembers a refused write, so that it is reported to waiting requests. */
   refused(nodeName: string, message: string): void {
     this.#nodeStates.set(nodeName, { ...this.of(nodeName), trouble: { reason: 'WriteRefused', message: `cannot write: ${message}` } });
   }
 
-  /** What was to be said of this request has not been stored: it is as if it had not been said. */
+  /** Marks the report on this request as not stored, so that it is written again. */
   unsaid(nodeName: string, requestKey: string): void {
     const nodeState = this.of(nodeName);
     const reported = new Map([...nodeState.notes.reported].filter(([key]) => key !== requestKey));
     this.#nodeStates.set(nodeName, { ...nodeState, notes: { ...nodeState.notes, reported } });
   }
 
-  /** Answers after how many seconds to try again. */
+  /** Counts a failed pass. Returns the seconds until the next try. */
   failed(nodeName: string): number {
     const nodeState = this.of(nodeName);
     this.#nodeStates.set(nodeName, { ...nodeState, failures: nodeState.failures + 1 });
     return Math.min(pause.first * 2 ** Math.min(nodeState.failures, 20), pause.longest);
   }
 
-  /** How many blockers there are at the moment, by cause. */
+  /** Counts the blockers of this moment, by cause. */
   blockers(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
     for (const { notes } of this.#nodeStates.values()) {
@@ -66,7 +66,7 @@ export class NodeStates {
     return counts;
   }
 
-  /** How many VMs there are in which state, on the nodes that are worked on. */
+  /** Counts the VMs by state, on the nodes that are worked on. */
   vms(): Overview['vms'] {
     const all = [...this.#nodeStates.values()].flatMap(({ notes }) => [...(notes.vms?.vms.values() ?? [])]);
     return [...Map.groupBy(all, ({ platform, state }) => `${platform} ${state}`)].map(([key, vms]) => {

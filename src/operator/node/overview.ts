@@ -2,7 +2,7 @@ import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { secondsBetween } from '../../core/time.ts';
 import type { Overview } from '../ports.ts';
 
-/** How many there are of each kind and state. */
+/** Counts maintenances by kind and state. */
 export const countedByState = (all: readonly (readonly [kind: string, state: string])[]): Overview['maintenances'] => {
   const counts = new Map<string, { readonly kind: string; readonly state: string; readonly count: number }>();
   for (const [kind, state] of all) {
@@ -12,7 +12,10 @@ export const countedByState = (all: readonly (readonly [kind: string, state: str
   return [...counts.values()];
 };
 
-/** How long the drains of the maintenances that there are have taken, in seconds: the longest, where one is complete. */
+/**
+ * Returns the seconds that the longest complete drain of the existing maintenances took; nothing if
+ * none is complete.
+ */
 export const maxDrain = (requests: Iterable<MaintenanceRequest>): { readonly drainSeconds?: number } => {
   let longest: number | undefined;
   for (const { history } of requests) {

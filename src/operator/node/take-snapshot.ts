@@ -16,27 +16,30 @@ import type { LookupCache } from './lookup-cache.ts';
 import type { NodeStates } from './node-states.ts';
 import { maxDrain } from './overview.ts';
 
-/** What does not change while the operator runs. */
+/** Options that do not change while the operator runs. */
 export type SnapshotOptions = {
   readonly adapters: readonly KindAdapter[];
   readonly terms: LeaseTerms;
-  /** This process's pod (`namespace/name`), and how another replica is made to lead before it is evicted. */
+  /**
+   * Pod of this process (`namespace/name`), and the hand-over to another replica before the pod is
+   * evicted.
+   */
   readonly self?: OwnProcess & {
     readonly handOver: () => void;
-    /** Nobody has begun to lead although this process handed over. */
+    /** Returns whether no replica has begun to lead although this process handed over. */
     readonly handedOver: () => boolean;
   };
-  /** etcd's own operator guards its members here. */
+  /** True if etcd's own operator guards its members here. */
   readonly openShift?: boolean;
-  /** Whether the responders of pods that name some are asked by EvictionRequests; Never when left out. */
+  /** Mode of EvictionRequests to the responders that pods name; Never if left out. */
   readonly evictionRequests?: 'Auto' | 'Never';
-  /** Those who move the VMs of hypervisors; nobody does when left out. */
+  /** Hypervisors of OpenStack; not configured if left out. */
   readonly hypervisors?: Hypervisors;
-  /** What plans do on the node; nobody asks for plans when left out. */
+  /** Work of plans on the node; plans are not watched if left out. */
   readonly planWork?: (nodeName: string) => PlanWork;
 };
 
-/** From what snapshots of nodes are taken. */
+/** Sources of the snapshots. */
 type SnapshotSources = {
   readonly cache: ClusterCache;
   readonly nodeStates: NodeStates;
@@ -68,7 +71,7 @@ const windowsOf = (requests: NodeSnapshot['requests'], { cache: { windows, known
   ...(knownWindows.problem !== undefined && { windowsProblem: knownWindows.problem }),
 });
 
-/** VMs of the node, KubeVirt's and those of its hypervisor, as far as somebody knows of them. */
+/** Returns the VMs of the node, KubeVirt's and those of its hypervisor, as far as known. */
 const vmsOf = (
   nodeName: string,
   pods: NodeSnapshot['pods'],
@@ -79,7 +82,7 @@ const vmsOf = (
   return { ...(vms && { vms }), ...(host !== undefined && { host }) };
 };
 
-/** Takes the snapshot of a node: everything known about it at this moment. */
+/** Returns the responders and EvictionRequests of a node. */
 const evictionsOf = (
   node: Node | undefined,
   nodeName: string,
@@ -105,6 +108,7 @@ const selfOn = (nodeName: string, { pod, handedOver }: NonNullable<SnapshotOptio
   ...cache.operatorReplicas.view(nodeName),
 });
 
+/** Takes the snapshot of a node: everything known about it at this moment. */
 export const snapshots =
   (snapshotSources: SnapshotSources) =>
   (nodeName: string): NodeSnapshot => {

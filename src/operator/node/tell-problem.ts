@@ -7,7 +7,10 @@ import type { Writer } from '../write/writer.ts';
 
 type Options = { readonly clock: Clock; readonly defects: PanicHandler; readonly writer: Pick<Writer, 'write'> };
 
-/** Tells in the status of these maintenances what keeps them from being worked on at all. Never rejects. */
+/**
+ * Writes into the status of these maintenances what keeps them from being worked on at all. Never
+ * rejects.
+ */
 export const tellProblem = async (
   nodeName: string,
   requests: readonly MaintenanceRequest[],
@@ -16,7 +19,7 @@ export const tellProblem = async (
 ): Promise<void> => {
   const now = clock.now();
   for (const request of requests) {
-    // A kind that throws at this as well keeps the others from nothing.
+    // A kind whose adapter throws here as well does not affect the others.
     const write = defects.guard(
       'Node',
       () => request.key,

@@ -1,13 +1,17 @@
 import type { Clock } from '../../support/clock.ts';
 import { randomLetters } from '../../support/random.ts';
 
-/** It looks at the time so often, and has been away where it did not for so long; in milliseconds. */
+/**
+ * Milliseconds between two looks at the clock, and the gap from which the process counts as having
+ * been away.
+ */
 const everyMs = 5_000;
 const maxMs = 20_000;
 
 /**
- * Whether one process has watched all along. It has not when it did not run for a while, when its clock was set, or when it was not the one that acts: what happened then, nobody has
- * seen. No time of one process is compared with that of another.
+ * A record of whether one process has watched without a break. A break is a time in which it did
+ * not run, a change of its clock, or a time in which it was not the one that acts: nothing has
+ * observed what happened then. Times of different processes are never compared.
  */
 export class Attention {
   readonly #clock: Clock;
@@ -27,12 +31,12 @@ export class Attention {
     this.#seenMs = this.#since.epochMilliseconds;
   }
 
-  /** Whether the time is watched. */
+  /** True while the clock is watched. */
   get isOn(): boolean {
     return this.#cancel !== undefined;
   }
 
-  /** The time that is watched begins now. */
+  /** Begins the watched time now. */
   begin(): void {
     this.#anew(this.#clock.now());
     this.#tick();
@@ -43,13 +47,16 @@ export class Attention {
     this.#cancel = undefined;
   }
 
-  /** Stands for the time that has been watched without a break: another one after each break. */
+  /**
+   * Returns a mark for the time that has been watched without a break: a different one after each
+   * break.
+   */
   mark(): string {
     this.#look();
     return this.#mark;
   }
 
-  /** Since when, by the clock of this process. */
+  /** Returns the start of that time, by the clock of this process. */
   since(): Temporal.Instant {
     this.#look();
     return this.#since;

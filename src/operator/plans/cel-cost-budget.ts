@@ -1,28 +1,34 @@
 import { isBefore, secondsAfter } from '../../core/time.ts';
 
-/** As much as five expressions at the limit of one: half a second of the process, at most. An ordinary one costs some fifty steps a node. */
+/**
+ * Steps that the expressions may cost per pass: as much as five expressions at the limit of one,
+ * half a second of the process at most. An ordinary expression costs about fifty steps a node.
+ */
 const perPass = 5_000_000;
 
-/** A plan whose expressions have cost more is not evaluated again for so long: nobody else waits for it. */
+/**
+ * Seconds for which a plan whose expressions have cost more is not evaluated again: no other plan
+ * waits for it.
+ */
 const restSeconds = 60;
 
-/** What the expressions of one plan may cost together, each time that all its nodes are looked at. */
+/** A budget for the expressions of one plan together, for each pass over all its nodes. */
 export class CelCostBudget {
-  /** What an evaluation takes its steps from. */
+  /** Steps that are left for evaluations. */
   left = perPass;
   #restsUntil: Temporal.Instant | undefined;
 
-  /** Why nothing more is evaluated, for people; undefined as long as there are steps left. */
+  /** Reason why nothing more is evaluated, for people; undefined as long as steps are left. */
   get refusal(): string | undefined {
     return this.left > 0 ? undefined : `the expressions of this plan cost more than ${perPass} steps for all nodes`;
   }
 
-  /** When it may cost something again. */
+  /** Time at which evaluations may cost something again. */
   get restsUntil(): Temporal.Instant | undefined {
     return this.#restsUntil;
   }
 
-  /** The nodes are looked at once more. */
+  /** Begins another pass over the nodes. */
   begin(now: Temporal.Instant): void {
     if (this.left > 0) {
       this.left = perPass;

@@ -1,12 +1,15 @@
 import type { Plan } from '../../core/plan/plan.ts';
 import { type PlanExpressions, planExpressions } from './expressions.ts';
 
-/** The expressions of plans, compiled once a generation, whatever becomes of the status. */
+/** A cache of the expressions of plans, compiled once a generation, regardless of the status. */
 export class CompiledExpressions {
-  /** By uid. */
+  /** Compiled expressions by uid. */
   readonly #known = new Map<string, { readonly generation: number; readonly expressions: PlanExpressions }>();
 
-  /** Those of this plan. `plans`: how many there are; those that are gone take theirs with them. */
+  /**
+   * Returns the expressions of this plan. `plans`: the number of plans; expressions of removed
+   * plans are dropped eventually.
+   */
   of(plan: Plan, plans: number): PlanExpressions {
     const { uid, generation } = plan;
     const known = this.#known.get(uid);

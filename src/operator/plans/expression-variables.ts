@@ -2,8 +2,9 @@ import type { Schemas } from '../../cel/check.ts';
 import type { JsonObject } from '../../core/json.ts';
 
 /**
- * What expressions of plans see, as far as it is the same in every cluster: a name that is not here does not exist on any node. What newer releases of Kubernetes add to
- * the spec and the status of a Node is there all the same, so that of these nothing is said.
+ * Schemas of the variables in expressions of plans, as far as they are the same in every cluster: a
+ * name that is missing here does not exist on any node. The spec and the status of a Node accept
+ * any name, because newer releases of Kubernetes add to them.
  */
 
 const anything: JsonObject = { 'x-kubernetes-preserve-unknown-fields': true };
@@ -12,7 +13,7 @@ const texts: JsonObject = { additionalProperties: {} };
 const objectOf = (properties: JsonObject): JsonObject => ({ properties });
 const named = (...names: readonly string[]): JsonObject => Object.fromEntries(names.map(name => [name, anything]));
 
-/** ObjectMeta without managed fields. */
+/** Schema of ObjectMeta without managed fields. */
 const metadata = objectOf({
   ...named('name', 'generateName', 'selfLink', 'uid', 'resourceVersion', 'generation'),
   ...named('creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'ownerReferences', 'finalizers'),
@@ -22,7 +23,7 @@ const metadata = objectOf({
 
 const node = objectOf({ ...named('apiVersion', 'kind', 'spec', 'status'), metadata });
 
-/** What is kept of a Machine, whichever API it is of. */
+/** Schema of the kept fields of a Machine, of any machine API. */
 const machine = objectOf({
   ...named('apiVersion', 'kind'),
   metadata: objectOf({ ...named('name', 'namespace', 'creationTimestamp'), labels: texts }),

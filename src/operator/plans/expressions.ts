@@ -8,8 +8,12 @@ import { timeText } from '../../core/time.ts';
 import { CelCostBudget } from './cel-cost-budget.ts';
 import { planVariables } from './expression-variables.ts';
 
-/** The CEL of plans: over `node`, the Node as the API serves it without images and managed fields; `machine`, its Machine as far as it is known, with its metadata, providerID and phase (an
- * empty object where there is none); `plan`, its name and runID; and `now`; of gates over `object` and `now`, or over `value` and `labels` of a sample. */
+/**
+ * The CEL of plans: over `node`, the Node as the API serves it without images and managed fields;
+ * `machine`, its Machine as far as it is known, with its metadata, providerID and phase (an empty
+ * object if there is none); `plan`, its name and runID; and `now`; of gates over `object` and
+ * `now`, or over `value` and `labels` of a sample.
+ */
 
 const gateVariables = { object: anyVariables(['object', 'now']), promql: anyVariables(['value', 'labels']) };
 
@@ -19,26 +23,26 @@ const number: Wanted = { types: ['int', 'uint', 'double'], name: 'a number' };
 type Name = keyof Plan['expressions'];
 type Program = Extract<ReturnType<typeof compile>, { readonly kind: 'program' }>['program'];
 
-/** The expressions of one plan, compiled. */
+/** The compiled expressions of one plan. */
 export type PlanExpressions = {
-  /** What of them cannot be read, with its place; undefined when all can. */
+  /** First error of an expression, with its place; undefined if all compile. */
   readonly problem?: string;
-  /** One of them looks at `now`: it may say something else only because time has passed. */
+  /** True if an expression reads `now`: its result may change only because time has passed. */
   readonly readsNow: boolean;
-  /** One of them looks at `machine`. */
+  /** True if an expression reads `machine`. */
   readonly readsMachine: boolean;
   readonly due?: Evaluate<CelResult>;
   readonly done?: Evaluate<CelResult>;
   readonly finished?: Evaluate<CelResult>;
-  /** A number; where it fails the node comes last. */
+  /** Evaluates to a number; a node on which it fails comes last. */
   readonly rank?: Evaluate<number>;
-  /** What they may cost; whoever looks at all nodes begins it anew. */
+  /** Budget of their cost; each pass over all nodes begins it again. */
   readonly pool: CelCostBudget;
-  /** Of gates of kinds object and promql, by the gate's name. */
+  /** Expressions of gates of kinds object and promql, by the gate's name. */
   readonly gates: ReadonlyMap<string, Program>;
 };
 
-/** Where they stand in the spec; of a plan that is undone, in its rollback. */
+/** Returns the place of an expression in the spec; for a plan that is undone, in its rollback. */
 const placeOf = (name: Name, { undo }: PlanTexts): string => {
   const part = undo === true ? 'spec.rollback' : 'spec';
   if (name === 'rank') return 'spec.order.expression';
@@ -47,7 +51,7 @@ const placeOf = (name: Name, { undo }: PlanTexts): string => {
 
 const names: readonly Name[] = ['due', 'done', 'finished', 'rank'];
 
-/** What is kept of a Machine, where its API has it. */
+/** Returns the kept fields of a Machine, where its API has them. */
 const machineValue = (machine: Machine | undefined): JsonObject => {
   if (machine === undefined) return {};
   const { apiVersion, kind, name, namespace, labels, createdAt, providerId, phase } = machine;
@@ -62,10 +66,10 @@ const machineValue = (machine: Machine | undefined): JsonObject => {
 
 const planValue = ({ name, runId }: Plan): JsonObject => ({ name, runID: runId });
 
-/** Characters of an error that are told. */
+/** Characters of an error that are shown. */
 const maxLength = 200;
 
-/** Of a node, as the API serves it. */
+/** Function that evaluates an expression on a node, in the form in which the API serves it. */
 type Evaluate<T> = (node: JsonObject, now: Temporal.Instant, machine?: Machine) => T;
 
 const evaluatorOf = (plan: Plan, program: Program, pool: CelCostBudget): Evaluate<ReturnType<typeof evaluate>> => {
@@ -75,7 +79,7 @@ const evaluatorOf = (plan: Plan, program: Program, pool: CelCostBudget): Evaluat
     return pool.refusal === undefined && result !== undefined ? result : { kind: 'error', message: pool.refusal ?? '' };
   };
   if (mentions(program, 'now') || mentions(program, 'machine')) return compute;
-  // As long as the node is the same it says the same.
+  // The result is the same as long as the node is.
   const known = new WeakMap<JsonObject, ReturnType<typeof evaluate>>();
   return (node, now) => {
     const before = known.get(node);
@@ -101,13 +105,16 @@ const ranking = (evaluateOn: Evaluate<ReturnType<typeof evaluate>>): Evaluate<nu
   };
 };
 
-/** What of a plan is written in CEL. */
+/** Parts of a plan that are written in CEL. */
 type PlanTexts = Pick<Plan, 'expressions' | 'gates' | 'undo'>;
 
-/** One expression of a plan, and where it stands. */
+/** An expression of a plan, and its place. */
 type LocatedExpression = { readonly place: string; readonly compiled: ReturnType<typeof compile> };
 
-/** The API server has refused longer ones: whoever asks the webhook itself does not keep it busy. A character may count twice here. */
+/**
+ * Compiles an expression. The API server has refused longer ones: a client that calls the webhook
+ * directly cannot keep it busy. A character may count twice here.
+ */
 const compiled = (source: string, variables: Schemas, wanted: Wanted): ReturnType<typeof compile> =>
   source.length > 2 * maxExpressionLength
     ? { kind: 'wrong', message: `an expression has ${maxExpressionLength} characters at most` }
@@ -137,17 +144,26 @@ const problemsIn = (found: Iterable<LocatedExpression>): readonly string[] =>
 const programsIn = <Key>(found: ReadonlyMap<Key, LocatedExpression>): ReadonlyMap<Key, Program> =>
   new Map([...found].flatMap(([key, { compiled }]) => (compiled.kind === 'program' ? [[key, compiled.program] as const] : [])));
 
-/** What is wrong with the expressions of a plan, each with its place: the first one makes it not Valid, and is why the webhook refuses it. */
+/**
+ * Returns the errors in the expressions of a plan, each with its place: the first one makes the
+ * plan not Valid, and is the reason of the webhook's refusal.
+ */
 export const planProblems = (plan: PlanTexts): readonly string[] => problemsIn([...compiledOf(plan).values(), ...gatesOf(plan).values()]);
 
-/** Nodes in flight are not done because nothing can be evaluated: they wait, where there is anything that they are proven by. */
+/**
+ * Returns expressions that always fail. Nodes in flight do not count as done because nothing can be
+ * evaluated: they wait, if an expression proves them done.
+ */
 const unreadable = ({ expressions }: Plan, problem: string): PlanExpressions => {
   const fails = (): CelResult => ({ error: problem.slice(0, maxLength) });
   const isProven = expressions.done !== undefined || expressions.due !== undefined;
   return { problem, readsNow: false, readsMachine: false, pool: new CelCostBudget(), gates: new Map(), ...(isProven && { done: fails }) };
 };
 
-/** Compiles the expressions of a plan. What cannot be read is told with its place; nothing of the plan is evaluated then. */
+/**
+ * Compiles the expressions of a plan. An error is reported with its place; nothing of the plan is
+ * evaluated then.
+ */
 export const planExpressions = (plan: Plan): PlanExpressions => {
   const [found, foundGates] = [compiledOf(plan), gatesOf(plan)];
   const [problem] = problemsIn([...found.values(), ...foundGates.values()]);

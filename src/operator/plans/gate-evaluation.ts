@@ -4,24 +4,30 @@ import type { GateValue, PromqlGate } from '../../core/plan/gates/gate.ts';
 import { joinLimited } from '../../core/text.ts';
 import type { FiringAlert, QueryResult, Sample } from '../ports.ts';
 
-/** What the answers of Prometheus and Alertmanager mean to a gate. */
+/** Evaluates the responses of Prometheus and Alertmanager for a gate. */
 
 type Program = Parameters<typeof evaluate>[0];
 
-/** Characters of one text that are told. */
+/** Characters of one text that are shown. */
 const maxLength = 300;
-/** Samples, or alerts, that are named. */
+/** Number of samples, or alerts, that are named. */
 const maxNamed = 3;
 
-/** Names and values come from whoever is measured: nothing of them is to act on a terminal. */
+/**
+ * Removes control characters and cuts the text: names and values come from the measured targets and
+ * must not act on a terminal.
+ */
 const plainly = (message: string): string => message.replaceAll(/\p{C}+/gu, ' ').slice(0, maxLength);
 
 const unknown = (message: string): GateValue => ({ value: 'Unknown', message: plainly(message) });
 
-/** A whole number is a double too: `value / 2.0` must not depend on what is measured. */
+/**
+ * Schema of a sample's value. A whole number is a double too: `value / 2.0` must not depend on the
+ * measured value.
+ */
 const double = { type: 'number' };
 
-/** As Prometheus writes it. The name of the metric is in front. */
+/** Returns the sample as Prometheus writes it, with the name of the metric in front. */
 const titleOf = ({ __name__: name = '', ...labels }: Sample['labels']): string => {
   const pairs = Object.entries(labels)
     .map(([label, value]) => `${label}=${JSON.stringify(value)}`)
@@ -30,7 +36,10 @@ const titleOf = ({ __name__: name = '', ...labels }: Sample['labels']): string =
   return name === '' && inside === '' ? 'the query' : `${name}${inside}`;
 };
 
-/** Three digits: the status of a plan is not to change with every digit of what is measured. */
+/**
+ * Returns the value with three digits: the status of a plan must not change with every measured
+ * digit.
+ */
 const written = (value: number): string => String(Number(value.toPrecision(3)));
 
 const few = (samples: readonly Sample[]): string =>
@@ -47,7 +56,7 @@ const judged = (program: Program, sample: Sample, steps: number): Judged => {
   return typeof result.value === 'boolean' ? { sample, holds: result.value } : { fails: 'its expression is not true or false' };
 };
 
-/** What the expression may cost for all samples together: as much as that of an object. */
+/** Steps that the expression may cost for all samples together: as much as for an object. */
 const maxSteps = 1_000_000;
 
 const overSamples = (program: Program, samples: readonly Sample[]): GateValue => {
@@ -61,10 +70,13 @@ const overSamples = (program: Program, samples: readonly Sample[]): GateValue =>
   return failed === undefined ? { value: 'True', message: '' } : unknown(failed.fails);
 };
 
-/** What the latest answer to a gate came to: it is looked at far more often than it changes. */
+/** Results of the last response for a gate: it is evaluated far more often than it changes. */
 const known = new WeakMap<Program, { readonly samples: readonly Sample[]; readonly value: GateValue }>();
 
-/** True when the expression is, of every sample. What cannot be told of one sample cannot be told of all, unless it is false of another. */
+/**
+ * Evaluates the expression for every sample: True if all are true. If it fails for one sample the
+ * result is Unknown, unless it is false for another.
+ */
 export const evaluateSamples = (
   { minSamples }: Pick<PromqlGate, 'minSamples'>,
   program: Program,
@@ -83,13 +95,16 @@ export const evaluateSamples = (
   return value;
 };
 
-/** Some exporters name a node with the port that it was asked at. */
+/**
+ * Reports whether the alert is about one of the nodes. Some exporters name a node with the port of
+ * their target.
+ */
 const isAbout =
   (nodes: ReadonlySet<string>) =>
   ({ about }: FiringAlert): boolean =>
     about.some(value => nodes.has(value) || nodes.has(value.replace(/:\d{1,5}$/, '')));
 
-/** True when nothing fires but what is about the nodes that do not count. Told: all alerts that fire. */
+/** Evaluates to True if only alerts about uncounted nodes fire. `told`: all alerts that fire. */
 export const evaluateAlerts = (told: QueryResult<readonly FiringAlert[]>, uncounted: ReadonlySet<string>): GateValue => {
   if ('problem' in told) return unknown(told.problem);
   const all = told.value.filter(alert => !isAbout(uncounted)(alert)).map(({ name }) => name);

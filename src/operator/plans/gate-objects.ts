@@ -3,20 +3,23 @@ import type { ObjectGate } from '../../core/plan/gates/gate.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import type { CachedObject, Change, Watcher } from '../ports.ts';
 
-/** The objects that gates of plans look at: each is followed as long as a plan asks for it, with the rights that the operator has been given for it. */
+/**
+ * Objects that gates of plans read: each is followed as long as a plan needs it, with the rights
+ * that the operator was given for it.
+ */
 
 type GateObject = CachedObject & { readonly object: JsonObject };
 
 type Followed = {
   readonly stop: AbortController;
-  /** It has been read since it is followed, or is not there. */
+  /** True if it has been read since it is followed, or does not exist. */
   known: boolean;
-  /** What keeps it from being read. */
+  /** Error that keeps it from being read. */
   problem?: string | undefined;
   object?: JsonObject | undefined;
 };
 
-/** What an object is now: it itself, or why nothing can be said of it. */
+/** Current state of an object: the object, or why it is unknown. */
 export type GateObjectState = { readonly object: JsonObject } | { readonly problem: string };
 
 const collectionOf = ({ apiVersion, resource, namespace }: ObjectGate): string => {
@@ -29,7 +32,7 @@ const keyOf = (gate: ObjectGate): string => `${collectionOf(gate)}/${gate.object
 const titleOf = ({ resource, namespace, object }: ObjectGate): string =>
   `${resource} ${namespace === undefined ? object : `${namespace}/${object}`}`;
 
-/** Managed fields are half of an object, and nobody asks for them. */
+/** Reads an object without managed fields, which are half of it and which no gate needs. */
 const read = (raw: unknown): GateObject => {
   const { metadata, ...object } = raw as { readonly metadata: JsonObject } & JsonObject;
   const { managedFields: _managedFields, ...rest } = metadata;
@@ -37,7 +40,7 @@ const read = (raw: unknown): GateObject => {
   return { key: name, uid, resourceVersion, object: { ...object, metadata: rest } };
 };
 
-/** Follows them. */
+/** A follower of these objects. */
 export class GateObjects {
   readonly #watcher: Watcher;
   readonly #changed: () => void;
@@ -45,18 +48,18 @@ export class GateObjects {
   readonly #running = new Set<Promise<void>>();
   #signal: AbortSignal | undefined;
 
-  /** `changed`: one of them says something else now. */
+  /** Creates the follower. `changed` is called after a change of one of the objects. */
   constructor(watcher: Watcher, changed: () => void) {
     this.#watcher = watcher;
     this.#changed = changed;
   }
 
-  /** From now on objects are followed, until the signal is aborted. */
+  /** Follows objects from now on, until the signal is aborted. */
   begin(signal: AbortSignal): void {
     this.#signal = signal;
   }
 
-  /** Follows the objects of these gates, and no others any more. */
+  /** Follows the objects of these gates, and stops following all others. */
   follow(gates: readonly ObjectGate[]): void {
     const wanted = new Map(gates.map(gate => [keyOf(gate), gate]));
     for (const [key, followed] of this.#followed) {
@@ -67,13 +70,15 @@ export class GateObjects {
     for (const [key, gate] of wanted) if (!this.#followed.has(key)) this.#begin(key, gate);
   }
 
-  /** What the object of a gate is now. */
+  /** Returns the current state of a gate's object. */
   sightOf(gate: ObjectGate): GateObjectState {
     const { object, problem = `${titleOf(gate)} has not been read yet` } = this.#followed.get(keyOf(gate)) ?? {};
     return object === undefined ? { problem } : { object };
   }
 
-  /** An object of the plan is followed, and neither has been read yet nor could not be. */
+  /**
+   * Reports whether an object of the plan is followed, and has neither been read nor failed yet.
+   */
   isPending({ gates }: Plan): boolean {
     return gates.some(gate => {
       const followed = gate.kind === 'object' ? this.#followed.get(keyOf(gate)) : undefined;
@@ -110,7 +115,10 @@ export class GateObjects {
     this.#changed();
   }
 
-  /** What was read before is too old to go by. It is read from the start: a watch that goes on would not tell of an object that is as it was. */
+  /**
+   * Handles a failure to read: what was read before is too old. The object is read again from the
+   * start, because a continued watch would not deliver an unchanged object.
+   */
   #failing(key: string, gate: ObjectGate, followed: Followed, problem: string): void {
     if (followed.known) {
       followed.stop.abort();

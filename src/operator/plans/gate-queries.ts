@@ -6,15 +6,15 @@ import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { FiringAlert, Monitoring, QueryResult, Sample } from '../ports.ts';
 
 /**
- * What gates ask of Prometheus and Alertmanager. Neither tells of changes: the same question is asked again and again, once for all plans that have it, and
- * more and more seldom while it is not answered.
+ * Queries of gates to Prometheus and Alertmanager. Neither notifies of changes: the same query is
+ * repeated, once for all plans that have it, and less and less often while it fails.
  */
 
 type QueryGate = PromqlGate | AlertGate;
 type Answer = QueryResult<readonly Sample[]> | QueryResult<readonly FiringAlert[]>;
 type Polled = { readonly stop: AbortController; answer?: Answer };
 
-/** While nobody answers a question it is asked at least this often, in milliseconds. */
+/** Longest pause between two tries of a failing query, in milliseconds. */
 const maxMs = 120_000;
 
 const asksMonitoring = (gate: Gate): gate is QueryGate => gate.kind === 'promql' || gate.kind === 'alerts';
@@ -22,11 +22,14 @@ const asksMonitoring = (gate: Gate): gate is QueryGate => gate.kind === 'promql'
 const keyOf = (gate: QueryGate): string =>
   JSON.stringify([gate.kind, gate.source, ...(gate.kind === 'promql' ? [gate.query] : gate.matchers)]);
 
-/** Infinities and NaN are no JSON. */
+/** Serializes a response: infinities and NaN are not JSON. */
 const textOf = (answer: Answer | undefined): string =>
   JSON.stringify(answer, (_key, value: unknown) => (typeof value === 'number' ? String(value) : value));
 
-/** Something may depend on the answer: nodes are begun with, are in flight, or somebody looks at why they are not. */
+/**
+ * Reports whether something may depend on the response: the plan begins nodes, has nodes in flight,
+ * or is halted and a user looks for the reason.
+ */
 const isUnderWay = ({ inFlight, status, deleting }: Plan): boolean =>
   inFlight.length > 0 || (!deleting && (status['phase'] === 'Running' || status['phase'] === 'Halted'));
 
@@ -37,16 +40,16 @@ const nobody = {
 };
 
 export type GateQueriesOptions = {
-  /** Left out where the operator has been given no source. */
+  /** Sources of metrics and alerts; left out if none are configured. */
   readonly monitoring?: Monitoring | undefined;
   readonly clock: Clock;
-  /** Told of what the port should never do. */
+  /** Handler for defects of the port. */
   readonly defects?: PanicHandler | undefined;
-  /** One of the answers is another one now. */
+  /** Callback after a change of a response. */
   readonly changed: () => void;
 };
 
-/** Asks them. */
+/** A poller of these queries. */
 export class GateQueries {
   readonly #options: GateQueriesOptions;
   readonly #polled = new Map<string, Polled>();
@@ -57,12 +60,15 @@ export class GateQueries {
     this.#options = options;
   }
 
-  /** From now on questions are asked, until the signal is aborted. */
+  /** Polls from now on, until the signal is aborted. */
   begin(signal: AbortSignal): void {
     this.#signal = signal;
   }
 
-  /** Asks what the gates of these plans ask, as far as the plans are under way, and nothing else any more. */
+  /**
+   * Polls the queries of the gates of these plans, as far as the plans are in progress, and stops
+   * all others.
+   */
   follow(plans: Iterable<Plan>): void {
     const gates = [...plans].filter(isUnderWay).flatMap(plan => plan.gates.filter(asksMonitoring));
     const wanted = new Map(gates.map(gate => [keyOf(gate), gate]));
@@ -74,17 +80,20 @@ export class GateQueries {
     for (const [key, gate] of wanted) if (!this.#polled.has(key)) this.#begin(key, gate);
   }
 
-  /** What the query of a gate has come to last. */
+  /** Returns the last result of a gate's query. */
   samplesOf(gate: PromqlGate): QueryResult<readonly Sample[]> {
     return this.#answerTo(gate) as QueryResult<readonly Sample[]>;
   }
 
-  /** The alerts that a gate asks for, as they were last. */
+  /** Returns the alerts of a gate, as of the last query. */
   firingOf(gate: AlertGate): QueryResult<readonly FiringAlert[]> {
     return this.#answerTo(gate) as QueryResult<readonly FiringAlert[]>;
   }
 
-  /** A question of the plan has been asked and not been answered, or given up, even once. That ends within the time limit of its source. */
+  /**
+   * Reports whether a query of the plan has been sent and has neither a response nor a failure yet.
+   * That ends within the time limit of its source.
+   */
   isPending({ gates }: Plan): boolean {
     return gates.some(gate => {
       const polled = asksMonitoring(gate) ? this.#polled.get(keyOf(gate)) : undefined;
@@ -92,7 +101,7 @@ export class GateQueries {
     });
   }
 
-  /** Resolves when nothing is asked any more. */
+  /** Resolves when nothing is polled any more. */
   async ended(): Promise<void> {
     await Promise.all(this.#running);
   }
@@ -130,7 +139,9 @@ export class GateQueries {
   }
 }
 
-/** Undefined once the signal is aborted: whatever comes then is nobody's answer. */
+/**
+ * Runs a query. Resolves with undefined once the signal is aborted: a later response is dropped.
+ */
 const ask = async (
   monitoring: Monitoring,
   gate: QueryGate,
@@ -145,7 +156,7 @@ const ask = async (
     return signal.aborted ? undefined : answer;
   } catch (error) {
     if (signal.aborted) return undefined;
-    // The port never rejects: this is ours.
+    // The port never rejects: this is a defect of ours.
     return {
       problem: defects?.tell('MaintenancePlan', `gate ${gate.kind} of source ${gate.source}`, error) ?? `a defect: ${errorText(error)}`,
     };

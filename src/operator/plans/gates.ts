@@ -8,14 +8,20 @@ import { evaluateAlerts, evaluateSamples } from './gate-evaluation.ts';
 import type { GateObjectState, GateObjects } from './gate-objects.ts';
 import type { GateQueries } from './gate-queries.ts';
 
-/** What the gates of a plan say now. */
+/** Evaluates the gates of a plan. */
 
 type Program = Parameters<typeof evaluate>[0];
 
-/** The disruption controller is behind, or could not count: what it says is not of now. */
+/**
+ * Reports whether the disruption controller lags behind, or could not count: the status is not
+ * current.
+ */
 const isUntold = ({ fresh, syncFailure }: Budget): boolean => !fresh || syncFailure !== undefined;
 
-/** It has fewer healthy pods than it wants. One that has no pods says nothing. */
+/**
+ * Reports whether the budget has fewer healthy pods than it wants. A budget without pods is never
+ * short.
+ */
 export const isShort = ({ expectedPods, currentHealthy, desiredHealthy }: Budget): boolean =>
   expectedPods > 0 && currentHealthy < desiredHealthy;
 
@@ -41,7 +47,7 @@ const ofObject = (program: Program, sight: GateObjectState, now: Temporal.Instan
   return result.value ? { value: 'True', message: '' } : { value: 'False', message: 'its expression is false' };
 };
 
-/** What gates look at. */
+/** Inputs of gates. */
 type GateInputs = {
   readonly budgets: () => Iterable<Budget>;
   readonly objects: Pick<GateObjects, 'sightOf'>;
@@ -63,7 +69,9 @@ const valueOf = (
   return gate.kind === 'object' ? ofObject(program, objects.sightOf(gate), now) : evaluateSamples(gate, program, queries.samplesOf(gate));
 };
 
-/** By the gate's name. One that cannot be told is Unknown, never true. */
+/**
+ * Returns the values by the gate's name. A gate that cannot be evaluated is Unknown, never True.
+ */
 export const gateValues = (
   { gates, inFlight }: Plan,
   expressions: PlanExpressions,

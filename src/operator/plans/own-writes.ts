@@ -2,39 +2,52 @@ import type { Write } from '../../core/write.ts';
 import type { Clock } from '../../support/clock.ts';
 import { type DecisionWriter, takesAway } from '../write/decision-writer.ts';
 
-/** Milliseconds for which a plan waits for the answers about its nodes: nearly all are there by then, and one look sees all of them. */
+/**
+ * Milliseconds for which a plan waits for the responses about its nodes: nearly all have arrived by
+ * then, and one pass sees all of them.
+ */
 const patienceMs = 1_000;
 
-/** With so many writes of a plan that have no answer, nothing new is made for it: what takes away and what records still is. */
+/**
+ * Number of writes without a response from which a plan gets no new writes, except those that
+ * remove and record.
+ */
 const maxUnanswered = 16;
 
 /** The writes of one decision. */
 type Batch = {
-  /** What it is about and has no answer yet: writes about it are under way. */
+  /** Things whose writes are in flight. */
   readonly open: Set<string>;
-  /** The plan waits for it no longer: what has not begun is decided about anew, and each answer is looked at. */
+  /**
+   * True if the plan waits for the batch no longer: writes that have not begun are decided again,
+   * and each response requeues the plan.
+   */
   isOutrun: boolean;
   isLate: boolean;
   readonly cancel: () => void;
 };
 
-/** All of them are about nodes: what is decided about anything else waits for its answer. */
+/**
+ * Reports whether all in-flight writes are about nodes: a decision about anything else waits for
+ * its response.
+ */
 const isOfNodes = ({ open }: Batch): boolean => [...open].every(of => !of.startsWith('/'));
 
 /**
- * The writes about the nodes of each plan, made while other plans are decided about. A plan waits a moment for their answers; what has none by then, as where a webhook
- * hangs, keeps its own node alone: nothing is decided about that node before it is known what became of it.
+ * The writes about the nodes of each plan, sent while other plans are decided. A plan waits a
+ * moment for their responses; a write that has none by then, for example because a webhook hangs,
+ * blocks its own node only: nothing is decided about that node before the outcome is known.
  */
 export class OwnWrites {
   readonly #decisions: Pick<DecisionWriter, 'writeOwn'>;
   readonly #clock: Pick<Clock, 'after'>;
-  /** Look at the plan again. */
+  /** Callback that requeues the plan. */
   readonly #again: (plan: string) => void;
   readonly #underWay = new Map<string, Set<Batch>>();
   readonly #ends = new Set<Promise<void>>();
-  /** Plans that were to be looked at meanwhile. */
+  /** Plans that were queued meanwhile. */
   readonly #postponed = new Set<string>();
-  /** Defects of the writes, told at the next look. */
+  /** Defects of the writes, thrown at the next pass. */
   readonly #defects = new Map<string, unknown>();
 
   constructor(decisions: Pick<DecisionWriter, 'writeOwn'>, clock: Pick<Clock, 'after'>, again: (plan: string) => void) {
@@ -43,7 +56,10 @@ export class OwnWrites {
     this.#again = again;
   }
 
-  /** Whether the plan waits for the answers to its writes: it is looked at again when they are there. Throws what was wrong with the last ones. */
+  /**
+   * Reports whether the plan waits for the responses to its writes: it is requeued when they
+   * arrive. Throws the defect of the last writes.
+   */
   postpones(plan: string): boolean {
     if (this.#isAwaited(plan)) {
       this.#postponed.add(plan);
@@ -55,12 +71,12 @@ export class OwnWrites {
     throw defect;
   }
 
-  /** What writes of the plan are about that have no answer yet. */
+  /** Returns the things of the plan whose writes have no response yet. */
   unanswered(plan: string): ReadonlySet<string> {
     return new Set([...(this.#underWay.get(plan) ?? [])].flatMap(({ open }) => [...open]));
   }
 
-  /** Begins them, where there are any. */
+  /** Begins the writes, if there are any. */
   begin(plan: string, writes: readonly Write[]): void {
     const unanswered = this.unanswered(plan);
     const isFull = unanswered.size >= maxUnanswered;
@@ -71,7 +87,7 @@ export class OwnWrites {
     void end.finally(() => this.#ends.delete(end));
   }
 
-  /** Resolves when none is under way. */
+  /** Resolves when no write is in flight. */
   async ended(): Promise<void> {
     await Promise.all(this.#ends);
   }

@@ -16,7 +16,10 @@ type Options = {
   readonly machines: { readonly cacheUpdater: CacheUpdater };
 };
 
-/** It is gone, and the watch is behind: it would be asked for again and again, and the watch may never tell. */
+/**
+ * Forgets a removed object while the watch lags behind: it would be written again and again, and
+ * the watch may never deliver the removal.
+ */
 const forget = ({ plans, records, pods }: PlanCache, write: Write): void => {
   const path = objectPath(write.path);
   for (const plan of plans.values()) if (pathOfPlan(plan) === path) plans.forget(plan.key, plan.uid);
@@ -34,7 +37,10 @@ const learnPlan = ({ plans }: PlanCache, plan: Plan): Change<Plan> => {
   return before === undefined ? { type: 'added', object: plan } : { type: 'changed', object: plan, before };
 };
 
-/** What the server answers to the writes of plans is seen at once; `learned` is told of plans, since no watch tells of them again. */
+/**
+ * Returns the updater that makes the server's responses to the writes of plans visible at once;
+ * `learned` is called for plans, because no watch delivers them again.
+ */
 export const planCacheUpdater = (
   plans: PlanCache,
   { cache, adapters, adapter, machines }: Options,
@@ -49,7 +55,7 @@ export const planCacheUpdater = (
         return ofNodes.observe(write, undefined);
       }
       if (write.cache === 'plans') return learned(learnPlan(plans, adapter.readPlan(body)));
-      // Of a record that is deleted the watch tells.
+      // The watch delivers the removal of a record.
       if (write.cache === 'planRecords') return write.method === 'DELETE' ? undefined : plans.records.observe(adapter.readRecord(body));
       if (write.cache !== 'planPods') return ofNodes.observe(write, body);
       if ((body as { readonly kind?: string }).kind === 'Pod') plans.pods.observe(readWorkPod(body));

@@ -13,25 +13,25 @@ import { type Halt, type OwnPod, readHalt, readOwnPod, readWorkPod } from './pla
 
 export type PlanCacheOptions = {
   readonly watcher: Watcher;
-  /** Keeps the nodes: whole, when there is a plan. */
+  /** Watch that keeps the nodes: whole nodes once there is a plan. */
   readonly cache: { readonly nodeWatch: NodeWatch };
   readonly log: Log;
   readonly defects: PanicHandler;
   readonly adapter: PlanAdapter;
-  /** Of the pods that work on nodes. */
+  /** Namespace of the pods that work on nodes. */
   readonly workNamespace: string;
-  /** The lease whose annotation stops all plans. */
+  /** Lease whose annotation stops all plans. */
   readonly haltLease: { readonly namespace: string; readonly name: string };
-  /** `namespace/name` of the pod that this process runs in, where it runs in one. */
+  /** `namespace/name` of the pod that this process runs in, if it runs in one. */
   readonly ownPod?: string;
 };
 
-/** What is told of the plans. */
+/** Callbacks for changes of the plans. */
 export type PlanChanges = {
   readonly plan: (change: Change<Plan>) => void;
-  /** All that was waited for has been read. */
+  /** Callback after everything pending has been read. */
   readonly complete: () => void;
-  /** Something that any plan may wait for. */
+  /** Callback for a change that any plan may wait for. */
   readonly anything: () => void;
 };
 
@@ -45,7 +45,10 @@ const kinds = {
   ownPod: 'the pod of the operator',
 };
 
-/** Everything that plans look at beside what the loop of the nodes knows. What costs memory is read only when there is a plan. */
+/**
+ * A cache of everything that plans read beside the state of the reconciler of the nodes.
+ * Collections that cost memory are read only once there is a plan.
+ */
 export class PlanCache {
   readonly plans = new Cache<Plan>();
   readonly records = new Cache<RecordSlice>(({ planUid }) => planUid);
@@ -71,12 +74,12 @@ export class PlanCache {
     });
   }
 
-  /** Of the pods that work on nodes. */
+  /** Namespace of the pods that work on nodes. */
   get workNamespace(): string {
     return this.#options.workNamespace;
   }
 
-  /** They have been read, or there are none to be read here. */
+  /** True if the plans have been read, or there are none to read here. */
   get arePlansKnown(): boolean {
     return this.#begun && !this.unsynced.includes(kinds.plans);
   }
@@ -86,33 +89,33 @@ export class PlanCache {
     return this.#informers.unsynced;
   }
 
-  /** Collections that may not be read. */
+  /** Collections without read permission. */
   get withheld(): readonly string[] {
     return this.#informers.forbidden;
   }
 
-  /** What may not be read here although plans need it, for people. */
+  /** Collections that plans need and that lack read permission here, for people. */
   get unread(): readonly string[] {
     const needed = [kinds.records, kinds.approvals, kinds.nodes, kinds.pods];
     return this.#rest === undefined ? [] : needed.filter(name => !this.#informers.isKnown(name) && !this.unsynced.includes(name));
   }
 
-  /** Why all plans are stopped, if they are. */
+  /** Reason why all plans are stopped, if they are. */
   get halted(): string | undefined {
     return [...this.halts.values()].find(({ reason }) => reason !== undefined)?.reason;
   }
 
-  /** The image that this process runs, as its pod names it. */
+  /** Image that this process runs, as its pod names it. */
   get image(): string | undefined {
     return [...this.ownPods.values()].find(({ image }) => image !== undefined)?.image;
   }
 
-  /** Names of the Secrets that its image is pulled with, as its pod says. */
+  /** Names of the Secrets that its image is pulled with, according to its pod. */
   get pullSecrets(): readonly string[] {
     return [...this.ownPods.values()][0]?.pullSecrets ?? [];
   }
 
-  /** On which nodes this process may run, as its pod says. */
+  /** Nodes on which this process may run, according to its pod. */
   get placement(): OwnPod['placement'] | undefined {
     return [...this.ownPods.values()][0]?.placement;
   }
@@ -126,7 +129,7 @@ export class PlanCache {
     await this.#rest;
   }
 
-  /** The first plan is there: from now on all that plans need is read. */
+  /** Handles a change of a plan. From the first plan on, everything that plans need is read. */
   #planChanged(change: Change<Plan>, signal: AbortSignal): void {
     this.#rest ??= this.#followRest(signal);
     this.#changes.plan(change);
@@ -165,7 +168,7 @@ export class PlanCache {
     if (change.type !== 'changed' || !looksTheSame(change.before, change.object)) this.#changes.anything();
   }
 
-  /** The lease is renewed all the time. */
+  /** Handles a change of the lease, which is renewed all the time. */
   #haltChanged(change: Change<Halt>): void {
     if (change.type !== 'changed' || change.before.reason !== change.object.reason) this.#changes.anything();
   }

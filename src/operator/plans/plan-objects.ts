@@ -4,7 +4,7 @@ import type { WorkPod } from '../../core/plan/snapshot.ts';
 import { placementOf } from '../../core/pod/placement.ts';
 import { earliest, readTime } from '../../core/time.ts';
 
-/** What is kept of the objects that plans look at beside their own kinds. */
+/** Kept fields of the objects that plans read beside their own kinds. */
 
 type RawMetadata = {
   readonly name: string;
@@ -16,7 +16,10 @@ type RawMetadata = {
   readonly ownerReferences?: readonly { readonly apiVersion: string; readonly kind: string; readonly uid: string }[];
 };
 
-/** Of the pods that kubelets make for what they run without being told: kubernetes.io/config.mirror (pkg/kubelet/types). */
+/**
+ * Annotation of the pods that kubelets create for static pods: kubernetes.io/config.mirror
+ * (pkg/kubelet/types).
+ */
 const mirrorAnnotation = 'kubernetes.io/config.mirror';
 
 const ownerUidOf = ({ ownerReferences = [] }: RawMetadata): string | undefined =>
@@ -59,7 +62,7 @@ type RawPod = {
 
 const phases: readonly WorkPod['phase'][] = ['Pending', 'Running', 'Succeeded', 'Failed'];
 
-/** Characters of what a failed pod says: kubelet gives the end of the log. */
+/** Characters of a failed pod's message that are kept: kubelet gives the end of the log. */
 const maxMessageLength = 800;
 
 const containersOf = ({ initContainerStatuses = [], containerStatuses = [] }: RawStatus): readonly RawContainer[] => [
@@ -79,7 +82,10 @@ const stateText = ({ name, state }: RawContainer): readonly string[] => {
   return waiting?.reason === undefined ? [] : [`container ${name}: ${reasonAnd(waiting.reason, waiting.message)}`];
 };
 
-/** Of a pod that has not ended, of which some containers have: which of them the rest keeps. */
+/**
+ * Describes a pod that has not ended although some of its containers have: the containers that keep
+ * it running.
+ */
 const runningOn = ({ containerStatuses = [] }: RawStatus): readonly string[] => {
   const ended = containerStatuses.filter(({ state }) => state?.terminated !== undefined);
   const running = containerStatuses.filter(({ state }) => state?.running !== undefined);
@@ -88,13 +94,13 @@ const runningOn = ({ containerStatuses = [] }: RawStatus): readonly string[] => 
   return [`${over.join(', ')}; ${running.map(({ name }) => name).join(', ')} ${running.length === 1 ? 'runs' : 'run'} on`];
 };
 
-/** Who takes it away before its end: a preemption, an eviction, a taint. */
+/** Describes what removes the pod before its end: a preemption, an eviction, a taint. */
 const disruption = ({ conditions = [] }: RawStatus): readonly string[] =>
   conditions.flatMap(({ type, status, reason = '', message }) =>
     type === 'DisruptionTarget' && status === 'True' ? [reasonAnd(reason, message)] : [],
   );
 
-/** Not scheduled: of pods that are bound to no node. */
+/** Describes why the pod is not scheduled, for pods that are bound to no node. */
 const unscheduled = ({ conditions = [] }: RawStatus): readonly string[] =>
   conditions.flatMap(({ type, status, reason = '', message }) =>
     type === 'PodScheduled' && status === 'False' ? [reasonAnd(reason, message)] : [],
@@ -111,10 +117,13 @@ const messageOf = (status: RawStatus): string => {
   return [...new Set(all)].join('; ').slice(0, 2 * maxMessageLength) || unknown;
 };
 
-/** What kubelet says of a container that it cannot find at the end of its pod: one that has run keeps its ID. */
+/**
+ * Reason of kubelet for a container that it cannot find at the end of its pod: one that has run
+ * keeps its ID.
+ */
 const lost = 'ContainerStatusUnknown';
 
-/** The runtime has made the container, and could not begin with it. */
+/** Reasons for containers that the runtime has created, and could not start. */
 const unbegun: readonly (string | undefined)[] = ['StartError', 'ContainerCannotRun'];
 
 const hasRun = ({ containerID = '', state, lastState }: RawContainer): boolean => {
@@ -124,7 +133,9 @@ const hasRun = ({ containerID = '', state, lastState }: RawContainer): boolean =
   return ended !== undefined && (ended.reason !== lost || typeof ended.startedAt === 'string');
 };
 
-/** Whether a container has run: what has not begun has changed nothing. */
+/**
+ * Reports whether a container has run: a pod whose containers have not started has changed nothing.
+ */
 const ranOf = (status: RawStatus): boolean =>
   status.phase === 'Running' || status.phase === 'Succeeded' || containersOf(status).some(hasRun);
 
@@ -135,10 +146,10 @@ const ranAtOf = (status: RawStatus): Temporal.Instant | undefined =>
     ),
   );
 
-/** kubelet gives no more. */
+/** Longest termination message in characters: kubelet gives no more. */
 const maxOutputLength = 4096;
 
-/** What the first of its containers that has something to say has said at its end. */
+/** Returns the first termination message among its containers. */
 const outputOf = ({ phase, containerStatuses = [] }: RawStatus): string | undefined =>
   phase === 'Succeeded'
     ? containerStatuses
@@ -149,7 +160,10 @@ const outputOf = ({ phase, containerStatuses = [] }: RawStatus): string | undefi
 /** Reasons of kubelet for a pod that it has ended because its node shuts down. */
 const shutdownReasons: readonly (string | undefined)[] = ['Terminated', 'NodeShutdown', 'Shutdown'];
 
-/** Ended by a signal that asks for the end, or lost with its node, of which containerd says Unknown; not for want of memory. */
+/**
+ * Reports whether the container was ended by a signal, or lost with its node, for which containerd
+ * has the reason Unknown; not for lack of memory.
+ */
 const isKilled = ({ state }: { readonly state?: RawState }): boolean => {
   const { exitCode = 0, reason } = state?.terminated ?? {};
   return exitCode === 143 || (exitCode === 137 && reason !== 'OOMKilled') || (exitCode === 255 && reason === 'Unknown');
@@ -200,7 +214,9 @@ export type OwnPod = {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly image?: string;
-  /** The nodes that the operator's pods are kept to are those that may have its token. */
+  /**
+   * Placement of the operator's pods: only the nodes on which they may run may have their token.
+   */
   readonly placement: JsonObject;
   /** Names of the Secrets that its images are pulled with. */
   readonly pullSecrets: readonly string[];
@@ -228,7 +244,7 @@ export const readOwnPod = (raw: unknown): OwnPod => {
   };
 };
 
-/** The annotation of the leader's lease that stops all plans; its value says why. */
+/** Annotation of the leader's lease that stops all plans; its value is the reason. */
 export const haltAnnotation = 'drydock.dev/halt';
 
 export type Halt = { readonly key: string; readonly uid: string; readonly resourceVersion: string; readonly reason?: string };

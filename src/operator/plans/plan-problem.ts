@@ -2,7 +2,10 @@ import type { Plan } from '../../core/plan/plan.ts';
 import type { PlanExpressions } from './expressions.ts';
 import type { PlanCache } from './plan-cache.ts';
 
-/** What cannot be read keeps every start: of expressions, and of objects that the operator has no right to. */
+/**
+ * Returns what keeps the plan from any start: errors in expressions, and objects that the operator
+ * has no right to read.
+ */
 export const planProblem = (
   plan: Plan,
   expressions: PlanExpressions,

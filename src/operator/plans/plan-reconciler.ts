@@ -40,37 +40,56 @@ import { asksForMachines, type SnapshotInputs, takePlanSnapshot } from './take-p
 
 export type PlanReconcilerOptions = Ports &
   PlanCacheOptions & {
-    /** Nodes, maintenances and windows: the loop of the nodes keeps it up to date. */
+    /**
+     * Cache of nodes, maintenances and windows, which the reconciler of the nodes keeps up to date.
+     */
     readonly cache: ClusterCache;
     readonly machines: {
-      /** Machines and their maintenances: the loop of the machines keeps it up to date. */
+      /**
+       * Cache of machines and their maintenances, which the reconciler of the machines keeps up to
+       * date.
+       */
       readonly cache: MachineCache;
       readonly cacheUpdater: CacheUpdater;
-      /** Where new MachineMaintenances are made. */
+      /** Namespace of new MachineMaintenances. */
       readonly namespace: string;
     };
     readonly adapters: readonly KindAdapter[];
     readonly adapter: PlanAdapter;
-    /** What is done on the node has changed: whoever waits for it looks again. */
+    /**
+     * Callback after the work on the node has changed: a Maintenance that waits for it is requeued.
+     */
     readonly touched: (nodeName: string) => void;
-    /** The node that this process runs on. */
+    /** Name of the node that this process runs on. */
     readonly ownNode?: string;
-    /** Random letters for the names of pods, others each time; what a simulation plays again is not left to chance. */
+    /**
+     * Function that returns random letters for the names of pods, different ones each time; a
+     * simulation that is replayed passes its own.
+     */
     readonly nonce?: () => string;
-    /** Where gates ask for metrics and alerts. */
+    /** Sources of metrics and alerts for gates. */
     readonly monitoring?: Monitoring | undefined;
   };
 
-/** One at a time, until its slots are stored: what one has begun, the next one sees, so that limits hold exactly. */
+/**
+ * Number of plans at a time, until their slots are stored. With one, each sees what the previous
+ * one has begun, so that limits hold exactly.
+ */
 const atOnce = 1;
 
-/** Windows of which the watch has not told, or that could not be read, are asked for again after so many seconds, unless the watch tells. */
+/**
+ * Seconds until windows that the watch has not delivered, or that could not be read, are queried
+ * again, unless the watch delivers them before.
+ */
 const windowsAgain = 1;
 
-/** Expressions over `now` are looked at again after so many seconds. */
+/** Seconds until expressions over `now` are evaluated again. */
 const nowAgain = 60;
 
-/** The loop of the plans: something happens that one may wait for, its snapshot is taken, the core decides, and what it decides is done. */
+/**
+ * The reconciler of plans: an event that a plan may wait for requeues it, its snapshot is taken,
+ * the core decides, and the decision is carried out.
+ */
 export class PlanReconciler {
   readonly plans: PlanCache;
   readonly #options: PlanReconcilerOptions;
@@ -155,7 +174,7 @@ export class PlanReconciler {
     });
   }
 
-  /** Watches and acts until the signal is aborted, and ends what it has begun. */
+  /** Watches and acts until the signal is aborted, and completes what it has begun. */
   async run(signal: AbortSignal): Promise<void> {
     this.#attention.begin();
     const anything = (): void => this.enqueueAll();
@@ -173,12 +192,14 @@ export class PlanReconciler {
     }
   }
 
-  /** What is told of the plans in metrics. */
+  /** Returns the metrics of plans. */
   overview(): PlansOverview {
     return overviewOf([...this.plans.plans.values()]);
   }
 
-  /** Whatever happens, any of them may have waited for it: the ledger is one. */
+  /**
+   * Queues all plans: any event may be one that a plan waits for, because they share one ledger.
+   */
   enqueueAll(): void {
     for (const { name } of this.plans.plans.values()) this.#queue.add(name);
   }
@@ -195,7 +216,10 @@ export class PlanReconciler {
     this.enqueueAll();
   }
 
-  /** By the watch, or by an answer, of which the watch does not tell again. A plan that begins to run has its gates asked. */
+  /**
+   * Handles a plan that was delivered by the watch, or by a response, which the watch does not
+   * deliver again. A plan that begins to run has its gates polled.
+   */
   #learned(change: Change<Plan>): void {
     if (change.type === 'removed') {
       this.#pace.forget(change.object.uid);
@@ -206,7 +230,9 @@ export class PlanReconciler {
     this.#gateQueries.follow(this.plans.plans.values());
   }
 
-  /** Budgets change with every pod; what they say to gates seldom does. */
+  /**
+   * Handles a change of a budget. Budgets change with every pod; their effect on gates seldom does.
+   */
   #budgetChanged(change: Change<Budget>): void {
     if (change.type === 'changed' && isShort(change.before) === isShort(change.object) && change.before.fresh === change.object.fresh)
       return;
@@ -233,7 +259,7 @@ export class PlanReconciler {
     return this.#expressions.of(plan, this.plans.plans.size);
   }
 
-  /** Looks at one plan and does what is to be done. Rejects for defects only. */
+  /** Runs one pass of a plan. Rejects for defects only. */
   async #pass(name: string): Promise<void> {
     const { fence, cache, machines } = this.#options;
     if (!this.#attention.isOn || !fence.mayAct() || this.plans.unsynced.length > 0) return;
@@ -243,7 +269,8 @@ export class PlanReconciler {
     const plan = this.plans.plans.get(name);
     if (plan === undefined) return;
     if (machines.cache.unsynced.length > 0 && asksForMachines(plan, this.#expressionsOf(plan))) return;
-    // A process that has just begun would break quiet times by what it does not know yet.
+    // A process that has just started would break quiet times, because it does not know everything
+    // yet.
     if (this.#gateQueries.isPending(plan) || this.#gateObjects.isPending(plan)) return;
     if (plan.windows !== 'Ignore') await cache.knownWindows.find(plan);
     if (!this.#attention.isOn || !fence.mayAct()) return;
@@ -284,7 +311,7 @@ export class PlanReconciler {
     return statusWrite(plan, decision.phase, patch, said);
   }
 
-  /** Says why nothing at all is done about it. */
+  /** Reports why nothing at all is done about the plan. */
   async #tell(name: string, message: string | undefined): Promise<void> {
     const plan = this.plans.plans.get(name);
     if (message === undefined || plan === undefined || !this.#attention.isOn) return;

@@ -2,10 +2,10 @@ import { isObject } from '../../core/json.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import type { Overview } from '../ports.ts';
 
-/** What is told of plans, of all that is. */
+/** Metrics of plans, among all metrics. */
 export type PlansOverview = Pick<Overview, 'planPhases' | 'planNodes' | 'planDeadlines'>;
 
-/** How far nodes are, and where the status of a plan counts them. */
+/** States of nodes, and the field of the status that counts them. */
 const states = [
   ['Due', 'due'],
   ['Blocked', 'blocked'],
@@ -24,7 +24,7 @@ const phaseOf = ({ name, status: { phase } }: Plan): PlansOverview['planPhases']
 const nodesOf = ({ name, status: { nodes } }: Plan): PlansOverview['planNodes'] =>
   isObject(nodes) ? states.map(([state, field]) => ({ plan: name, state, count: Number(nodes[field] ?? 0) })) : [];
 
-/** Of one that is over nothing. */
+/** Returns the deadline of a plan; nothing for a plan that is over. */
 const deadlineOf = ({ name, status: { conditions, phase } }: Plan): PlansOverview['planDeadlines'] => {
   const isEnding = phase === 'Complete' || phase === 'Aborted' || phase === 'Deleting';
   const all = !isEnding && Array.isArray(conditions) ? (conditions as readonly unknown[]).filter(isObject) : [];
@@ -32,7 +32,7 @@ const deadlineOf = ({ name, status: { conditions, phase } }: Plan): PlansOvervie
   return predicted === undefined ? [] : [{ plan: name, isMissed: predicted['status'] === 'False' }];
 };
 
-/** Phases, nodes by state, and deadlines, as the statuses have them. */
+/** Returns phases, nodes by state, and deadlines from the statuses. */
 export const overviewOf = (plans: readonly Plan[]): PlansOverview => ({
   planPhases: plans.map(phaseOf),
   planNodes: plans.flatMap(nodesOf),

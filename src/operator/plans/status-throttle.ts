@@ -1,17 +1,23 @@
 import type { JsonObject } from '../../core/json.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 
-/** What people read and nothing goes by, after a restart either. */
+/** Fields that people read and no decision uses, not even after a restart. */
 const told: ReadonlySet<string> = new Set(['message', 'waiting', 'waitingFor', 'upNext', 'expectedEndTime']);
 
-/** It is written at most this often, in seconds; what the plan goes by at once. Every node of the plan waits for a write. */
+/**
+ * Seconds between two writes of these fields; other fields are written at once. Every node of the
+ * plan waits for a write.
+ */
 const toldEvery = 1;
 
-/** When the statuses of plans are written. */
+/** A throttle for the writes of the statuses of plans. */
 export class StatusThrottle {
   readonly #writtenAt = new Map<string, Temporal.Instant>();
 
-  /** When this patch of the plan's status may be written; undefined: now, and it counts as written. */
+  /**
+   * Returns when this patch of the plan's status may be written; undefined: now, and it counts as
+   * written.
+   */
   dueAt(uid: string, patch: JsonObject, now: Temporal.Instant): Temporal.Instant | undefined {
     const last = this.#writtenAt.get(uid);
     const due = last && secondsAfter(last, toldEvery);
@@ -20,7 +26,7 @@ export class StatusThrottle {
     return undefined;
   }
 
-  /** The plan is gone. */
+  /** Forgets a plan that is gone. */
   forget(uid: string): void {
     this.#writtenAt.delete(uid);
   }

@@ -3,7 +3,10 @@ import type { Plan } from '../../core/plan/plan.ts';
 import { pathOfPlan } from '../../core/plan/writes.ts';
 import type { Write } from '../../core/write.ts';
 
-/** Patches the status of a plan, as long as the plan is as it was read. */
+/**
+ * Returns the write that patches the status of a plan, provided that the plan has not changed since
+ * it was read.
+ */
 export const statusWrite = (plan: Plan, what: string, status: JsonObject, said: Write['events']): Write => ({
   description: `report ${what}`,
   method: 'PATCH',

@@ -34,20 +34,25 @@ export type SnapshotInputs = {
   readonly expressionsOf: (plan: Plan) => PlanExpressions;
   readonly settings: () => PlanSettings;
   readonly drainPolicy: PlanAdapter['drainPolicy'];
-  /** What the API server has refused last of the plan, by what it is about. */
+  /**
+   * Function that returns the last refusals of the API server for the plan, by what they are about.
+   */
   readonly refusals: (plan: string) => ReadonlyMap<string, string>;
-  /** What writes of the plan are about that have no answer yet. */
+  /** Function that returns the things of the plan whose writes have no response yet. */
   readonly unanswered: (plan: string) => ReadonlySet<string>;
-  /** Stands for the time that this process has watched without a break. */
+  /** Function that returns the mark of the time that this process has watched without a break. */
   readonly watch: () => string;
-  /** Random letters, others each time. */
+  /** Function that returns random letters, different ones each time. */
   readonly nonce: () => string;
   readonly ownNode?: string;
-  /** Since when this process has watched all that plans look at; undefined before. */
+  /**
+   * Function that returns since when this process has watched everything that plans read; undefined
+   * before.
+   */
   readonly watchedSince: () => Temporal.Instant;
 };
 
-/** A node, what expressions see of it, and its Machine, where the plan asks for it. */
+/** A node, its form in expressions, and its Machine, if the plan needs it. */
 type Seen = {
   readonly node: CachedNode;
   readonly object: JsonObject;
@@ -94,17 +99,21 @@ const planNodeOf = (plan: Plan, seen: Seen, expressions: PlanExpressions, now: T
 };
 
 const otherOf = (plan: Plan, { selections }: SnapshotInputs): OtherPlan => {
-  // The machine of one in flight may be gone, and its node with it: it is out until there is another.
+  // The machine of a node in flight may be gone, and its node with it: the node counts as out until
+  // there is another.
   const { selected: free } = selections.of(plan);
   const selected = plan.inFlight.every(({ node }) => free.has(node)) ? free : new Set([...free, ...plan.inFlight.map(({ node }) => node)]);
   const most = unavailableLimit(plan.concurrency, selected.size);
   return { name: plan.name, selected, inFlight: plan.inFlight, ...(most !== undefined && { maxUnavailable: most }) };
 };
 
-/** Whether a plan looks at Machines: what it decides needs to know all of them. */
+/** Reports whether a plan reads Machines: its decisions need all of them. */
 export const asksForMachines = ({ work }: Plan, { readsMachine }: PlanExpressions): boolean => work.kind === 'replace' || readsMachine;
 
-/** Their nodes go with them. A Machine that is not proven to be one of our nodes takes none away. */
+/**
+ * Returns the Machines that are being deleted: their nodes go with them. A Machine that is not
+ * proven to be one of our nodes removes none.
+ */
 const deletedMachines = ({ machines, cache }: SnapshotInputs): readonly DeletedMachine[] =>
   [...machines.machines.values()].flatMap(machine => {
     if (!machine.deleting) return [];
@@ -112,7 +121,10 @@ const deletedMachines = ({ machines, cache }: SnapshotInputs): readonly DeletedM
     return 'found' in node ? [{ name: machine.name, nodeName: node.found.name }] : [];
   });
 
-/** The Machine that will be there when the node's turn comes: one that is being deleted is none. */
+/**
+ * Returns the Machine that will exist when the node's turn comes: one that is being deleted does
+ * not count.
+ */
 const identityOf = ({ machines }: SnapshotInputs, node: CachedNode): Identified<Machine> => {
   const machine = machines.machines.of(node);
   return 'found' in machine && machine.found.deleting
@@ -120,7 +132,10 @@ const identityOf = ({ machines }: SnapshotInputs, node: CachedNode): Identified<
     : machine;
 };
 
-/** Where they are made, so that nobody without rights in that namespace can put one in their place. */
+/**
+ * Returns the MachineMaintenances in the namespace where they are created, so that no user without
+ * rights in that namespace can replace one.
+ */
 const replacementsOf = (plan: Plan, { machines, settings }: SnapshotInputs): PlanSnapshot['replacements'] => {
   if (plan.work.kind !== 'replace') return new Map();
   const { machineNamespace } = settings();
@@ -129,7 +144,7 @@ const replacementsOf = (plan: Plan, { machines, settings }: SnapshotInputs): Pla
 
 type Named = Pick<PlanSnapshot, 'children' | 'slices'>;
 
-/** The nodes that the plan selects, and those that are named in what it has made and recorded. */
+/** Returns the nodes that the plan selects, and those that its objects and records name. */
 const nodesOf = (plan: Plan, inputs: SnapshotInputs, { children, slices }: Named, now: Temporal.Instant): PlanSnapshot['nodes'] => {
   const { cache, selections, expressionsOf } = inputs;
   const expressions = expressionsOf(plan);
@@ -139,7 +154,7 @@ const nodesOf = (plan: Plan, inputs: SnapshotInputs, { children, slices }: Named
   const wanted = [
     ...plan.inFlight.map(({ node }) => node),
     ...[...children.values()].map(({ nodeName }) => nodeName),
-    // The soak time of a stage watches its nodes, whatever labels they have by then.
+    // The soak time of a stage watches its nodes, regardless of their current labels.
     ...slices.flatMap(({ verdicts }) => verdicts.flatMap(({ node, verdict }) => (verdict === 'Done' ? node : []))),
   ];
   const found = new Map<string, PlanNode>();
@@ -160,7 +175,7 @@ const gateInputs = ({ cache, gateObjects, gateQueries }: SnapshotInputs): Parame
   queries: gateQueries,
 });
 
-/** Its Maintenances, and those of others that have a name which it needs. */
+/** Returns the plan's Maintenances, and those of other owners with a name that it needs. */
 const childrenOf = (plan: Plan, { cache }: SnapshotInputs): PlanSnapshot['children'] => {
   const needed = new Set(plan.inFlight.map(one => holdNameOf(plan, one)));
   const found = [...cache.requests.values()].filter(
@@ -169,14 +184,17 @@ const childrenOf = (plan: Plan, { cache }: SnapshotInputs): PlanSnapshot['childr
   return new Map(found.map(request => [request.name, request]));
 };
 
-/** Those of its Maintenances that drain in another way than the plan has them. */
+/** Returns the names of its Maintenances whose drain policy differs from the plan's. */
 const changedAmong = (children: PlanSnapshot['children'], plan: Plan, { settings, drainPolicy }: SnapshotInputs): ReadonlySet<string> => {
   const wanted = drainPolicy(drainOf(plan, settings()));
   const changed = [...children.values()].filter(child => child.plan === plan.name && isChanged(child, wanted));
   return new Set(changed.map(({ name }) => name));
 };
 
-/** Its pods by name, and whatever else has a name that it has given to one: nobody but the plan knows those before they are made. */
+/**
+ * Returns its pods by name, and every other pod with a name that it has assigned: only the plan
+ * knows these names before the pods are created.
+ */
 const podsOf = ({ name, inFlight, preparing, hookRuns, rehearsal }: Plan, { plans }: SnapshotInputs): PlanSnapshot['pods'] => {
   const tasks = [...inFlight, ...preparing, ...hookRuns, ...(rehearsal ? [rehearsal] : [])];
   const named = tasks.flatMap(({ pod }) => (pod === undefined ? [] : (plans.pods.get(`${plans.workNamespace}/${pod}`) ?? [])));
@@ -186,7 +204,7 @@ const podsOf = ({ name, inFlight, preparing, hookRuns, rehearsal }: Plan, { plan
 const recordsOf = (others: readonly Plan[], { plans }: SnapshotInputs): readonly OtherRecords[] =>
   others.map(({ name, uid }) => ({ name, slices: plans.records.in(uid) }));
 
-/** Everything that is known about one plan at this moment. */
+/** Takes the snapshot of one plan: everything known about it at this moment. */
 export const takePlanSnapshot = (plan: Plan, inputs: SnapshotInputs, now: Temporal.Instant): PlanSnapshot => {
   const { plans, cache, settings, ownNode } = inputs;
   const children = childrenOf(plan, inputs);

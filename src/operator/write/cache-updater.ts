@@ -5,21 +5,28 @@ import { type KindAdapter, type MaintenanceRequest, pathOf } from '../../core/re
 import type { Write } from '../../core/write.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 
-/** Takes over what the server answers to our own writes, so that the next look sees it at once. */
+/**
+ * A port that applies the server's responses to our own writes, so that the next pass sees them at
+ * once.
+ */
 export interface CacheUpdater {
-  /** `body` is the object as it is stored now; undefined when the write found it gone. */
+  /**
+   * Applies a response. `body` is the object as it is stored now; undefined if the write found it
+   * gone.
+   */
   observe(write: Write, body: unknown): void;
 }
 
-/** The uid that a deletion names. */
+/** Returns the uid that a deletion names. */
 const deletedUid = ({ body }: Write): string | undefined => {
   const preconditions = body['preconditions'];
   return isObject(preconditions) && typeof preconditions['uid'] === 'string' ? preconditions['uid'] : undefined;
 };
 
 /**
- * Whether a write that found nothing was about this very object, by the uid or the version that it names: by the time of the answer a successor of the same
- * name may be known, of which it says nothing.
+ * Reports whether a write that found nothing was about this very object, by the uid or the version
+ * that it names: by the time of the response a successor of the same name may be known, which the
+ * response is not about.
  */
 export const isAbout = (write: Write, { uid, resourceVersion }: Pick<MaintenanceRequest, 'uid' | 'resourceVersion'>): boolean => {
   const named = deletedUid(write);
@@ -41,27 +48,37 @@ const forgetEvictionRequest = (write: Write, cache: ClusterCache): void => {
   cache.lifecycleEvictions.forgetRequest(`${decodeURIComponent(namespace)}/${decodeURIComponent(name)}`, deletedUid(write));
 };
 
-/** Of the object, without a subresource. */
+/** Returns the path of the object, without a subresource. */
 export const objectPath = (path: string): string => path.replace(/\/status$/, '');
 
-/** It is not there (any more). The watch may never tell: what was made and has gone while it was behind, it has not heard of at all. */
+/**
+ * Forgets a request that does not exist (any more). The watch may never deliver that: it has never
+ * seen an object that was created and removed while it lagged behind.
+ */
 const forgetRequest = (write: Write, cache: ClusterCache): void => {
   const request = [...cache.requests.values()].find(one => pathOf(one) === objectPath(write.path));
   if (request !== undefined && isAbout(write, request)) cache.forgetRequest(request);
 };
 
 /**
- * The answer to a deletion is the object where a finalizer keeps it: it is being deleted from now on. Whoever does not learn that asks for the deletion again and again
- * until the watch tells.
+ * Reports whether the response to a deletion is an object that a finalizer keeps: it is being
+ * deleted from now on. A caller that ignores this would send the deletion again and again until the
+ * watch delivers it.
  */
 export const isStillThere = (body: unknown): boolean =>
   isObject(body) && isObject(body['metadata']) && typeof body['metadata']['deletionTimestamp'] === 'string';
 
-/** Its last finalizer has been taken off: the server has removed it in the same moment, and the watch may never tell, as above. */
+/**
+ * Reports whether its last finalizer was removed: the server has removed the object at the same
+ * moment, and the watch may never deliver that, as above.
+ */
 export const isRemoved = ({ deleting, finalizers }: Pick<MaintenanceRequest, 'deleting' | 'finalizers'>): boolean =>
   deleting && finalizers.length === 0;
 
-/** For what is written about nodes and their maintenances. Of what is gone for good the watch tells, but for leases. */
+/**
+ * Returns the updater for writes about nodes and their maintenances. The watch delivers final
+ * removals, except those of leases.
+ */
 export const cacheUpdaterOf = (cache: ClusterCache, adapters: readonly KindAdapter[]): CacheUpdater => ({
   observe: (write, body) => {
     if (write.cache === 'leases' && (write.method === 'DELETE' || body === undefined)) return forgetLease(write, cache);

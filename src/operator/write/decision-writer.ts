@@ -5,64 +5,70 @@ import type { Clock } from '../../support/clock.ts';
 import type { UnconfirmedWrites } from './unconfirmed-writes.ts';
 import type { WriteOutcome, Writer } from './writer.ts';
 
-/** First and longest pause after a write that was not stored, in seconds; it doubles from one to the next. */
+/** First and longest pause after a write that was not stored, in seconds; it doubles each time. */
 const first = 0.05;
 const maxLength = 60;
 
-/** What uncertain writes are about that all objects go by: what one has begun, the others count. */
+/** Key of uncertain writes that affect all objects: what one has begun, the others count. */
 const everything = '';
 
-/** Refusals that the message of an object names. */
+/** Number of refusals that the message of an object names. */
 const maxTroubles = 3;
 
 type Options = {
   readonly writer: Pick<Writer, 'write'>;
   readonly clock: Pick<Clock, 'now'>;
-  /** All objects are decided about together: what one has begun, the others go by. */
+  /**
+   * Store of uncertain writes. All objects are decided together: what one has begun affects the
+   * others.
+   */
   readonly uncertainWrites: UnconfirmedWrites;
-  /** Something was stored, and nothing was refused: the next step may be taken. */
+  /** Callback after something was stored and nothing was refused: the next step may be taken. */
   readonly stored: (key: string) => void;
-  /** Look at it again at this time. */
+  /** Callback that requeues the object at this time. */
   readonly again: (key: string, at: Temporal.Instant) => void;
 };
 
-/** What all writes of a decision wait for is about nothing by itself. */
+/** Key of the writes that all writes of a decision wait for. */
 const shared = '';
 
-/** Chains that are written at the same time. */
+/** Number of chains that are written at the same time. */
 const atOnce = 8;
 
-/** It takes away, or records: nobody waits for that behind something new. */
+/** Reports whether the write removes or records something: it never waits behind a creation. */
 export const takesAway = ({ method, cache: store }: Write): boolean => method !== 'POST' || store === 'planRecords';
 
 const rank = (writes: readonly Write[]): number => (writes.every(takesAway) ? 0 : 1);
 
-/** Whoever follows the writes about each thing. */
+/** Callbacks around the writes about each thing. */
 export type WriteTurn = {
-  /** They are about to be made. Answers whether they still are to be. */
+  /** Called before its writes are sent. Returns whether they are still to be sent. */
   readonly begins: (of: string) => boolean;
-  /** They have their answers. */
+  /** Called after the responses. */
   readonly ended: (of: string) => void;
 };
 
 const always: WriteTurn = { begins: () => true, ended: () => {} };
 
 /**
- * Carries out what was decided about an object. What is about the same is written one after the other, and nothing after what was not stored; what is about something else
- * does not wait for it. What fails is tried again, ever more slowly.
+ * A writer that carries out what was decided about an object. Writes about the same thing are sent
+ * one after the other, and none after a failed one; writes about other things do not wait for them.
+ * Failures are retried with growing pauses.
  */
 export class DecisionWriter {
   readonly #options: Options;
-  /** How often in a row it has failed, by the object's key and by what it is about. */
+  /** Number of failures in a row, by the object's key and by what the write is about. */
   readonly #failures = new Map<string, Map<string, number>>();
-  /** What was refused last, by the same. */
+  /** Last refusals, by the same keys. */
   readonly #troubles = new Map<string, Map<string, string>>();
 
   constructor(options: Options) {
     this.#options = options;
   }
 
-  /** Whether it is known what became of everything that was written; else the object's turn comes again. */
+  /**
+   * Reports whether the outcome of everything written is known; otherwise the object is requeued.
+   */
   async settled(key: string): Promise<boolean> {
     const { uncertainWrites } = this.#options;
     const settled = await Promise.all([everything, key].map(about => uncertainWrites.settle(about)));
@@ -71,12 +77,18 @@ export class DecisionWriter {
     return false;
   }
 
-  /** Resolves when all are stored or refused. `nodeName` is for the log. Rejects for defects only. */
+  /**
+   * Resolves when all writes are stored or refused. `nodeName` is for the log. Rejects for defects
+   * only.
+   */
   async write(key: string, nodeName: string, writes: readonly Write[]): Promise<void> {
     if (await this.writeShared(key, nodeName, writes)) await this.writeOwn(key, nodeName, writes);
   }
 
-  /** Makes those that all others wait for. Answers whether all of them are stored. `unanswered`: what else is written about at this time. */
+  /**
+   * Sends the writes that all others wait for. Returns whether all of them are stored.
+   * `unanswered`: other things that are written at this time.
+   */
   async writeShared(
     key: string,
     nodeName: string,
@@ -90,7 +102,7 @@ export class DecisionWriter {
     return isStored;
   }
 
-  /** Makes the others. */
+  /** Sends the other writes. */
   async writeOwn(key: string, nodeName: string, writes: readonly Write[], turn: WriteTurn = always): Promise<void> {
     const chains = Map.groupBy(
       writes.filter(({ of }) => of !== undefined),
@@ -109,19 +121,22 @@ export class DecisionWriter {
     if (state.stored) this.#options.stored(key);
   }
 
-  /** What the API server has refused, for example because the quorum of the control plane forbids it, people are told where they look. */
+  /**
+   * Adds to the message what the API server has refused, for example because the quorum of the
+   * control plane forbids it, so that users see it.
+   */
   withTrouble<T extends { readonly message: string; readonly warning?: true }>(key: string, decision: T): T {
     const troubles = [...new Set(this.refusals(key).values())];
     if (troubles.length === 0 || decision.message === '') return decision;
     return { ...decision, warning: true, message: `${decision.message}; refused so far: ${joinLimited(troubles, maxTroubles)}` };
   }
 
-  /** What the API server has refused last, by what it is about. */
+  /** Returns the last refusals of the API server, by what they are about. */
   refusals(key: string): ReadonlyMap<string, string> {
     return this.#troubles.get(key) ?? new Map<string, string>();
   }
 
-  /** The object is gone. */
+  /** Forgets an object that is gone. */
   forget(key: string): void {
     this.#failures.delete(key);
     this.#troubles.delete(key);
@@ -137,12 +152,12 @@ export class DecisionWriter {
       return false;
     }
     this.#failures.get(key)?.delete(of);
-    // Whatever was refused has been stored by now, or is not wanted any more.
+    // Everything that was refused has been stored by now, or is not wanted any more.
     this.#troubles.get(key)?.delete(of);
     return true;
   }
 
-  /** What is not written any more is not refused any more. */
+  /** Forgets refusals of writes that are not sent any more. */
   #forgetOthers(key: string, chains: ReadonlySet<string>): void {
     for (const map of [this.#failures.get(key), this.#troubles.get(key)])
       for (const of of map?.keys() ?? []) if (of !== shared && !chains.has(of)) map?.delete(of);

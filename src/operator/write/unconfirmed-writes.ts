@@ -5,7 +5,10 @@ import type { Api } from '../ports.ts';
 import { vitalGet } from '../vital-get.ts';
 import { type CacheUpdater, objectPath } from './cache-updater.ts';
 
-/** The path of the object that a write changes, or makes: no role allows to read a subresource. */
+/**
+ * Returns the path of the object that a write changes or creates: no role allows reading a
+ * subresource.
+ */
 const pathOf = ({ method, path, body }: Write): string => {
   const { metadata } = body;
   const name = isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : '';
@@ -16,15 +19,16 @@ type Options = {
   readonly api: Api;
   readonly cacheUpdater: CacheUpdater;
   readonly log: Log;
-  /** Only what is decided by matters: what is merely said is said again. */
+  /** Stores that matter to decisions: writes that only report are repeated anyway. */
   readonly stores: readonly Write['cache'][];
 };
 
 /**
- * Writes of which nobody knows whether they were made, since their answer was lost, and writes of objects that others have changed. A hold that
- * was released without our knowing would be taken for one that is still there, and a beginning that others have to wait for would not be seen,
- * for as long as the watch is behind. So what they change is read again, from the store itself, before anything more is decided. `about`: the
- * node, or whatever else is decided about together.
+ * Writes with an unknown outcome, because their response was lost, and writes of objects that
+ * others have changed. While the watch lags behind, a hold that was released without our knowledge
+ * would count as still there, and a start that others have to wait for would be invisible. So the
+ * changed objects are read again, from the store itself, before anything else is decided. `about`:
+ * the node, or the name for everything that is decided together.
  */
 export class UnconfirmedWrites {
   readonly #writes = new Map<string, readonly Write[]>();
@@ -38,7 +42,10 @@ export class UnconfirmedWrites {
     if (this.#options.stores.includes(write.cache)) this.#writes.set(about, [...(this.#writes.get(about) ?? []), write]);
   }
 
-  /** Whether everything about it is as it is known to be. What cannot be read is asked for again the next time. */
+  /**
+   * Reports whether everything about it is as known. An object that cannot be read is requested
+   * again the next time.
+   */
   async settle(about: string): Promise<boolean> {
     const writes = this.#writes.get(about);
     if (writes === undefined) return true;
@@ -57,7 +64,8 @@ export class UnconfirmedWrites {
     if (found === undefined) return false;
     const { status, body } = found;
     if (status === 200) cacheUpdater.observe({ ...write, method: 'PATCH' }, body);
-    // Of a node that is gone the watch tells; a lease may have come and gone before it came so far.
+    // The watch delivers the removal of a node; a lease may have come and gone before the watch
+    // came to that version.
     else if (status === 404 && write.cache === 'leases') cacheUpdater.observe({ ...write, path: pathOf(write) }, undefined);
     if (status === 200 || status === 404) return true;
     log.warn('failed to read a write back; retrying', { about, path: write.path, status });

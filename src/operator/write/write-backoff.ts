@@ -2,29 +2,38 @@ import { isObject } from '../../core/json.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { Write } from '../../core/write.ts';
 
-/** First and longest pause after a refused write, in seconds; it doubles from one to the next. Soon: where nothing tells that it would be taken now. */
+/**
+ * First and longest pause after a refused write, in seconds; it doubles each time. Soon: where no
+ * watch shows when the write would be accepted.
+ */
 const first = 0.5;
 const maxLength = { patient: 60, soon: 10 } as const;
 
 type Refused = { readonly times: number; readonly until: Temporal.Instant };
 
-/** What is made has its name in the body: its path is that of all of its kind. */
+/**
+ * Returns the key of a write. A creation has the name in its body: its path is that of the
+ * collection.
+ */
 const keyOf = ({ method, path, body }: Write): string => {
   const { metadata } = body;
   return `${method} ${path} ${method === 'POST' && isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : ''}`;
 };
 
-/** Writes that were refused are not tried again before their pause is over, whatever else happens to the node meanwhile. */
+/**
+ * A backoff for refused writes: they are not retried before their pause is over, regardless of
+ * other events of the node.
+ */
 export class WriteBackoff {
   readonly #refused = new Map<string, Refused>();
 
-  /** Until when this write has to wait; undefined when it may be tried. */
+  /** Returns until when this write has to wait; undefined if it may be tried. */
   until(write: Write, now: Temporal.Instant): Temporal.Instant | undefined {
     const until = this.#refused.get(keyOf(write))?.until;
     return until !== undefined && isBefore(now, until) ? until : undefined;
   }
 
-  /** It was refused. Answers when it may be tried again. */
+  /** Records a refusal. Returns when the write may be retried. */
   add(write: Write, now: Temporal.Instant, pace: keyof typeof maxLength = 'patient'): Temporal.Instant {
     const times = (this.#refused.get(keyOf(write))?.times ?? 0) + 1;
     const until = secondsAfter(now, Math.min(first * 2 ** Math.min(times - 1, 20), maxLength[pace]));
@@ -32,7 +41,7 @@ export class WriteBackoff {
     return until;
   }
 
-  /** It was not refused this time. */
+  /** Clears the refusals after the write was not refused. */
   clear(write: Write): void {
     this.#refused.delete(keyOf(write));
   }

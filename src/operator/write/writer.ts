@@ -9,27 +9,30 @@ import type { Api, ApiCall, ApiResponse, Fence, Meter, Recorder } from '../ports
 import { type CacheUpdater, objectPath } from './cache-updater.ts';
 import { WriteBackoff } from './write-backoff.ts';
 
-/** What became of a write. */
+/** Outcome of a write. */
 export type WriteOutcome =
   | { readonly result: 'stored' }
-  /** Somebody else has changed the object meanwhile: look again, then decide anew. */
+  /**
+   * Another client has changed the object meanwhile: the caller has to read it and decide again.
+   */
   | { readonly result: 'conflict' }
-  /** Not tried again before `until`. */
+  /** Refused: not retried before `until`. */
   | { readonly result: 'refused'; readonly message: string; readonly until: Temporal.Instant; readonly outcomeUnknown?: true }
-  /** Refused not long ago, and not tried again before `until`. */
+  /** Refused recently: not retried before `until`. */
   | { readonly result: 'postponed'; readonly until: Temporal.Instant };
 
-/** What the server said to a write that was sent. */
+/** Response of the server to a write that was sent. */
 type Answered =
   | { readonly result: 'stored' }
   | { readonly result: 'conflict' }
   /**
-   * `outcomeUnknown`: the server did not come to an end with it; it may have been stored all the same. `isUntold`: a policy or a webhook has refused it, or a
-   * right is missing, and nothing tells when that ends.
+   * `outcomeUnknown`: the server did not complete the request; the write may have been stored all
+   * the same. `isUntold`: a policy or a webhook has refused it, or a right is missing, and no watch
+   * shows when that ends.
    */
   | { readonly result: 'refused'; readonly message: string; readonly outcomeUnknown?: true; readonly isUntold?: true };
 
-/** A process that is not the leader any more looks again after this many seconds, if it still runs then. */
+/** Seconds until a process that is not the leader any more looks again, if it still runs then. */
 const unledPause = 1;
 
 const contentTypes = { merge: 'application/merge-patch+json', strategic: 'application/strategic-merge-patch+json' } as const;
@@ -39,10 +42,10 @@ const messageOf = (response: ApiResponse): string => {
   return `${(admissionRefusal(said)?.message ?? said).slice(0, 500)} (HTTP ${response.status})`;
 };
 
-/** The name of the object that is written. */
+/** Returns the name of the object that is written. */
 const nameIn = ({ path }: Write): string => decodeURIComponent(objectPath(path).split('/').at(-1) ?? '');
 
-/** The write that makes what this one deletes. */
+/** Returns the write that creates what this one deletes. */
 const creationOf = (write: Write): Write => {
   const cut = write.path.lastIndexOf('/');
   return {
@@ -64,7 +67,10 @@ type Options = {
   readonly clock: Clock;
 };
 
-/** Makes the writes of a decision, and feeds what the server answers back into the cache, so that the next look sees it at once. */
+/**
+ * A writer that sends the writes of a decision and applies the server's responses to the cache, so
+ * that the next pass sees them at once.
+ */
 export class Writer {
   readonly #options: Options;
   readonly #writeBackoff = new WriteBackoff();
@@ -73,7 +79,10 @@ export class Writer {
     this.#options = options;
   }
 
-  /** Never rejects: what went wrong is the answer. A defect of ours is told as one, and changes nothing of what the server said. */
+  /**
+   * Sends a write. Never rejects: a failure is a result. A defect of ours is reported as one, and
+   * does not change the server's response.
+   */
   async write(write: Write, nodeName: string): Promise<WriteOutcome> {
     const { fence, clock } = this.#options;
     const until = this.#writeBackoff.until(write, clock.now());
@@ -93,8 +102,9 @@ export class Writer {
   }
 
   /**
-   * A lease that was made and that somebody has taken away is not made again at once: the garbage collector takes away every lease of a node
-   * that is gone, and whoever has not heard of that would make it again and again. One that we have released may be made at any time.
+   * Delays the creation of a lease that was created and then removed by another client: the garbage
+   * collector removes every lease of a node that is gone, and a process that has not seen that
+   * would create it again and again. A lease that we have released may be created at any time.
    */
   #paceLease(write: Write, { result }: Answered): void {
     if (write.method === 'POST' && result === 'stored') this.#writeBackoff.add(write, this.#options.clock.now());
@@ -124,13 +134,17 @@ export class Writer {
     });
     if ('result' in response) return response;
     const refusal = admissionRefusal(statusMessage(response));
-    // Whatever code it has: nothing was stored, nobody else has changed the object, and it is not gone.
+    // With any status code: nothing was stored, no other client has changed the object, and it is
+    // not gone.
     if (refusal !== undefined) return { result: 'refused', message: messageOf(response), isUntold: true };
     const homeless = response.status === 404 && write.method === 'POST' && write.cache === 'leases';
     return homeless ? this.#makeHome(write) : this.#sort(write, response);
   }
 
-  /** What the server says, or that there is no answer: the write may have been made all the same. */
+  /**
+   * Returns the server's response, or a refusal if there is none: the write may have been stored
+   * all the same.
+   */
   async #call(call: ApiCall): Promise<ApiResponse | Extract<Answered, { result: 'refused' }>> {
     try {
       return await this.#options.api.call({ ...call, priority: 'vital', timeoutMs: 10_000 });
@@ -140,12 +154,15 @@ export class Writer {
     }
   }
 
-  /** Work of ours about a write that has its answer. */
+  /** Runs work of ours after a write has its response, and reports its defects. */
   #guard({ path }: Write, work: () => void): void {
     this.#options.defects.guard('Process', () => path, work, undefined);
   }
 
-  /** The namespace of the node leases is made when the first lease finds none, as the replaced operators make it. */
+  /**
+   * Creates the namespace of the node leases when the first lease finds none, as the replaced
+   * operators do.
+   */
   async #makeHome(write: Write): Promise<Answered> {
     const name = decodeURIComponent(/\/namespaces\/([^/]+)\//.exec(write.path)?.[1] ?? '');
     const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
@@ -165,9 +182,10 @@ export class Writer {
     if (response.status === 409) return { result: 'conflict' };
     if (response.status === 404 && write.method !== 'POST') {
       const isGone = write.cache === 'leases' || isMissing(nameIn(write), response);
-      // It may have been made by us and have gone before the watch came so far, which may never tell then.
+      // We may have created it, and it may be gone before the watch came to that version; the watch
+      // may never deliver that.
       if (isGone) this.#guard(write, () => this.#options.cacheUpdater.observe(write, undefined));
-      // What was to be achieved by its deletion is achieved.
+      // The purpose of its deletion is achieved.
       return { result: write.method === 'DELETE' && isGone ? 'stored' : 'conflict' };
     }
     const isUntold = response.status === 403;

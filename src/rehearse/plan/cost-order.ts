@@ -4,7 +4,10 @@ import { at, items, strings, text } from '../../embedded/object.ts';
 import { type ClusterSnapshot, ofKind } from '../snapshot/cluster-snapshot.ts';
 import { controllerRef } from '../snapshot/workloads.ts';
 
-/** Which nodes a plan with `order.by: Cost` may begin with, so that fewer pods are moved more than once. */
+/**
+ * Candidates for the first nodes of a plan with `order.by: Cost`, so that fewer pods are moved more
+ * than once.
+ */
 
 const zoneLabel = 'topology.kubernetes.io/zone';
 
@@ -15,12 +18,13 @@ const moves = (pod: JsonObject): boolean =>
 
 const orderOf = (plan: JsonObject): readonly string[] => items(at(plan, 'spec', 'order', 'by')).map(String);
 
-/** Whether the plan asks for it. */
+/** Returns whether the plan orders by cost. */
 export const isByCost = (plan: JsonObject): boolean => orderOf(plan).includes('Cost');
 
 /**
- * The nodes with the fewest pods that would move: what the first node of a run gives away lands on nodes that still have their turn; what later ones give away lands
- * mostly on those that are empty by then. As many of each zone where zones come before the cost.
+ * Returns the nodes with the fewest pods to move: pods of a run's first node land on nodes whose
+ * turn is still to come; those of later ones land mostly on nodes that are empty by then. As many
+ * of each zone where zones come before the cost.
  */
 export const minPodsFirst = (plan: JsonObject, copy: ClusterSnapshot, nodes: ReadonlySet<string>): readonly string[] => {
   const pods = Map.groupBy(ofKind(copy.objects, 'Pod').filter(moves), pod => text(pod, 'spec', 'nodeName'));

@@ -8,14 +8,14 @@ import type { Sandbox } from '../simulate/sandbox.ts';
 import { type SimulatedPlan, workedAnnotation } from './playable-plan.ts';
 import { type RunSoFar, stuckAs } from './run-so-far.ts';
 
-/** How long things take on a node, in milliseconds. */
+/** Durations on a node, in milliseconds. */
 export type WorkTimes = {
-  /** From the begin of the work to its end, or to the node's going down. */
+  /** Duration from the start of the work to its end, or to the shutdown of the node. */
   readonly workMs: number;
   readonly rebootMs: number;
-  /** From how many nodes of earlier runs they are learned. */
+  /** Number of nodes of earlier runs from which the durations were learned. */
   readonly learnedFrom?: { readonly work: number; readonly reboots: number };
-  /** Pods that get nodes ready, and those of hooks. */
+  /** Duration of pods that prepare nodes, and of those of hooks. */
   readonly besideMs: number;
 };
 
@@ -38,8 +38,9 @@ const endedStatus = (pod: Stored, time: string): JsonObject => ({
 });
 
 /**
- * Plays what a plan has done on its nodes, and the pods beside that: everything ends well, after the times that are given. Only what cannot start in the cluster does not
- * start here either, and says why.
+ * Simulates a plan's work on its nodes, and the other pods of the plan: all succeed after the given
+ * durations. Only pods that cannot start in the cluster do not start here either, with the same
+ * reason.
  */
 export class NodeWork {
   readonly #sandbox: Sandbox;
@@ -96,7 +97,7 @@ export class NodeWork {
     });
   }
 
-  /** Where no pod does the work, the plan says when it has begun. */
+  /** Reads the start of work without a pod from the plan's status. */
   #planSeen(plan: Stored): void {
     const { work } = this.#plan;
     if (work === 'job' || work === 'reboot') return;

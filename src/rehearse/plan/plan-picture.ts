@@ -3,7 +3,10 @@ import { durationText } from '../report/words.ts';
 import { settingText } from './plan-words.ts';
 import type { PlanForecast } from './rehearse-plan.ts';
 
-/** Several settings of one plan as one picture: a bar each, until half of the runs are complete and until nine in ten are. */
+/**
+ * Returns a picture of several settings of one plan: a bar each, until half of the runs are
+ * complete and until nine in ten are.
+ */
 export const comparisonPicture = (all: readonly PlanForecast[]): string =>
   barsPicture(
     `Plan ${all[0]?.plan.name ?? ''}: nodes at once, and when it is complete`,

@@ -2,9 +2,9 @@ import type { JsonObject } from '../../core/json.ts';
 import { readTime } from '../../core/time.ts';
 import { at, objects, type Stored, text } from '../../embedded/object.ts';
 
-/** What a plan's status says while it is played. */
+/** Progress of a simulated plan, from its status. */
 
-/** A node that the plan has begun with. Times in milliseconds since the plan was made. */
+/** A node that the plan has started. Times in milliseconds since the plan was created. */
 export type NodeProgress = {
   readonly node: string;
   readonly stage: string;
@@ -14,7 +14,7 @@ export type NodeProgress = {
   message?: string;
 };
 
-/** Something that the plan, or a node of it, waits for: the words of `status.waiting`. */
+/** A wait of the plan, or of one of its nodes: the words of `status.waiting`. */
 export type PlanWait = { readonly word: string; readonly who: string; readonly node?: string; readonly endsMs?: number };
 
 const isOver = new Set(['Complete', 'Halted', 'Aborted']);
@@ -25,15 +25,15 @@ export class PlanProgress {
   readonly nodes = new Map<string, NodeProgress>();
   phase = 'Pending';
   message = '';
-  /** Nodes that are due and have not begun. */
+  /** Nodes that are due and have not started. */
   due = 0;
   done = 0;
   waiting: readonly PlanWait[] = [];
   completeMs: number | undefined;
-  /** Openings of its windows in which it has begun with nodes. */
+  /** Number of openings of its windows in which it has started nodes. */
   openings = 0;
   #isClosed = true;
-  /** When the status was written last. */
+  /** Time of the last write of the status. */
   changedMs = 0;
 
   constructor(startMs: number) {
@@ -44,12 +44,12 @@ export class PlanProgress {
     return isOver.has(this.phase);
   }
 
-  /** Nodes that it is at work on. */
+  /** Number of nodes in flight. */
   get inFlight(): number {
     return [...this.nodes.values()].filter(({ endedMs }) => endedMs === undefined).length;
   }
 
-  /** It waits for a time that is told, and that comes before the horizon. */
+  /** Returns whether the plan waits for a known time before the horizon. */
   isDue(nowMs: number, horizonMs: number): boolean {
     return this.waiting.some(({ endsMs }) => endsMs !== undefined && endsMs > nowMs && endsMs < horizonMs);
   }
@@ -88,7 +88,7 @@ export class PlanProgress {
     const node = text(one, 'node');
     const known = this.nodes.get(node);
     if (known?.endedMs !== undefined || known === undefined) this.#begin();
-    // A node may come again: what counts is its last turn, from its first begin.
+    // A node may return: its last turn counts, from its first start.
     const now: NodeProgress = { node, stage: text(one, 'stage'), beganMs: known?.beganMs ?? nowMs };
     const verdict = text(one, 'outcome', 'verdict');
     this.nodes.set(node, verdict === '' ? now : { ...now, verdict, message: text(one, 'outcome', 'message') });

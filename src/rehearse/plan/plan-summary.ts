@@ -1,7 +1,7 @@
 import type { RehearsalSummary } from '../../core/plan/rehearsal/rehearsal.ts';
 import type { PlanForecast } from './rehearse-plan.ts';
 
-/** What the status of a plan takes from a rehearsal. */
+/** Summary of a rehearsal for the status of a plan. */
 
 const stuckIn = ({ nodes, blockers, plan: { failures } }: PlanForecast): RehearsalSummary['blocked'] => {
   const blockedBy = (name: string): string | undefined => {
@@ -15,7 +15,7 @@ const stuckIn = ({ nodes, blockers, plan: { failures } }: PlanForecast): Rehears
     .map(({ node, otherwise = 'stuck' }) => ({ node, message: messageOf(node, otherwise) }));
 };
 
-/** The summary of what has been foretold; times from when the copy was taken. */
+/** Returns the summary of the forecast; times count from the time of the copy. */
 export const planSummary = (forecast: PlanForecast): RehearsalSummary => {
   const { nodes, finishes, moves, levels, takenAt, plan } = forecast;
   const begin = Temporal.Instant.from(takenAt);

@@ -4,9 +4,9 @@ import { durationText, forecastSections } from '../report/words.ts';
 import type { AvailabilityDip } from '../simulate/record.ts';
 import type { PlanForecast, PlanSetting } from './rehearse-plan.ts';
 
-/** The forecast of a plan in words, for people. */
+/** The forecast of a plan as text. */
 
-/** More lines of one kind nobody reads. */
+/** Limit of lines of one kind; no user reads more. */
 const limit = 10;
 
 export const settingText = ({ maxInFlight }: PlanSetting): string => (maxInFlight === undefined ? 'as planned' : String(maxInFlight));
@@ -16,7 +16,7 @@ const timeAt = (takenAt: string, ms: number): string =>
     .add({ milliseconds: Math.round(ms) })
     .toString({ smallestUnit: 'second' });
 
-/** Nodes that no run is done with. */
+/** Returns the nodes that are done in no run. */
 const stuckIn = ({ nodes }: PlanForecast): readonly string[] => nodes.filter(({ drainedIn }) => drainedIn === 0).map(({ node }) => node);
 
 const phasesText = ({ plan: { phases }, runs }: PlanForecast): string =>
@@ -57,7 +57,7 @@ const failureLines = ({ plan: { failures } }: PlanForecast): readonly string[] =
 
 const titled = (title: string, lines: readonly string[]): readonly string[] => (lines.length === 0 ? [] : ['', title, ...lines]);
 
-/** All of it, as lines: the same for the same forecast, and bounded. */
+/** Returns the whole forecast as bounded lines, the same for the same forecast. */
 export const planForecastText = (forecast: PlanForecast): string => {
   return joinRows([
     headline(forecast),
@@ -87,7 +87,7 @@ const rowOf = (forecast: PlanForecast): readonly string[] => {
   ];
 };
 
-/** Several settings of one plan, side by side. */
+/** Returns several settings of one plan, side by side. */
 export const comparisonText = (all: readonly PlanForecast[]): string => {
   const head = ['AT ONCE', 'COMPLETE AFTER', '9 OF 10', 'OPENINGS', 'NODES', 'PODS', 'MOVED AGAIN', 'LOWEST AVAILABILITY'];
   return joinRows(columns([head, ...all.map(rowOf)], 2));

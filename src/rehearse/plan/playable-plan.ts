@@ -3,19 +3,22 @@ import { isUndone, partsInForce } from '../../core/plan/undo.ts';
 import { at, objects, part, text } from '../../embedded/object.ts';
 import { PlannedMaintenanceError } from '../simulate/run.ts';
 
-/** On a node of a rehearsal: the work of the plan has been done on it. */
+/** Annotation of a node in a rehearsal: the plan's work on it is done. */
 export const workedAnnotation = 'drydock.dev/rehearsed';
 
 const isWorked = `has(node.metadata.annotations) && '${workedAnnotation}' in node.metadata.annotations`;
 
-/** What a rehearsal plays of a MaintenancePlan: the same plan, with what only the real cluster can know taken for good. */
+/**
+ * The simulated form of a MaintenancePlan: the same plan, with conditions that only the real
+ * cluster can check taken as met.
+ */
 export type SimulatedPlan = {
   readonly name: string;
   readonly object: JsonObject;
-  /** What is played otherwise than it stands there: sentences. */
+  /** Differences from the real plan: sentences. */
   readonly notes: readonly string[];
   readonly work: 'job' | 'reboot' | 'external' | 'none';
-  /** Whether the work starts the nodes anew. */
+  /** Whether the work restarts the nodes. */
   readonly reboots: boolean;
 };
 
@@ -29,7 +32,7 @@ const workOf = (inForce: JsonObject, name: string): (typeof works)[number] => {
   throw new PlannedMaintenanceError(`plan ${name} cannot be rehearsed: ${why}`);
 };
 
-/** The pods of the copy are all that a gate could be asked about. */
+/** Returns the gates about workloads: the pods of the copy are all that a gate can check. */
 const playedGates = (plan: JsonObject): readonly JsonObject[] =>
   objects(at(plan, 'spec', 'gates')).filter(one => one['workloads'] !== undefined);
 
@@ -46,7 +49,10 @@ const notesOf = (plan: JsonObject, reboots: boolean): readonly string[] => {
   ];
 };
 
-/** `due` and `done` go by what has been worked on; what is due now is due by the plan's own expression. */
+/**
+ * Returns `due` and `done` by the annotation of finished work; nodes that are due now are so by the
+ * plan's own expression.
+ */
 const proven = (inForce: JsonObject): JsonObject => {
   const due = text(inForce, 'due', 'expression');
   return {
@@ -57,14 +63,14 @@ const proven = (inForce: JsonObject): JsonObject => {
 
 const playedWork = (inForce: JsonObject, work: SimulatedPlan['work']): JsonObject => {
   const given = part(inForce, 'work', work);
-  // Nobody pulls an image here: any name will do.
+  // No image is pulled here: any name will do.
   if (work === 'reboot') return { reboot: { image: 'drydock', ...given } };
   return { [work]: work === 'external' ? { ...given, finished: { expression: isWorked } } : given };
 };
 
 /**
- * Makes a MaintenancePlan one that can be played on a copy. Throws a PlannedMaintenanceError that says why where it cannot be. Times of the work are not in it: who
- * plays it brings them.
+ * Converts a MaintenancePlan to its simulated form. Throws a PlannedMaintenanceError with the
+ * reason when that is impossible. The caller sets the durations of the work.
  */
 export const playablePlan = (plan: JsonObject): SimulatedPlan => {
   const name = text(plan, 'metadata', 'name');

@@ -12,13 +12,13 @@ import { playablePlan, type SimulatedPlan } from './playable-plan.ts';
 import { notesOf, runSoFar, withoutHolds } from './run-so-far.ts';
 import { type PlanRun, type PlanRunProgress, type PlanSimulation, simulatePlan } from './simulate-plan.ts';
 
-/** How many nodes at once: of spec.concurrency.maxInFlight. The plan's own when left out. */
+/** Limit of nodes in flight, as spec.concurrency.maxInFlight; the plan's own when left out. */
 export type PlanSetting = { readonly maxInFlight?: number | string };
 
 export type PlanRehearsalOptions = CopyOptions & {
-  /** The MaintenancePlan, as it is stored or as it is to be made. */
+  /** The MaintenancePlan, as stored or as it is to be created. */
   readonly plan: JsonObject;
-  /** Each is played for itself. */
+  /** Settings, each simulated on its own. */
   readonly settings: readonly PlanSetting[];
   readonly times: WorkTimes;
   readonly seeds: number;
@@ -26,32 +26,36 @@ export type PlanRehearsalOptions = CopyOptions & {
   readonly tell?: (setting: PlanSetting, run: number, progress: PlanRunProgress) => void;
 };
 
-/** How a plan will go. `nodes` are those that it begins with; their ends are when their verdicts are known. */
+/**
+ * Forecast of a plan. `nodes` are those that it starts; their ends are the times of their verdicts.
+ */
 export type PlanForecast = RehearsalForecast & {
   readonly plan: {
     readonly name: string;
     readonly setting: PlanSetting;
     readonly times: WorkTimes;
     readonly reboots: boolean;
-    /** How the runs end: phases, with how many of the runs. */
+    /** Final phases, with the number of runs. */
     readonly phases: Readonly<Record<string, number>>;
-    /** When it is complete, in the runs in which it is. */
+    /** Time of completion, in the runs that complete. */
     readonly complete?: Quantiles;
-    /** Nodes that the typical run has failed with, and why. */
+    /** Nodes that fail in the typical run, and why. */
     readonly failures: readonly { readonly node: string; readonly message: string }[];
-    /** What the typical run waits for at the end. */
+    /** Waits at the end of the typical run. */
     readonly waiting: readonly PlanWait[];
-    /** Nodes that are due and that the typical run never begins with. */
+    /** Number of due nodes that the typical run never starts. */
     readonly left: number;
-    /** In how many openings of its windows it begins with nodes, in the typical run; 1 where it always may. */
+    /**
+     * Number of openings of its windows in which the typical run starts nodes; 1 without windows.
+     */
     readonly openings: number;
-    /** With `order.by: Cost`: the nodes that it had better begin with. */
+    /** Nodes that should be first, with `order.by: Cost`. */
     readonly firstNodes: readonly string[];
     readonly message: string;
   };
 };
 
-/** The nodes of a copy that a plan selects. */
+/** Returns the nodes of a copy that a plan selects. */
 export const nodesOfPlan = (plan: JsonObject, copy: ClusterSnapshot): ReadonlySet<string> => {
   const selector = part(plan, 'spec', 'nodeSelector');
   const nodes = ofKind(copy.objects, 'Node').filter(node => matches(selector, strings(at(node, 'metadata', 'labels'))));
@@ -69,7 +73,7 @@ const untouched = (node: string): NodeRun => ({
   trace: { node, name: node, state: 'Pending', message: '', waits: new Map() },
 });
 
-/** Every run with the same nodes in the same order. */
+/** Returns every run with the same nodes in the same order. */
 const aligned = (runs: readonly PlanRun[]): readonly PlanRun[] => {
   const names = [...new Set(runs.flatMap(({ nodes }) => nodes.map(({ trace }) => trace.node)))];
   return runs.map(run => {
@@ -102,7 +106,7 @@ const planPart = (
   };
 };
 
-/** All that is played alike, whatever the setting. */
+/** The common part of all settings. */
 type Rehearsal = {
   readonly copy: SandboxSnapshot;
   readonly orderOf: (setting: PlanSetting, firstNodes: readonly string[]) => PlanSimulation;
@@ -122,7 +126,10 @@ const played = async (
 
 const movedAgain = ({ leaves }: PlanRun): number => leaves.filter(({ again }) => again).length;
 
-/** Of two orders the one that moves fewer pods more than once, by one run of each; in doubt that of the names. */
+/**
+ * Returns the better of two orders: the one that moves fewer pods more than once, by one run of
+ * each; if equal, that of the names.
+ */
 const cheaper = async (rehearsal: Rehearsal, setting: PlanSetting, candidates: readonly string[]): Promise<readonly string[]> => {
   if (candidates.length === 0) return [];
   const [plain, other] = [await played(rehearsal, setting, [], 1), await played(rehearsal, setting, candidates, 1)];
@@ -130,8 +137,10 @@ const cheaper = async (rehearsal: Rehearsal, setting: PlanSetting, candidates: r
 };
 
 /**
- * Plays a plan on a copy of a cluster, with the operator itself, in simulated time: once for each setting and seed. Nothing outside this process is asked or changed.
- * A plan whose run is under way goes on from there. Throws a PlannedMaintenanceError when the API would refuse the plan, or when it cannot be played.
+ * Simulates a plan on a copy of a cluster, with the operator itself, in simulated time: once for
+ * each setting and seed. Contacts and changes nothing outside this process. A plan with a current
+ * run continues from there. Throws a PlannedMaintenanceError when the API would refuse the plan, or
+ * when it cannot be simulated.
  */
 export const rehearsePlan = async (options: PlanRehearsalOptions): Promise<readonly PlanForecast[]> => {
   const { plan, settings, times, seeds, horizonMs, tell = () => {}, ...rest } = options;

@@ -7,23 +7,29 @@ import { isStuck } from '../prepare/prepare.ts';
 import type { Sandbox } from '../simulate/sandbox.ts';
 import { type ClusterSnapshot, ofKind } from '../snapshot/cluster-snapshot.ts';
 
-/** A run that is under way when it is rehearsed: what it is done with stays done, and what is in flight is begun with anew. */
+/** The current run of a rehearsed plan: done nodes stay done, and nodes in flight start again. */
 
 export type RunSoFar = {
-  /** As records have them, by the name of the node. */
+  /** Verdicts in the records, by the name of the node. */
   readonly verdicts: Readonly<Record<string, JsonObject>>;
-  /** Names of nodes. */
+  /** Names of nodes in flight. */
   readonly inFlight: ReadonlySet<string>;
-  /** Nodes that are prepared, or whose preparation has failed or refuses, as the plan's status has them. */
+  /** Nodes whose preparation has succeeded, failed or refused, from the plan's status. */
   readonly prepared: readonly JsonObject[];
-  /** What pods of the plan that do not start say, by `task on node`: those that are made for the same do not start either. */
+  /**
+   * Status of the plan's pods that do not start, by `task on node`: pods for the same task do not
+   * start either.
+   */
   readonly stuck: ReadonlyMap<string, JsonObject>;
 };
 
-/** The task and the node that a pod of the plan is for: to get it ready, or to work on it. */
+/** Returns the task and the node of a pod of the plan: preparation, or work. */
 const placeOf = (name: string, node: string): string => `${name.endsWith('-ready') ? 'prepare' : 'work'} on ${node}`;
 
-/** The status of those pods of the plan that wait for what does not come: an image, a volume. Those of this run alone. */
+/**
+ * Returns the status of this run's pods that wait for something that does not arrive: an image, a
+ * volume.
+ */
 const stuckPods = (plan: JsonObject, { objects: all, takenAt }: ClusterSnapshot): ReadonlyMap<string, JsonObject> => {
   const tasks = [...objects(at(plan, 'status', 'inFlight')), ...objects(at(plan, 'status', 'preparing'))];
   const uids = new Set(tasks.map(task => text(task, 'podUID')).filter(uid => uid !== ''));
@@ -45,7 +51,7 @@ const preparedOf = (plan: JsonObject): readonly JsonObject[] => {
   );
 };
 
-/** What the plan of a copy has done in its run. */
+/** Returns the state of the plan's run in a copy. */
 export const runSoFar = (plan: JsonObject, copy: ClusterSnapshot): RunSoFar => {
   const uid = text(plan, 'metadata', 'uid');
   const run = part(plan, 'status', 'run');
@@ -64,17 +70,20 @@ export const runSoFar = (plan: JsonObject, copy: ClusterSnapshot): RunSoFar => {
   };
 };
 
-/** Whether there is something that the plan has to be told before it begins. */
+/** Returns whether there is state to transfer before the plan starts. */
 export const isUnderWay = ({ verdicts, inFlight, prepared }: RunSoFar): boolean =>
   Object.keys(verdicts).length + inFlight.size + prepared.length > 0;
 
-/** What the pod of the copy says that does not start, where this pod of the rehearsal is for the same. */
+/**
+ * Returns the status of the copy's pod that does not start, if this pod of the rehearsal is for the
+ * same task.
+ */
 export const stuckAs = ({ stuck }: RunSoFar, plan: string, pod: Stored): JsonObject | undefined => {
   if (stuck.size === 0 || pod.metadata.annotations?.[planAnnotation] !== plan) return undefined;
   return stuck.get(placeOf(pod.metadata.name, text(pod, 'spec', 'nodeName')));
 };
 
-/** What of the run so far is played as it is, in sentences. */
+/** Returns sentences about the state that the simulation keeps. */
 export const notesOf = ({ verdicts, inFlight, prepared, stuck }: RunSoFar): readonly string[] => {
   const done = Object.keys(verdicts).length;
   const refused = prepared.filter(one => text(one, 'state') !== 'Prepared').length;
@@ -86,7 +95,10 @@ export const notesOf = ({ verdicts, inFlight, prepared, stuck }: RunSoFar): read
   ];
 };
 
-/** The copy without the holds of the nodes that are in flight: the operator of the rehearsal releases them. */
+/**
+ * Returns the copy without the Maintenances of nodes in flight, so that the operator of the
+ * rehearsal releases these nodes.
+ */
 export const withoutHolds = (copy: ClusterSnapshot, plan: string, { inFlight }: RunSoFar): ClusterSnapshot => ({
   ...copy,
   objects: copy.objects.filter(
@@ -99,14 +111,14 @@ export const withoutHolds = (copy: ClusterSnapshot, plan: string, { inFlight }: 
 
 const plans = 'maintenanceplans.drydock.dev';
 
-/** A record holds no more. */
+/** Limit of entries in a record. */
 const sliceSize = 500;
 
 const written = (outcome: { readonly kind: string; readonly message?: string }): void => {
   if (outcome.kind === 'refused') throw new Error(`a rehearsal could not take over what the plan has done: ${outcome.message ?? ''}`);
 };
 
-/** The same entries, of the pods that the plan of the sandbox would have made. */
+/** Returns the entries with the names of the pods that the sandbox's plan would have created. */
 const takenOver = (plan: Stored, prepared: readonly JsonObject[]): readonly JsonObject[] => {
   const run = runOf(plan);
   const nameFor = (one: JsonObject): string => podNameFor({ plan: run, nonce: 'sofar' }, preparePurpose(run, text(one, 'nodeUID')));
@@ -114,8 +126,8 @@ const takenOver = (plan: Stored, prepared: readonly JsonObject[]): readonly Json
 };
 
 /**
- * Gives a paused plan of the sandbox what has been done in its run, and the nodes that it is to begin with by cost. The operator must have seen it: its run is in its
- * status.
+ * Transfers the state of the run to a paused plan of the sandbox, and the nodes that it should
+ * start first by cost. The operator must have reconciled the plan: its run is in its status.
  */
 export const takeOver = ({ cluster }: Sandbox, name: string, { verdicts, prepared }: RunSoFar, firstNodes: readonly string[]): void => {
   const writes = writesOn(cluster.registry);
@@ -141,7 +153,7 @@ export const takeOver = ({ cluster }: Sandbox, name: string, { verdicts, prepare
   written(writes.update(plans, { ...plan, status }, 'status'));
 };
 
-/** Lets a paused plan of the sandbox go on. */
+/** Resumes a paused plan of the sandbox. */
 export const resume = ({ cluster }: Sandbox, name: string): void => {
   const plan = cluster.registry.store.get(plans, '', name);
   if (plan === undefined) throw new Error(`plan ${name} is gone from its rehearsal`);

@@ -20,25 +20,28 @@ import { type NodeProgress, PlanProgress, type PlanWait } from './plan-progress.
 import type { SimulatedPlan } from './playable-plan.ts';
 import { isUnderWay, type RunSoFar, resume, stuckAs, takeOver } from './run-so-far.ts';
 
-/** One plan that is to be rehearsed. */
+/** A plan to rehearse. */
 export type PlanSimulation = {
   readonly plan: SimulatedPlan;
   readonly times: WorkTimes;
   readonly horizonMs: number;
   readonly soFar: RunSoFar;
-  /** With `order.by: Cost`. */
+  /** First nodes, with `order.by: Cost`. */
   readonly firstNodes: readonly string[];
 };
 
 export type PlanRunProgress = { readonly done: number; readonly due: number; readonly inFlight: number; readonly madeUpMs: number };
 
-/** One run of a plan: that of its nodes, and how the plan itself went. Times in milliseconds since it was made. */
+/**
+ * One run of a plan: its nodes, and the plan's own outcome. Times in milliseconds since the plan
+ * was created.
+ */
 export type PlanRun = SimulatedRun & {
   readonly phase: string;
   readonly message: string;
-  /** What it waits for at the end, where it is not complete. */
+  /** Waits at the end, where the plan is not complete. */
   readonly waiting: readonly PlanWait[];
-  /** Nodes that are due and were not begun. */
+  /** Number of due nodes that were not started. */
   readonly left: number;
   readonly completeMs?: number;
   readonly openings: number;
@@ -51,11 +54,11 @@ type Play = {
   readonly order: PlanSimulation;
   readonly pods: PodRecord;
   readonly progress: PlanProgress;
-  /** By node: of its Maintenance. */
+  /** Traces of Maintenances, by node. */
   readonly traces: Map<string, MaintenanceTrace>;
 };
 
-/** What asks for an approval gets it. */
+/** Creates every approval that the plan waits for. */
 const approve = ({ sandbox }: Play, plan: Stored): void => {
   const run = (plan['status'] as JsonObject | undefined)?.['run'];
   if (!objects((plan['status'] as JsonObject | undefined)?.['waiting']).some(({ word }) => word === 'Approval')) return;
@@ -67,7 +70,7 @@ const approve = ({ sandbox }: Play, plan: Stored): void => {
     { id: text(run, 'id'), revision: text(run, 'revision') },
     stage === '' ? {} : { stage },
   );
-  // One that is there already is refused.
+  // An approval that exists already is refused.
   sandbox.clock.after(0, () => void writesOn(sandbox.cluster.registry).create('maintenanceapprovals.drydock.dev', approval));
 };
 
@@ -95,7 +98,7 @@ const outcomeOf = ({ verdict, endedMs }: NodeProgress): NodeRun['outcome'] => {
   return endedMs === undefined ? 'stuck' : 'failed';
 };
 
-/** The node's part of the run: its Maintenance says what it waited for, the plan when it began and was done. */
+/** Returns the run of a node: its Maintenance has its waits, the plan its start and end. */
 const nodeRun = ({ traces }: Play, one: NodeProgress): NodeRun => {
   const { node, beganMs, endedMs } = one;
   const trace: MaintenanceTrace = traces.get(node) ?? { node, name: node, state: 'Pending', message: '', waits: new Map() };
@@ -110,10 +113,13 @@ const create = ({ cluster }: Sandbox, plan: JsonObject): void => {
   if (written.kind === 'refused') throw new PlannedMaintenanceError(written.message);
 };
 
-/** The operator sees a new plan, and writes its status, within that. */
+/** Milliseconds within which the operator reconciles a new plan and writes its status. */
 const seenMs = 1000;
 
-/** Makes the plan, paused, where there is something to tell it before it begins. False: there is not, and it is not made. */
+/**
+ * Creates the plan, paused, where there is state to transfer before it starts. Returns false
+ * without creating it otherwise.
+ */
 const giveRun = async (sandbox: Sandbox, { plan, soFar, firstNodes }: PlanSimulation): Promise<boolean> => {
   if (!isUnderWay(soFar) && firstNodes.length === 0) return false;
   create(sandbox, { ...plan.object, spec: { ...part(plan.object, 'spec'), paused: true } });
@@ -149,7 +155,10 @@ const perform = async (
   return play;
 };
 
-/** Plays a plan once, in simulated time. Throws a PlannedMaintenanceError when the API refuses it. */
+/**
+ * Simulates a plan once, in simulated time. Throws a PlannedMaintenanceError when the API refuses
+ * it.
+ */
 export const simulatePlan = async (
   sandboxOptions: SandboxOptions,
   order: PlanSimulation,

@@ -4,12 +4,13 @@ import { controllerRef, nameOf, namespaceOf, uidOf, workloadText } from '../snap
 import { narrowed } from './reduce.ts';
 
 /**
- * A workload may ask for two thousand million pods, and no cluster ever makes them. A rehearsal has the pods of the copy, and makes so many more at most, for all workloads together; the
- * rest would end it, and with it the forecast of everybody.
+ * Limit of pods that a rehearsal creates beyond those of the copy, for all workloads together. A
+ * workload may request two thousand million pods, which no cluster ever creates, and which would
+ * end the rehearsal.
  */
 export const maxMissingPods = 20_000;
 
-/** Where a kind says how many pods it wants at a time. */
+/** Field with the wanted number of pods, by kind. */
 const countFields: Readonly<Record<string, string>> = {
   Deployment: 'replicas',
   ReplicaSet: 'replicas',
@@ -19,7 +20,10 @@ const countFields: Readonly<Record<string, string>> = {
 
 type Asked = { readonly object: JsonObject; readonly wanted: number; readonly there: number };
 
-/** How many pods each controller has, by its uid: those of a ReplicaSet count for its Deployment too. */
+/**
+ * Returns the number of pods of each controller, by its UID: those of a ReplicaSet count for its
+ * Deployment too.
+ */
 const podsByController = (all: readonly JsonObject[]): ReadonlyMap<string, number> => {
   const above = new Map(all.filter(one => one['kind'] === 'ReplicaSet').map(set => [uidOf(set), text(controllerRef(set), 'uid')]));
   const counts = new Map<string, number>();
@@ -48,7 +52,10 @@ const noteOf = ({ object, wanted, there }: Asked): string => {
   return `${workload} asks for ${wanted} pods and has ${there}: no more are made, for a rehearsal makes ${maxMissingPods} missing pods at most`;
 };
 
-/** Returns the objects, with workloads that ask for too many pods as large as they are, and a sentence for each of these. Those that miss the fewest pods get theirs. */
+/**
+ * Returns the objects, with workloads that request too many pods reduced to their present size, and
+ * a sentence for each of these. Workloads that miss the fewest pods keep theirs.
+ */
 export const bounded = (all: readonly JsonObject[]): { readonly objects: readonly JsonObject[]; readonly notes: readonly string[] } => {
   const counts = podsByController(all);
   const nodes = all.filter(one => one['kind'] === 'Node').length;

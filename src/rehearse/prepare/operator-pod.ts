@@ -10,8 +10,9 @@ const isOperator = (pod: JsonObject): boolean =>
   );
 
 /**
- * The pod of the operator of the copied cluster (`namespace/name`), and its node, which has its turn last in a plan: of several replicas the first by name, for a copy does
- * not say which of them leads. Undefined where none runs in the cluster.
+ * Returns the pod of the copied cluster's operator (`namespace/name`), and its node, which a plan
+ * starts last: of several replicas the first by name, because a copy does not show which of them
+ * leads. Undefined where none runs in the cluster.
  */
 export const operatorPod = (all: readonly JsonObject[]): { readonly pod: string; readonly node: string } | undefined => {
   const running = ofKind(all, 'Pod').filter(pod => isOperator(pod) && text(pod, 'status', 'phase') === 'Running');

@@ -3,18 +3,18 @@ import { at, objects, part, type Stored, strings, text, without } from '../../em
 import { ofKind } from '../snapshot/cluster-snapshot.ts';
 import { controllerRef, keyOf, nameOf, namespaceOf, uidOf } from '../snapshot/workloads.ts';
 
-/** Makes of a copy what an embedded cluster takes up without a stir. */
+/** Prepares a copy so that an embedded cluster loads it without changes. */
 
-/** Kinds that only tell something, or that the embedded cluster has no use for. */
+/** Kinds that are only informative, or of no use to the embedded cluster. */
 const notLoaded = new Set(['Event', 'StorageClass']);
 
-/** Who makes these pods is played, or nobody makes them anew. */
+/** Kinds of owners that are simulated, or whose pods are never recreated. */
 const playedOwners = new Set(['ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job', 'Node', 'VirtualMachineInstance']);
 
-/** Marks the pods of a controller that is not known here. */
+/** Label of the pods of an unknown controller. */
 const standInLabel = 'drydock.dev/rehearsed-owner';
 
-/** Nobody speaks for it: it stays as it is. */
+/** Annotation of a node without a simulated kubelet: its state never changes. */
 const silentNode = { 'drydock.test/dead': 'true' };
 
 const withMetadata = (object: JsonObject, changes: JsonObject): JsonObject => ({
@@ -26,7 +26,10 @@ const isFinished = (pod: JsonObject): boolean => ['Succeeded', 'Failed'].include
 
 const standInName = (owner: JsonObject): string => `${text(owner, 'kind').toLowerCase()}-${text(owner, 'name')}`;
 
-/** Stands in for a controller of a kind that is not known here, or that could not be read: it keeps the number of its pods. */
+/**
+ * Returns a stand-in for a controller of an unknown kind, or one that could not be read: it keeps
+ * the number of its pods.
+ */
 const standIn = (owner: JsonObject, pods: readonly JsonObject[]): JsonObject => {
   const [first = {}] = pods;
   const { nodeName: _node, hostname: _host, ...spec } = part(first, 'spec');
@@ -55,7 +58,10 @@ const handedOver = (pod: JsonObject, owner: JsonObject): JsonObject => {
   return withMetadata(pod, { labels, ownerReferences: [reference] });
 };
 
-/** Pods of controllers that are not there get one that is; other owners that are not there are forgotten, lest the collector takes what is theirs. */
+/**
+ * Gives pods of missing controllers a stand-in; drops other missing owners, so that the garbage
+ * collector does not delete their dependents.
+ */
 const owned = (all: readonly JsonObject[]): readonly JsonObject[] => {
   const uids = new Set(all.map(uidOf));
   const isThere = (reference: JsonObject): boolean => uids.has(text(reference, 'uid')) && playedOwners.has(text(reference, 'kind'));
@@ -79,7 +85,10 @@ const owned = (all: readonly JsonObject[]): readonly JsonObject[] => {
   return [...kept, ...[...orphaned.values()].map(({ owner, pods }) => standIn(owner, pods))];
 };
 
-/** Priority classes that pods name and that could not be read: without them no pod could be made anew. */
+/**
+ * Returns priority classes that pods name and that could not be read: without them no pod could be
+ * recreated.
+ */
 const missingClasses = (all: readonly JsonObject[]): readonly JsonObject[] => {
   const known = new Set([...ofKind(all, 'PriorityClass').map(nameOf), 'system-node-critical', 'system-cluster-critical']);
   const made = new Map<string, JsonObject>();
@@ -95,7 +104,10 @@ const missingClasses = (all: readonly JsonObject[]): readonly JsonObject[] => {
 const isReadyNode = (node: JsonObject): boolean =>
   objects(at(node, 'status', 'conditions')).some(one => one['type'] === 'Ready' && one['status'] === 'True');
 
-/** A pod that has just come to run will be ready like any other: it is started anew. */
+/**
+ * Returns whether a pod has only just started, so that it will become ready like any other: it is
+ * started again.
+ */
 const young = (pod: JsonObject, takenAt: Temporal.Instant): boolean => {
   const created = Date.parse(text(pod, 'metadata', 'creationTimestamp'));
   const restarts = objects(at(pod, 'status', 'containerStatuses')).some(({ restartCount }) => Number(restartCount ?? 0) > 0);
@@ -103,10 +115,10 @@ const young = (pod: JsonObject, takenAt: Temporal.Instant): boolean => {
   return text(pod, 'status', 'phase') === 'Running' && !isReady && !restarts && takenAt.epochMilliseconds - created < youngMs;
 };
 
-/** How long a pod may take to become ready before it counts as one that does not. */
+/** Milliseconds until a pod that is not ready counts as one that never becomes so. */
 const youngMs = 120_000;
 
-/** Annotations by which tests tell a simulated kubelet what to do: a rehearsal goes by what it sees. */
+/** Returns whether an annotation directs a simulated kubelet in tests: a rehearsal ignores it. */
 const isSandboxDirection = (key: string): boolean => key.startsWith('drydock.test/');
 
 const undirected = (object: JsonObject): JsonObject => {
@@ -131,7 +143,10 @@ const settled = (object: JsonObject, takenAt: Temporal.Instant): JsonObject => {
 
 const waitsForNothing = new Set(['ContainerCreating', 'PodInitializing', '']);
 
-/** It has had its time, and waits for what does not come: an image, its settings, the end of its crashes. */
+/**
+ * Returns whether a pod has had enough time, and waits for something that does not arrive: an
+ * image, its settings, the end of its crashes.
+ */
 export const isStuck = (pod: JsonObject, takenAt: Temporal.Instant): boolean => {
   const statuses = [...objects(at(pod, 'status', 'containerStatuses')), ...objects(at(pod, 'status', 'initContainerStatuses'))];
   if (statuses.some(one => !waitsForNothing.has(text(one, 'state', 'waiting', 'reason')))) return true;
@@ -140,20 +155,23 @@ export const isStuck = (pod: JsonObject, takenAt: Temporal.Instant): boolean => 
   return bound && text(pod, 'status', 'phase') === 'Pending' && takenAt.epochMilliseconds - created > 5 * youngMs;
 };
 
-/** A minute beyond its grace period something holds it. */
+/** Milliseconds beyond its grace period after which a terminating pod counts as stuck. */
 const overdueMs = 60_000;
 
-/** What the copy says of single pods and nodes, which the rehearsal keeps to. By uid. */
+/** Unhealthy pods and nodes of the copy, which stay so in the rehearsal. By UID. */
 export type UnhealthyPods = {
-  /** Do not become ready. */
+  /** Pods that never become ready. */
   readonly neverReady: ReadonlySet<string>;
-  /** Do not go. */
+  /** Pods that never terminate. */
   readonly neverGone: ReadonlySet<string>;
-  /** Of pods that are made in the rehearsal: it will not start. */
+  /** Returns whether a pod that is created in the rehearsal never starts. */
   readonly neverStarts?: (pod: Stored) => boolean;
 };
 
-/** Pods that wait for what does not come, that do not go, or whose node is not heard of. */
+/**
+ * Returns pods that wait for something that does not arrive, that do not terminate, or whose node
+ * is silent.
+ */
 export const unhealthyPodsIn = (all: readonly JsonObject[], takenAt: Temporal.Instant): UnhealthyPods => {
   const dead = new Set(ofKind(all, 'Node').flatMap(node => (isReadyNode(node) ? [] : [nameOf(node)])));
   const [neverReady, neverGone] = [new Set<string>(), new Set<string>()];
@@ -166,12 +184,15 @@ export const unhealthyPodsIn = (all: readonly JsonObject[], takenAt: Temporal.In
   return { neverReady, neverGone };
 };
 
-/** Each object once: what several files hold twice is loaded as the later one has it. */
+/** Returns distinct objects: of duplicates in several files, the last one counts. */
 export const unique = (all: readonly JsonObject[]): readonly JsonObject[] => [
   ...new Map<Json, JsonObject>(all.map(one => [`${text(one, 'kind')} ${text(one, 'apiVersion')} ${keyOf(one)}`, one])).values(),
 ];
 
-/** The objects to load: those of unknown controllers with a stand-in, without what is only told, and at rest where the cluster was. */
+/**
+ * Returns the objects to load: with stand-ins for unknown controllers, without informative kinds,
+ * and at rest where the cluster was.
+ */
 export const prepared = (all: readonly JsonObject[], takenAt: Temporal.Instant): readonly JsonObject[] => {
   const loaded = owned(all.filter(one => !notLoaded.has(text(one, 'kind'))));
   return [...missingClasses(loaded), ...loaded].map(one => settled(withoutDirections(one), takenAt));

@@ -6,14 +6,14 @@ import { busyNodes, podKinds, type RelevantPods, relevantPodsOf } from './releva
 import { isFinished } from './workload-state.ts';
 
 /**
- * Of a large cluster, what has a say: the relevant pods (relevant-pods.ts), with their whole workloads and budgets. Of all other pods only the
- * room that they take is left, as one pod a node that requests exactly as much.
+ * Reduces a large cluster to the relevant pods (relevant-pods.ts), with their whole workloads and
+ * budgets. All other pods of a node are replaced by a single one with the sum of their requests.
  */
 
-/** Where the pods stand that take the room of others. */
+/** Namespace of the replacement pods. */
 const space = 'drydock-rehearsal';
 
-/** One pod that asks for what these ask for together. It is not moved and owned by nobody. */
+/** Returns a pod with the sum of these pods' requests, without an owner, which is never moved. */
 const stopgap = (node: string, pods: readonly JsonObject[]): JsonObject => {
   const { pods: count = 0, ...sum } = pods.map(pod => requestsOf(part(pod, 'spec'))).reduce(plus, {});
   const requests = Object.fromEntries(Object.entries({ ...sum, pods: count - 1 }).map(([name, value]) => [name, String(value)]));
@@ -30,7 +30,7 @@ const stopgap = (node: string, pods: readonly JsonObject[]): JsonObject => {
   };
 };
 
-/** Returns a DaemonSet for these nodes only, where not all of its pods are there. */
+/** Returns a DaemonSet for these nodes only, where not all of its pods are included. */
 export const narrowed = (set: JsonObject, nodes: readonly string[]): JsonObject => {
   const terms = [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [...nodes] }] }];
   const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } } };
@@ -54,7 +54,7 @@ const claimsOf = (pods: Iterable<JsonObject>): ReadonlySet<string> => {
   return claims;
 };
 
-/** What is kept of the kinds that are not pods. */
+/** Returns the relevant objects of other kinds than pods. */
 const keptObjects = (all: readonly JsonObject[], relevantPods: RelevantPods): readonly JsonObject[] => {
   const [daemons, claims] = [daemonNodes(relevantPods), claimsOf(relevantPods.kept)];
   const volumes = new Set(
@@ -73,10 +73,13 @@ const keptObjects = (all: readonly JsonObject[], relevantPods: RelevantPods): re
   });
 };
 
-/** Below this there is nothing to be gained. */
+/** Number of pods below which a reduction gains nothing. */
 export const defaultFewPods = 5000;
 
-/** The objects that have a say when these nodes are drained, with the room that all others take. Small clusters stay as they are. */
+/**
+ * Returns the objects that are relevant when these nodes are drained, with replacements for all
+ * other pods. Small clusters stay unchanged.
+ */
 export const reduce = (all: readonly JsonObject[], targets: ReadonlySet<string>, few: number): readonly JsonObject[] => {
   const pods = all.filter(one => one['kind'] === 'Pod');
   const busy = busyNodes(all, targets);

@@ -5,25 +5,30 @@ import { controllerRef, nameOf, namespaceOf, uidOf } from '../snapshot/workloads
 import { isFinished, isInMotion, isReady } from './workload-state.ts';
 
 /**
- * Which pods have a say when some nodes are drained. A pod is relevant if
+ * Selection of the pods that are relevant when some nodes are drained. A pod is relevant if
  *
  * 1. it is on a node that pods leave (`busyNodes`),
- * 2. it takes part by itself: it has no node yet, is ending, is not Ready, keeps others away, or is part of a VM (`isActor`),
- * 3. its workload is not as it wants to be (`isInMotion`),
- * 4. it belongs to the workload of a relevant pod; DaemonSets are left out, for their pods stay,
- * 5. a relevant pod's affinity or topology spread looks at it, or
- * 6. a budget over a relevant pod covers it.
+ * 2. it acts on its own: it is unscheduled, terminating, or not Ready, repels others, or is part of
+ *   a VM (`isActor`),
+ * 3. its workload is not in its desired state (`isInMotion`),
+ * 4. it belongs to the workload of a relevant pod; DaemonSets are excluded, because their pods
+ *   stay,
+ * 5. a relevant pod's affinity or topology spread selects it, or
+ * 6. a budget of a relevant pod covers it.
  *
  * Rules 4 to 6 are applied until nothing more is added.
  */
 
-/** Kinds whose pods are made anew. */
+/** Kinds whose pods are recreated. */
 export const podKinds = new Set(['ReplicaSet', 'StatefulSet', 'Job', 'DaemonSet']);
 
 const requiredTerms = (pod: JsonObject, kind: string): readonly JsonObject[] =>
   objects(at(pod, 'spec', 'affinity', kind, 'requiredDuringSchedulingIgnoredDuringExecution'));
 
-/** Takes part whether or not it is on a drained node: it waits for room, frees some, keeps others away, or is part of a VM. */
+/**
+ * Returns whether a pod acts whether or not it is on a drained node: it waits for room, frees some,
+ * repels others, or is part of a VM.
+ */
 const isActor = (pod: JsonObject): boolean => {
   const owner = text(controllerRef(pod), 'kind');
   return (
@@ -35,7 +40,10 @@ const isActor = (pod: JsonObject): boolean => {
   );
 };
 
-/** Nodes whose pods leave them: those that are asked for, that others have asked for, and that push their pods away. */
+/**
+ * Returns nodes whose pods leave them: the targets, those of other maintenances, and those that
+ * repel their pods.
+ */
 export const busyNodes = (all: readonly JsonObject[], targets: ReadonlySet<string>): ReadonlySet<string> => {
   const busy = new Set(targets);
   for (const object of all) {
@@ -48,7 +56,7 @@ export const busyNodes = (all: readonly JsonObject[], targets: ReadonlySet<strin
   return busy;
 };
 
-/** Pods that a selector picks, in the namespaces that it is about. */
+/** Selection of pods by a selector, in namespaces. */
 type Pick = { readonly namespaces: readonly string[] | 'all'; readonly selector: LabelSelector | undefined };
 
 const picksOf = (pod: JsonObject): readonly Pick[] => {
@@ -67,7 +75,7 @@ const picksOf = (pod: JsonObject): readonly Pick[] => {
   return [...requiredTerms(pod, 'podAffinity').map(ofTerm), ...requiredTerms(pod, 'podAntiAffinity').map(ofTerm), ...spread];
 };
 
-/** Grows from the pods that take part to all that they hang together with. */
+/** Grows the set of relevant pods by their workloads, budgets and affinities. */
 export class RelevantPods {
   readonly kept = new Set<JsonObject>();
   readonly #fresh: JsonObject[] = [];
@@ -110,7 +118,7 @@ export class RelevantPods {
 
   grow(): void {
     for (let pod = this.#fresh.pop(); pod !== undefined; pod = this.#fresh.pop()) {
-      // Pods of a DaemonSet stay on their nodes, whatever becomes of the others.
+      // Pods of a DaemonSet stay on their nodes, independently of each other.
       if (text(controllerRef(pod), 'kind') !== 'DaemonSet') this.keepTop(this.#top(pod));
       for (const pick of picksOf(pod)) this.#keepPicked(pick);
       for (const budget of this.#budgets.get(namespaceOf(pod)) ?? []) this.#keepBudget(budget, pod);
@@ -135,7 +143,7 @@ export class RelevantPods {
   }
 }
 
-/** The pods that have a say, and the workloads and budgets that they belong to. */
+/** Returns the relevant pods, and their workloads and budgets. */
 export const relevantPodsOf = (all: readonly JsonObject[], busy: ReadonlySet<string>): RelevantPods => {
   const relevantPods = new RelevantPods(all);
   const pods = all.filter(one => one['kind'] === 'Pod');

@@ -4,8 +4,9 @@ import { at, type Stored, strings, text } from '../../embedded/object.ts';
 import { newUid, type RegistryContext } from '../../embedded/registry/context.ts';
 
 /**
- * ControllerRevisions are not copied: they hold whole templates. The one that a set is at is made again from the set itself, under the name
- * that its pods bear, so that no pod is taken for an old one.
+ * Recreates ControllerRevisions, which are not copied because they contain whole templates. The
+ * current one of a set is created from the set itself, under the name in its pods' labels, so that
+ * no pod counts as outdated.
  */
 
 const revisionOf = (registry: RegistryContext, set: Stored, kind: string, name: string, hash: string, revision: number): Stored => {
@@ -30,7 +31,10 @@ const revisionOf = (registry: RegistryContext, set: Stored, kind: string, name: 
   };
 };
 
-/** Pods of a DaemonSet bear the hash of its revision; most of them that of the newest. */
+/**
+ * Returns the hash of a DaemonSet's revision: the most frequent one among its pods, which is that
+ * of the newest.
+ */
 const hashOf = (registry: RegistryContext, set: Stored): string => {
   const counts = new Map<string, number>();
   for (const { metadata } of registry.store.indexed('pods', 'owner', set.metadata.uid)) {
@@ -40,7 +44,7 @@ const hashOf = (registry: RegistryContext, set: Stored): string => {
   return [...counts].toSorted(([, one], [, other]) => other - one)[0]?.[0] ?? '';
 };
 
-/** Makes the revisions of all sets that were loaded. */
+/** Creates the revisions of all loaded sets. */
 export const makeRevisions = (registry: RegistryContext): void => {
   const { store } = registry;
   for (const set of store.list('statefulsets.apps')) {

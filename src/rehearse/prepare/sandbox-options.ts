@@ -12,27 +12,27 @@ import { bounded } from './bounded.ts';
 import { prepared, unhealthyPodsIn, unique } from './prepare.ts';
 import { defaultFewPods, reduce } from './reduce.ts';
 
-/** What a rehearsal is made of, whatever is rehearsed. */
+/** Common options of all rehearsals. */
 export type CopyOptions = Pick<SandboxOptions, 'definitions' | 'adapters' | 'operate'> & {
   readonly copy: ClusterSnapshot;
   readonly defaults?: Defaults;
-  /** What the clients of the cluster's controllers are known to be allowed, instead of what the copy shows. */
+  /** Known rate limit of the controllers' clients, instead of the one that the copy shows. */
   readonly clientLimit?: ClientLimit;
-  /** A copy with more pods than this is played without those that have no say. */
+  /** Number of pods above which a copy is reduced to the relevant ones. */
   readonly fewPods?: number;
-  /** Plans and their records are looked at, too. */
+  /** Whether plans and their records are read, too. */
   readonly readsPlans?: boolean;
 };
 
 const ofPlans = (leftOut: string): boolean => leftOut.startsWith('maintenanceplan');
 
-/** Of what could not be taken over, so many are named. */
+/** Limit of named objects that could not be loaded. */
 const maxNamed = 5;
 
-/** Plans of the copy do nothing in a rehearsal: what is rehearsed comes from who rehearses it. */
+/** Kinds of plans, which are removed from the copy: the caller adds what is rehearsed. */
 const unplayed = new Set(['MaintenancePlan', 'MaintenancePlanRecord', 'MaintenanceApproval']);
 
-/** A copy that is ready to be played, and what its forecast says of it. */
+/** A prepared copy, with the facts about it for the forecast. */
 export class SandboxSnapshot {
   readonly sandboxOptions: SandboxOptions;
   readonly workloads: Workloads;
@@ -43,7 +43,7 @@ export class SandboxSnapshot {
   readonly #tooLarge: readonly string[];
   readonly #unloaded = new Set<string>();
 
-  /** `targets`: the nodes that may be taken out of service. */
+  /** Prepares a copy; `targets` are the nodes that may be taken out of service. */
   constructor(
     { copy, defaults, clientLimit, fewPods = defaultFewPods, readsPlans = false, ...rest }: CopyOptions,
     targets: ReadonlySet<string>,
@@ -64,10 +64,10 @@ export class SandboxSnapshot {
     this.sandboxOptions = { definitions, adapters, operate, takenAt, learned: this.#learned, limits, objects, sick };
   }
 
-  /** To be told of what a run could not take over. */
+  /** Records an object that a run could not load. */
   readonly unloaded = (what: string): void => void this.#unloaded.add(what);
 
-  /** What a forecast of these runs says of the copy. */
+  /** Returns the facts about the copy for a forecast of these runs. */
   about(runs: readonly SimulatedRun[]): Pick<RehearsalForecast, 'takenAt' | 'copied' | 'learned' | 'notes'> {
     const moved = new Set(runs.flatMap(({ levels }) => levels.map(({ workload }) => workload)));
     const learned = { ...this.#learned.from([...moved].sort()), controlPlane: this.#controlPlane };

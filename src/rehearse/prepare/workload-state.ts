@@ -6,7 +6,10 @@ export const isFinished = (pod: JsonObject): boolean => ['Succeeded', 'Failed'].
 export const isReady = (object: JsonObject): boolean =>
   objects(at(object, 'status', 'conditions')).some(one => one['type'] === 'Ready' && one['status'] === 'True');
 
-/** A workload that is not as it wants to be makes and takes pods by itself. */
+/**
+ * Returns whether a workload is not in its desired state, so that it creates or deletes pods on its
+ * own.
+ */
 export const isInMotion = (workload: JsonObject): boolean => {
   const wanted = at(workload, 'spec', 'replicas') ?? (workload['kind'] === 'Job' ? undefined : 1);
   const generation = Number(at(workload, 'metadata', 'generation') ?? 0);

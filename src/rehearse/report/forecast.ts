@@ -6,23 +6,26 @@ import type { ObservedWait } from '../simulate/waits.ts';
 import type { TimingsFrom } from '../timings/learn.ts';
 import type { LimitsFrom } from '../timings/limits.ts';
 
-/** Milliseconds after the maintenances are asked for: of half the runs, and of nine in ten, it is no later. */
+/**
+ * Milliseconds after the creation of the maintenances: upper limits for half of the runs, and for
+ * nine in ten.
+ */
 export type Quantiles = { readonly medianMs: number; readonly p90Ms: number };
 
 export type NodeForecast = {
   readonly node: string;
-  /** How many of the runs drained it. */
+  /** Number of runs that drained the node. */
   readonly drainedIn: number;
-  /** What becomes of it otherwise. */
+  /** Outcome of the other runs. */
   readonly otherwise?: 'failed' | 'stuck' | 'not reached';
-  /** When it is drained, in the runs that do. */
+  /** Time of the drain's end, in the runs that reach it. */
   readonly end?: Quantiles;
-  /** When its drain begins. */
+  /** Time of the drain's start. */
   readonly beginsMs?: number;
   readonly pods: number;
 };
 
-/** Something that keeps a node from being drained. */
+/** A cause that keeps a node from being drained. */
 export type ForecastBlocker = {
   readonly node: string;
   readonly cause: string;
@@ -30,18 +33,18 @@ export type ForecastBlocker = {
   readonly budgets?: readonly string[];
   readonly message: string;
   readonly remedy?: string;
-  /** Pods that found no node, and for whose readiness it waits. */
+  /** Unscheduled pods whose readiness it waits for. */
   readonly lacks?: readonly UnschedulablePod[];
-  /** Pods that run without becoming ready, and for whose readiness it waits. */
+  /** Running pods that do not become ready, and whose readiness it waits for. */
   readonly unready?: readonly string[];
-  /** In how many of the runs. */
+  /** Number of runs. */
   readonly runs: number;
 };
 
-/** Something that held nodes up and passed. */
+/** A wait that delayed nodes and passed. */
 export type Delay = {
   readonly cause: string;
-  /** The budget, or what else it was about. */
+  /** Budget, or other subject of the wait. */
   readonly about: string;
   readonly message: string;
   readonly pods: number;
@@ -54,36 +57,42 @@ export type RehearsalForecast = {
   readonly copied: { readonly nodes: number; readonly pods: number; readonly budgets: number; readonly loadedPods: number };
   readonly runs: number;
   readonly learned: TimingsFrom & { readonly controlPlane: LimitsFrom };
-  /** Every node is drained, in every run. */
+  /** Whether every node is drained, in every run. */
   readonly finishes: boolean;
-  /** When the last node is drained, in the runs that drain all. */
+  /** Time at which the last node is drained, in the runs that drain all. */
   readonly end?: Quantiles;
-  /** In the order in which they are drained; those that are not, last. */
+  /** Nodes in the order of their drains; those not drained come last. */
   readonly nodes: readonly NodeForecast[];
   readonly blockers: readonly ForecastBlocker[];
-  /** What else would be in the way if the policy let all pods go; missing where it refuses none. Of one more run. */
+  /**
+   * Further blockers if the policy refused no pods, from one more run; missing where it refuses
+   * none.
+   */
   readonly behind?: readonly ForecastBlocker[];
   readonly delays: readonly Delay[];
-  /** Pods that leave, and of these, those that are moved once more. Of the typical run. */
+  /** Number of moved pods, and of those moved more than once, in the typical run. */
   readonly moves: { readonly gone: number; readonly again: number };
   readonly levels: readonly AvailabilityDip[];
   /** Pods without a node at the end, in any run. */
   readonly lacks: readonly UnschedulablePod[];
-  /** The typical run is the one whose end is the median. */
+  /** Typical run: the one whose end is the median. */
   readonly typical: { readonly seed: number; readonly leaves: readonly PodDeparture[] };
-  /** What the copy lacks, and what could not be taken over: sentences. */
+  /** Sentences about data that the copy lacks, and objects that could not be loaded. */
   readonly notes: readonly string[];
 };
 
-/** Shorter ones nobody notices. */
+/** Shortest reported delay, in milliseconds. */
 const leastDelayMs = 1000;
 
 const sorted = (all: readonly number[]): readonly number[] => all.toSorted((one, other) => one - other);
 
-/** By nearest rank. */
+/** Returns a quantile by nearest rank. */
 const rank = (all: readonly number[], share: number): number => sorted(all)[Math.max(0, Math.ceil(all.length * share) - 1)] ?? 0;
 
-/** Of half of them, and of nine in ten; undefined where there are none. */
+/**
+ * Returns the quantiles for half of the values, and for nine in ten; undefined where there are
+ * none.
+ */
 export const spreadOf = (all: readonly number[]): Quantiles | undefined =>
   all.length === 0 ? undefined : { medianMs: rank(all, 0.5), p90Ms: rank(all, 0.9) };
 
@@ -95,11 +104,11 @@ const endOf = ({ nodes }: SimulatedRun): number | undefined => {
   return ends.length === nodes.length ? Math.max(0, ...ends) : undefined;
 };
 
-/** The one in the middle; runs that drain all come before those that do not. */
+/** Returns the median run; runs that drain all come before those that do not. */
 const typicalOf = (runs: readonly SimulatedRun[]): SimulatedRun | undefined =>
   runs.toSorted((one, other) => (endOf(one) ?? Number.MAX_VALUE) - (endOf(other) ?? Number.MAX_VALUE))[Math.ceil(runs.length / 2) - 1];
 
-/** Every node's part of every run, gathered in one pass: there may be ten thousand nodes. */
+/** Returns every node's part of every run, in one pass: there may be ten thousand nodes. */
 const nodesOf = (runs: readonly SimulatedRun[], typical: SimulatedRun): readonly NodeForecast[] => {
   const pods = Map.groupBy(typical.leaves, ({ node }) => node);
   const nodes = typical.nodes.map(({ outcome, trace }, index): NodeForecast => {
@@ -138,7 +147,7 @@ const enriched = (
   };
 };
 
-/** Everything that keeps a node from being drained, in any of the runs. */
+/** Returns every blocker of a node, in any of the runs. */
 export const blockersOf = (runs: readonly SimulatedRun[]): readonly ForecastBlocker[] => {
   const found = new Map<string, { readonly blocker: Omit<ForecastBlocker, 'runs'>; runs: number }>();
   for (const run of runs) {
@@ -175,7 +184,7 @@ const delaysOf = (run: SimulatedRun): readonly Delay[] => {
     .toSorted((one, other) => other.longestMs - one.longestMs);
 };
 
-/** The worst of all runs. */
+/** Returns the worst levels of all runs. */
 const levelsOf = (runs: readonly SimulatedRun[]): readonly AvailabilityDip[] => {
   const worst = new Map<string, AvailabilityDip>();
   for (const level of runs.flatMap(({ levels }) => levels)) {
@@ -187,7 +196,7 @@ const levelsOf = (runs: readonly SimulatedRun[]): readonly AvailabilityDip[] => 
   );
 };
 
-/** Pods that are made have a name of their own in every run. */
+/** Returns unscheduled pods of one run, because created pods have different names in every run. */
 const unschedulablePodsOf = (runs: readonly SimulatedRun[]): readonly UnschedulablePod[] =>
   runs.find(({ lacks }) => lacks.length > 0)?.lacks ?? [];
 
@@ -201,14 +210,14 @@ const stirNote = (runs: readonly SimulatedRun[]): readonly string[] => {
   ];
 };
 
-/** The operator itself, which stays on its node: of the typical run. */
+/** Returns notes about the operator's own pod, which stays on its node, in the typical run. */
 const stayNotes = ({ nodes }: SimulatedRun): readonly string[] =>
   nodes.flatMap(({ trace: { node, message } }) => {
     const stay = stayIn(message);
     return stay === undefined ? [] : [`${node}: ${stay}`];
   });
 
-/** What all runs say together. There must be one. */
+/** Returns the forecast of all runs, of which there must be at least one. */
 export const forecastOf = (runs: readonly SimulatedRun[], about: About): RehearsalForecast => {
   const typical = typicalOf(runs);
   if (typical === undefined) throw new Error('nothing was rehearsed');

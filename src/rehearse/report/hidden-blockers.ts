@@ -2,12 +2,18 @@ import { part, text } from '../../embedded/object.ts';
 import type { Order, PlannedMaintenance, SimulatedRun } from '../simulate/run.ts';
 import { blockersOf, type ForecastBlocker } from './forecast.ts';
 
-/** Pods that the policy does not let go, for which the operator leaves all others of their node alone. */
+/**
+ * Causes of pods that the policy refuses to evict, because of which the operator evicts no other
+ * pod of their node.
+ */
 const refusals = new Set(['LocalData', 'Unmanaged']);
 
 const idOf = ({ node, cause, what = '' }: ForecastBlocker): string => `${node} ${cause} ${what}`;
 
-/** The same maintenance with a policy that refuses none of them. The kinds of other operators never do. */
+/**
+ * Returns the same maintenance with a policy that refuses no pods. Kinds of other operators refuse
+ * none.
+ */
 const widened = (plannedMaintenance: PlannedMaintenance): PlannedMaintenance => {
   const { object } = plannedMaintenance;
   if (!text(object, 'apiVersion').startsWith('drydock.dev/')) return plannedMaintenance;
@@ -16,8 +22,8 @@ const widened = (plannedMaintenance: PlannedMaintenance): PlannedMaintenance => 
 };
 
 /**
- * What else is in the way on nodes where the policy refuses pods, by one more run in which it does not; undefined where it refuses none. A node
- * on which a pod is refused shows nothing of what comes after.
+ * Returns further blockers on nodes where the policy refuses pods, by one more run in which it does
+ * not; undefined where it refuses none. A node with a refused pod does not show later blockers.
  */
 export const hiddenBlockers = async (
   runs: readonly SimulatedRun[],

@@ -2,9 +2,12 @@ import type { PodDeparture } from '../simulate/record.ts';
 import type { NodeForecast, RehearsalForecast } from './forecast.ts';
 import { durationText } from './words.ts';
 
-/** The forecast as a time line: nodes as rows, held, draining and drained, a mark for each pod that leaves, and what is stuck in red. */
+/**
+ * The forecast as a time line: nodes as rows, held, draining and drained, a mark for each evicted
+ * pod, and stuck nodes in red.
+ */
 
-/** More rows nobody reads. */
+/** Limits of rows and marks; no user reads more. */
 const maxNodes = 60;
 const maxMarks = 2000;
 
@@ -13,7 +16,7 @@ const [left, top, row, width, right] = [180, 64, 22, 640, 150];
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
-/** Colours for paper and for the dark. */
+/** Colours for light and for dark pages. */
 const style = `
   text { font: 12px system-ui, sans-serif; fill: #1f2933 }
   .paper { fill: #ffffff } .quiet { fill: #647381 } .title { font-size: 15px; font-weight: 600 }
@@ -27,7 +30,7 @@ type Scale = { readonly endMs: number; readonly x: (ms: number) => number };
 
 const round = (value: number): number => Math.round(value * 10) / 10;
 
-/** All ends, and a little more for what never ends. */
+/** Returns the scale: up to the last end, with a margin for nodes without one. */
 const scaleOf = ({ nodes, typical: { leaves } }: RehearsalForecast): Scale => {
   const ends = [
     ...nodes.map(({ end, beginsMs = 0 }) => end?.medianMs ?? beginsMs),
@@ -76,7 +79,7 @@ const titleOf = ({ finishes, end, nodes, runs }: RehearsalForecast, done: string
   return `${never} of ${count} not ${done}`;
 };
 
-/** The whole drawing. `rows` are those of the names, with all that belongs to them. */
+/** Returns the whole drawing. `rows` are the names of the rows with their contents. */
 const drawing = (title: string, scale: Scale, rows: readonly string[], more: number): string => {
   const bottom = top + rows.length * row;
   return [
@@ -92,10 +95,10 @@ const drawing = (title: string, scale: Scale, rows: readonly string[], more: num
 
 const nameAt = (name: string, y: number): string => `<text x="${left - 8}" y="${y + 15}" text-anchor="end">${escaped(name)}</text>`;
 
-/** A bar of a picture: until when, and until when at the latest; without either, it never ends. */
+/** A bar of a picture: its end, and its latest end; without either, it never ends. */
 export type Bar = { readonly name: string; readonly toMs?: number; readonly lateMs?: number; readonly said: string };
 
-/** Bars from the same beginning, one below the other, as a self-contained SVG. */
+/** Returns bars with a common start, one below the other, as a self-contained SVG. */
 export const barsPicture = (title: string, bars: readonly Bar[]): string => {
   const last = Math.max(1000, ...bars.map(({ toMs = 0, lateMs = 0 }) => Math.max(toMs, lateMs)));
   const endMs = bars.some(({ toMs }) => toMs === undefined) ? last * 1.15 : last;
@@ -110,9 +113,12 @@ export const barsPicture = (title: string, bars: readonly Bar[]): string => {
   return drawing(title, { endMs, x }, rows, 0);
 };
 
-/** A self-contained SVG, readable on light and dark pages. Rows beyond the sixtieth are counted. */
+/**
+ * Returns a self-contained SVG, readable on light and dark pages. Rows beyond the sixtieth are only
+ * counted.
+ */
 export const forecastPicture = (forecast: RehearsalForecast, done: 'drained' | 'done' = 'drained'): string => {
-  // What is stuck comes first: it must not be what is cut off.
+  // Stuck nodes come first: they must not be cut off.
   const ordered = forecast.nodes.toSorted((one, other) => Number(one.end !== undefined) - Number(other.end !== undefined));
   const shown = ordered.slice(0, maxNodes);
   const scale = scaleOf(forecast);

@@ -5,9 +5,9 @@ import type { LackedThing, UnschedulablePod } from '../simulate/unschedulable-po
 import { enough } from '../timings/learn.ts';
 import type { Delay, ForecastBlocker, NodeForecast, Quantiles, RehearsalForecast } from './forecast.ts';
 
-/** The forecast in words, for people. */
+/** The forecast as text. */
 
-/** `42s`, `3m05s`, `2h10m`, `3d04h`. */
+/** Formats a duration: `42s`, `3m05s`, `2h10m`, `3d04h`. */
 export const durationText = (ms: number): string => {
   const all = Math.round(ms / 1000);
   const two = (value: number): string => String(value).padStart(2, '0');
@@ -54,7 +54,7 @@ const thingText = (what: LackedThing): string => {
   }
 };
 
-/** What a pod that found no node lacks, in one sentence. */
+/** Returns why no node takes an unscheduled pod, in one sentence. */
 const unschedulablePodText = ({ pod, lacks, asks }: UnschedulablePod): string => {
   const nodes = lacks.map(({ nodes, what }) => `${plural(nodes, 'node')} ${thingText(what)}`);
   return `${pod} finds no node${nodes.length === 0 ? '' : `: ${nodes.join(', ')}`}${asks === '' ? '' : ` (it asks for ${asks})`}`;
@@ -78,7 +78,7 @@ const whyOf = ({ lacks = [], unready = [] }: ForecastBlocker): readonly string[]
   ];
 };
 
-/** One text for all blockers that say the same. */
+/** Returns one text for all blockers with the same message. */
 const blockerLines = (blockers: readonly ForecastBlocker[], runs: number): readonly string[] => {
   const grouped = Map.groupBy(blockers, one => [one.node, one.cause, one.message, ...whyOf(one)].join('\n'));
   return [...grouped.values()].flatMap(group => {
@@ -150,7 +150,7 @@ const delayText = ({ cause, about, message, pods, nodes, longestMs }: Delay): st
   return `  ${what} (${cause}): ${who} waited, up to ${durationText(longestMs)}`;
 };
 
-/** So many pods are named, in the order in which they go. */
+/** Limit of named pods, in the order of their eviction. */
 const maxPods = 20;
 
 const podLines = ({ typical: { leaves } }: RehearsalForecast): readonly string[] => {
@@ -177,7 +177,7 @@ const controlPlaneText = ({ learned: { controlPlane } }: RehearsalForecast): str
   return `  each controller of the cluster makes up to ${qps ?? 0} requests a second (${why})`;
 };
 
-/** Whose times are guessed, and from what. */
+/** Returns the workloads whose durations are guessed, and the basis of the guess. */
 const unseenLines = ({ learned: { starts, stops, unseenStarts, unseenStops } }: RehearsalForecast): readonly string[] => {
   const line = (workloads: readonly string[], what: string, by: string): readonly string[] =>
     workloads.length === 0
@@ -190,15 +190,15 @@ const unseenLines = ({ learned: { starts, stops, unseenStarts, unseenStops } }: 
   ];
 };
 
-/** What a forecast of plans says otherwise. */
+/** Wording that differs in forecasts of plans. */
 type Wording = {
-  /** What the time of a node is called, at the head of its column. */
+  /** Heading of the column with the times of nodes. */
   readonly end: string;
-  /** Lines beside what is to be known. */
+  /** Additional notes. */
   readonly notes: readonly string[];
 };
 
-/** Everything below the first sentence, as lines. */
+/** Returns the sections below the first sentence, as lines. */
 export const forecastSections = (all: RehearsalForecast, { end, notes: more }: Wording): readonly string[] => {
   const { nodes, runs, blockers, delays, moves, levels, lacks, notes } = all;
   const known = new Set(blockers.flatMap(one => one.lacks ?? []).map(({ pod }) => pod));
@@ -226,6 +226,6 @@ export const forecastSections = (all: RehearsalForecast, { end, notes: more }: W
   ];
 };
 
-/** All of it, as lines: the same for the same forecast, and bounded. */
+/** Returns the whole forecast as bounded lines, the same for the same forecast. */
 export const forecastText = (all: RehearsalForecast): string =>
   joinRows([headline(all), ...forecastSections(all, { end: 'DRAINED AFTER', notes: [] })]);

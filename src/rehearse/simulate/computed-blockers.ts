@@ -8,7 +8,10 @@ import { keyOf } from '../../embedded/controllers/controller.ts';
 import { budgetsOver } from '../../embedded/registry/budgets-over.ts';
 import type { Store } from '../../embedded/store/store.ts';
 
-/** The pods of VMs are KubeVirt's to move, and only the operator knows how far it is with them. */
+/**
+ * Returns whether a pod is not a VM's: those are migrated by KubeVirt, and only the operator knows
+ * their progress.
+ */
 const isPlain = ({ owner }: ReturnType<typeof readPod>): boolean => owner?.kind !== 'VirtualMachineInstance';
 
 const drainInputsAt = (store: Store, node: string): DrainInputs => {
@@ -21,6 +24,9 @@ const drainInputsAt = (store: Store, node: string): DrainInputs => {
   };
 };
 
-/** What keeps a drain at this moment, of a kind whose status does not say it: the operator's judgement of pods and budgets as they are. */
+/**
+ * Returns the present blockers of a drain, for a kind whose status has none: the operator's
+ * decision about the current pods and budgets.
+ */
 export const computedBlockers = (store: Store, request: MaintenanceRequest, now: Temporal.Instant): readonly Blocker[] =>
   decideDrainOnly(snapshotOf(request, drainInputsAt(store, request.nodeName)), now).reports[0]?.blockers ?? [];

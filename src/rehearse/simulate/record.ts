@@ -7,7 +7,10 @@ import type { Store, StoreChange } from '../../embedded/store/store.ts';
 import type { Clock } from '../../support/clock.ts';
 import { type Workload, type Workloads, workloadText } from '../snapshot/workloads.ts';
 
-/** A pod that left a node that is taken out of service. Times in milliseconds since the rehearsal began. */
+/**
+ * A pod that left a node that is taken out of service. Times in milliseconds since the rehearsal
+ * began.
+ */
 export type PodDeparture = {
   readonly pod: string;
   readonly uid: string;
@@ -15,11 +18,14 @@ export type PodDeparture = {
   readonly workload?: string;
   readonly atMs: number;
   goneMs?: number;
-  /** It had come to this node during the rehearsal: it is moved for the second time, or more. */
+  /**
+   * Whether it came to this node during the rehearsal: then it is moved for the second time, or
+   * more.
+   */
   readonly again: boolean;
 };
 
-/** How many pods of a workload were ready and staying, at the worst. */
+/** Lowest number of a workload's ready pods that were not terminating. */
 export type AvailabilityDip = { readonly workload: string; readonly desired: number; readonly lowest: number; readonly atMs: number };
 
 type Counted = { readonly who: Workload; readonly uids: Set<string>; before: number; lowest: number; atMs: number };
@@ -32,7 +38,10 @@ const owners: Readonly<Record<string, string>> = {
   StatefulSet: 'statefulsets.apps',
 };
 
-/** Watches the pods of a rehearsal: who leaves which node when, and what that leaves of each workload. */
+/**
+ * Records the pods of a rehearsal: their departures from nodes, and the remaining availability of
+ * each workload.
+ */
 export class PodRecord {
   readonly #store: Store;
   readonly #workloads: Workloads;
@@ -43,7 +52,7 @@ export class PodRecord {
   readonly #leaves = new Map<string, PodDeparture>();
   readonly #unsubscribe: () => void;
   readonly #beganMs: number;
-  /** When anything of a pod changed last, by node; milliseconds since the beginning. */
+  /** Time of the last change of a pod, by node; milliseconds since the beginning. */
   readonly changedMs = new Map<string, number>();
   made = 0;
 
@@ -68,12 +77,12 @@ export class PodRecord {
     return this.#clock.now().epochMilliseconds - this.#beganMs;
   }
 
-  /** How many have been asked to go. */
+  /** Number of pods that were requested to leave. */
   get departures(): number {
     return this.#leaves.size;
   }
 
-  /** In the order in which they were asked to go. */
+  /** Departures in the order of the requests. */
   get leaves(): readonly PodDeparture[] {
     return [...this.#leaves.values()];
   }
@@ -82,7 +91,7 @@ export class PodRecord {
     this.#unsubscribe();
   }
 
-  /** Workloads that lost a pod on the way, the worst first. */
+  /** Returns workloads that lost a pod, the worst first. */
   levels(): readonly AvailabilityDip[] {
     const touched = [...this.#counted.values()].filter(({ lowest, before }) => lowest < before);
     return touched
@@ -103,7 +112,7 @@ export class PodRecord {
     if (type === 'added') this.made += 1;
     const up = type !== 'removed' && isUp(object);
     if (type !== 'changed' || isUp(change.before) !== up) this.#count(object, up);
-    // What a plan does on a node is no pod that moves.
+    // A plan's own pod on a node is not a pod that moves.
     if (node === '' || !this.#isTarget(node) || planAnnotation in (object.metadata.annotations ?? {})) return;
     this.changedMs.set(node, this.nowMs);
     const leave = this.#leaves.get(uid);
@@ -140,7 +149,7 @@ export class PodRecord {
   }
 }
 
-/** A pod of the store that waits for a node, and what the scheduler said of it. */
+/** Returns the unscheduled pods of the store, with the scheduler's message. */
 export const unplaced = (store: Store): readonly { readonly pod: Stored; readonly message: string }[] =>
   store.list('pods').flatMap(pod => {
     if (nodeOf(pod) !== '' || pod.metadata.deletionTimestamp !== undefined) return [];

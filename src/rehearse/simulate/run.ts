@@ -9,17 +9,20 @@ import { type Sandbox, type SandboxOptions, setSandbox } from './sandbox.ts';
 import { type UnschedulablePod, unreadyIn, unschedulablePodsIn } from './unschedulable-pod.ts';
 import { type MaintenanceTrace, WaitRecorder } from './waits.ts';
 
-/** A maintenance that is to be rehearsed. */
+/** A maintenance to rehearse. */
 export type PlannedMaintenance = { readonly node: string; readonly name: string; readonly object: JsonObject };
 
-/** What is rehearsed: all at once and held, or so many at a time, each released as soon as it is drained. */
+/**
+ * Subject of a rehearsal: all maintenances at once and held, or a limited number at a time, each
+ * released as soon as it is drained.
+ */
 export type Order = { readonly plannedMaintenances: readonly PlannedMaintenance[]; readonly parallel?: number; readonly horizonMs: number };
 
 type NodeOutcome = 'drained' | 'failed' | 'stuck' | 'not reached';
 
 export type NodeRun = { readonly outcome: NodeOutcome; readonly trace: MaintenanceTrace };
 
-/** One run, of one seed. Times in milliseconds since the maintenances were asked for. */
+/** One run, of one seed. Times in milliseconds since the maintenances were created. */
 export type SimulatedRun = {
   readonly seed: number;
   readonly nodes: readonly NodeRun[];
@@ -27,31 +30,37 @@ export type SimulatedRun = {
   readonly levels: readonly AvailabilityDip[];
   /** Pods without a node at the end. */
   readonly lacks: readonly UnschedulablePod[];
-  /** Of budgets that something still waits for: pods that they count and that run without being ready. */
+  /**
+   * Running pods that are not ready, by the key of the budget that covers them, for budgets with an
+   * open wait.
+   */
   readonly unready: Readonly<Record<string, readonly string[]>>;
-  /** Pods that were made, deleted or moved before anybody asked for anything. */
+  /** Number of pods that were created, deleted or moved before the first maintenance. */
   readonly stir: number;
   readonly madeUpMs: number;
 };
 
 export type RunProgress = { readonly drained: number; readonly of: number; readonly gone: number; readonly madeUpMs: number };
 
-/** The API refuses the planned maintenance, in its words. */
+/** A planned maintenance that the API refuses, in the API's words. */
 export class PlannedMaintenanceError extends Error {
   override readonly name = 'PlannedMaintenanceError';
 }
 
-/** How long the copy is left alone before anything is asked for: whatever stirs then was not at rest. */
+/** Milliseconds for which the copy is left alone first: pods that change then were not at rest. */
 const settleMs = 2000;
 
-/** When nothing has happened to the pods of a node for so long, nothing will: longer than any pause of the operator, and any start or stop. */
+/**
+ * Milliseconds without a change of a node's pods after which none is expected: longer than any
+ * pause of the operator, and any start or stop.
+ */
 export const quietMs = 35 * 60_000;
 
-/** As long as things happen the clock is turned by a second; later by more. */
+/** Steps of the clock in milliseconds: a second while anything changes, more afterwards. */
 export const stepMs = 1000;
 export const idleStepMs = 30_000;
 
-/** At the end the operator has so long to let go of what it has begun. */
+/** Milliseconds for the operator to finish its calls at the end. */
 const endMs = 5000;
 
 type Play = {
@@ -59,7 +68,7 @@ type Play = {
   readonly order: Order;
   readonly pods: PodRecord;
   readonly ahead: PlannedMaintenance[];
-  /** By node. */
+  /** Start of active maintenances, by node. */
   readonly active: Map<string, number>;
   readonly over: Map<string, NodeOutcome>;
   readonly traces: Map<string, MaintenanceTrace>;
@@ -94,7 +103,7 @@ const giveBack = (play: Play, trace: MaintenanceTrace, resource: string): void =
   writesOn(play.sandbox.cluster.registry).remove(resource, '', trace.name);
 };
 
-/** What the operator has written of a maintenance moves the order on. */
+/** Continues the order after the operator has written a maintenance's status. */
 const told = (play: Play, trace: MaintenanceTrace, resource: string, gone: boolean): void => {
   const { node } = trace;
   if (!play.active.has(node)) return;
@@ -111,11 +120,14 @@ const told = (play: Play, trace: MaintenanceTrace, resource: string, gone: boole
   if (isTurn) giveBack(play, trace, resource);
 };
 
-/** It waits for a time that is told, and that will come. */
+/** Returns whether a maintenance waits for a known time that will come. */
 const isDue = ({ order, pods }: Play, trace: MaintenanceTrace | undefined): boolean =>
   trace?.startsAtMs !== undefined && trace.startsAtMs > pods.nowMs - quietMs && trace.startsAtMs < order.horizonMs;
 
-/** Nodes to which nothing has happened for so long that nothing will; of an order in turns they are released, and the next ones begin. */
+/**
+ * Gives up nodes without changes for too long; with a limited number at a time, they are released,
+ * and the next ones start.
+ */
 const giveUp = (play: Play): void => {
   const { pods, active, over, traces, order } = play;
   for (const [node, sinceMs] of active) {
@@ -149,14 +161,14 @@ const nodeRun = (play: Play, { node, name }: PlannedMaintenance): NodeRun => {
   return { outcome: play.over.get(node) ?? (play.active.has(node) ? 'stuck' : 'not reached'), trace };
 };
 
-/** Of budgets that something still waits for: pods that they count and that run without being ready. */
+/** Returns running pods that are not ready, by budget, for budgets with an open wait. */
 const unreadyOf = (sandbox: Sandbox, traces: Iterable<MaintenanceTrace>): SimulatedRun['unready'] => {
   const open = [...traces].flatMap(({ waits }) => [...waits.values()].filter(({ toMs }) => toMs === undefined));
   const budgets = new Set(open.flatMap(({ budgets = [] }) => budgets));
   return Object.fromEntries([...budgets].map(key => [key, unreadyIn(sandbox.cluster.registry.store, key)]));
 };
 
-/** Counts what happens to pods before anybody asks for anything. */
+/** Counts changes of pods before the first maintenance. */
 const settle = async ({ cluster, clock }: Sandbox): Promise<number> => {
   let stir = 0;
   const unsubscribe = cluster.registry.store.subscribe(({ type }) => {
@@ -187,16 +199,16 @@ const perform = async (
   return play;
 };
 
-/** What the pods and maintenances of a play have come to. */
+/** State of pods and maintenances after a simulation. */
 type Played = {
   readonly pods: PodRecord;
-  /** Of maintenances, whatever their keys. */
+  /** Traces of maintenances, whatever their keys. */
   readonly traces: ReadonlyMap<string, MaintenanceTrace>;
 };
 
 /**
- * Lets the operator work on the copy while something is played, and ends both. The answer: what has been played, and what every run says of it; `nodes` says how each node
- * went.
+ * Runs the operator on the copy during a simulation, and ends both. Returns the simulation, and the
+ * common results of a run; `nodes` returns the outcome of each node.
  */
 export const runInSandbox = async <P extends Played>(
   sandboxOptions: SandboxOptions,
@@ -224,7 +236,10 @@ export const runInSandbox = async <P extends Played>(
   }
 };
 
-/** Plays the order once, in simulated time. Throws a PlannedMaintenanceError when the API refuses a maintenance. */
+/**
+ * Simulates the order once, in simulated time. Throws a PlannedMaintenanceError when the API
+ * refuses a maintenance.
+ */
 export const simulate = async (sandboxOptions: SandboxOptions, order: Order, options: RunOptions): Promise<SimulatedRun> => {
   const { workloads, tell } = options;
   const { run } = await runInSandbox(
@@ -240,6 +255,6 @@ export type RunOptions<Told = RunProgress> = {
   readonly seed: number;
   readonly workloads: Workloads;
   readonly tell: (progress: Told) => void;
-  /** Told of objects that could not be taken over. */
+  /** Callback for objects that could not be loaded. */
   readonly unloaded: (what: string) => void;
 };

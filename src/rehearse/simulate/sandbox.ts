@@ -17,30 +17,30 @@ import type { UnhealthyPods } from '../prepare/prepare.ts';
 import { makeRevisions } from '../prepare/revisions.ts';
 import type { PodTimings } from '../timings/learn.ts';
 
-/** The operator as it acts in a cluster: everything that it needs from outside comes from here. */
+/** Environment of the operator: the source of all its external dependencies. */
 type OperatorSeat = {
   readonly ports: Api & Watcher;
   readonly clock: Clock;
   readonly own?: { readonly pod: string; readonly node: string };
 };
 
-/** What is rehearsed with, the same for every run. */
+/** Options of the sandbox, the same for every run. */
 export type SandboxOptions = {
-  /** Prepared. */
+  /** Prepared objects. */
   readonly objects: readonly JsonObject[];
   readonly takenAt: Temporal.Instant;
   readonly sick: UnhealthyPods;
   readonly learned: PodTimings;
-  /** How fast the control plane is. */
+  /** Speed of the control plane. */
   readonly limits: RequestLimits;
   /** CustomResourceDefinitions of the served kinds. */
   readonly definitions: readonly JsonObject[];
   readonly adapters: readonly KindAdapter[];
-  /** Makes the operator, which runs until the signal is aborted. */
+  /** Runs the operator until the signal is aborted. */
   readonly operate: (seat: OperatorSeat, signal: AbortSignal) => Promise<void>;
 };
 
-/** A copy of the cluster that lives in simulated time, with nobody draining anything yet. */
+/** A copy of the cluster in simulated time, before any drain. */
 export type Sandbox = {
   readonly cluster: EmbeddedCluster;
   readonly clock: VirtualClock;
@@ -48,10 +48,13 @@ export type Sandbox = {
   end(): void;
 };
 
-/** Away from the small numbers with which embedded clusters are made that are copied: uids must not come twice. */
+/**
+ * First seed of random UIDs: far from the small seeds of embedded clusters that may have been
+ * copied, because UIDs must not repeat.
+ */
 const firstSeed = 0x7e5eed;
 
-/** How long an API server takes, both ways together, in milliseconds: an eviction lists budgets first. */
+/** Latency of an API server's responses, in milliseconds: an eviction lists budgets first. */
 const evictionMs = 60;
 const callMs = 6;
 
@@ -60,21 +63,23 @@ const isEviction = ({ path, method }: ApiCall): boolean => method === 'POST' && 
 const halfOf = (call: ApiCall): number => (isEviction(call) ? evictionMs : callMs) / 2;
 
 /**
- * An eviction lists budgets, writes the budget, the pod's condition and its deletion (pkg/registry/core/pod/storage/eviction.go): on an API server with nothing else
- * to do it took 26 ms, and other writes 3 ms. ReplicaSet and Deployment write their status seven times for a pod that is moved, and twice where many are created at
- * once, as audit logs say: the simulated controllers do so less often, hence the other six.
+ * Cost of an eviction in writes: it lists budgets, writes the budget, the pod's condition and its
+ * deletion (pkg/registry/core/pod/storage/eviction.go): on an idle API server it took 26 ms, and
+ * other writes 3 ms. ReplicaSet and Deployment write their status seven times for a pod that is
+ * moved, and twice where many are created at once, according to audit logs: the simulated
+ * controllers do so less often, hence the other six.
  */
 const writesOfEviction = 14;
 
-/** A write waits for those that came before it. */
+/** Returns the wait of a call: a write waits for earlier ones. */
 const waitFor = (call: ApiCall, requests: RequestQueue): number =>
   call.method === 'GET' ? 0 : requests.write(otherClients, isEviction(call) ? writesOfEviction : 1);
 
-/** No heartbeats: the copy says which nodes are well, and that stays so. */
+/** No heartbeats: the copy shows which nodes are healthy, and they stay so. */
 const never = Number.POSITIVE_INFINITY;
 const steadyNodes = { renewMs: never, graceMs: never, startupMs: never, periodMs: never };
 
-/** Where node leases are made, and the pods of plans. */
+/** Namespaces of node leases, and of the pods of plans. */
 const ownNamespaces = ['medik8s-leases', 'node-maintenance', 'drydock-plans'];
 
 const hasVms = (objects: readonly JsonObject[]): boolean => objects.some(one => one['kind'] === 'VirtualMachineInstance');
@@ -94,7 +99,7 @@ const furnish = ({ registry }: EmbeddedCluster, { objects, definitions }: Sandbo
   return unloaded.map(({ what, why }) => `${what}: ${why}`);
 };
 
-/** Sets the stage for one run. `unloaded` is told what could not be taken over. */
+/** Creates the sandbox for one run. Calls `unloaded` with objects that could not be loaded. */
 export const setSandbox = (sandboxOptions: SandboxOptions, seed: number, unloaded: (what: string) => void): Sandbox => {
   const { takenAt, sick, learned } = sandboxOptions;
   const clock = new VirtualClock(takenAt);

@@ -7,15 +7,17 @@ import type { Store } from '../../embedded/store/store.ts';
 import { type Workloads, workloadText } from '../snapshot/workloads.ts';
 import { unplaced } from './record.ts';
 
-/** A pod that found no node, and what the nodes lack for it. */
+/** A pod that fits no node, and the reasons. */
 export type UnschedulablePod = {
   readonly pod: string;
   readonly workload?: string;
-  /** `namespace/name` of the budgets that count it: as long as it is not ready, they allow less. */
+  /** Budgets that cover it, as `namespace/name`: as long as it is not ready, they allow less. */
   readonly budgets: readonly string[];
-  /** What each group of nodes lacks, the largest group first: `cpu`, `memory`, `taints`… */
+  /**
+   * Missing resource of each group of nodes, the largest group first: `cpu`, `memory`, `taints`…
+   */
   readonly lacks: readonly { readonly nodes: number; readonly what: LackedThing }[];
-  /** What the pod asks for: `cpu 2, memory 4Gi`. */
+  /** Requests of the pod: `cpu 2, memory 4Gi`. */
   readonly asks: string;
 };
 
@@ -43,7 +45,10 @@ const thingOf = (reason: string): LackedThing => {
   return found === undefined ? { kind: 'other', text: reason } : { kind: found[1] };
 };
 
-/** Reads what the scheduler of the embedded cluster says (`0/3 nodes are available: 2 Insufficient cpu, 1 …`). */
+/**
+ * Parses the message of the embedded cluster's scheduler (`0/3 nodes are available: 2 Insufficient
+ * cpu, 1 …`).
+ */
 export const unschedulablePodsOf = (message: string): UnschedulablePod['lacks'] => {
   const [, list = ''] = /^0\/\d+ nodes are available: (.*?)\.(?: no new claims| preemption|$)/.exec(message) ?? [];
   return list
@@ -74,7 +79,7 @@ const budgetsOver = (store: Store, pod: Stored): readonly string[] =>
     .filter(({ selector }) => selector !== undefined && matches(selector, strings(pod.metadata.labels)))
     .map(({ key }) => key);
 
-/** All pods that are without a node. */
+/** Returns all pods without a node. */
 export const unschedulablePodsIn = (store: Store, workloads: Workloads): readonly UnschedulablePod[] =>
   unplaced(store).map(({ pod, message }) => {
     const workload = workloads.of(pod);
@@ -87,7 +92,7 @@ export const unschedulablePodsIn = (store: Store, workloads: Workloads): readonl
     };
   });
 
-/** Pods that a budget counts and that run without being ready. */
+/** Returns running pods that a budget covers and that are not ready. */
 export const unreadyIn = (store: Store, budgetKey: string): readonly string[] => {
   const [namespace = ''] = budgetKey.split('/');
   return store

@@ -6,20 +6,23 @@ import { at, items, objects, text } from '../../embedded/object.ts';
 import type { RegistryContext } from '../../embedded/registry/context.ts';
 import { computedBlockers } from './computed-blockers.ts';
 
-/** Something that a maintenance had to wait for. Times in milliseconds since the rehearsal began. */
+/** A wait of a maintenance. Times in milliseconds since the rehearsal began. */
 export type ObservedWait = {
   readonly cause: string;
-  /** `namespace/name` of the pod, or the name of a volume or server; missing for what concerns the whole node. */
+  /**
+   * Subject: `namespace/name` of the pod, or the name of a volume or server; missing for the whole
+   * node.
+   */
   readonly what?: string;
   readonly budgets?: readonly string[];
   message: string;
   remedy?: string;
   readonly fromMs: number;
-  /** Missing: it still waits at the end. */
+  /** End of the wait; missing while it lasts. */
   toMs?: number;
 };
 
-/** How one maintenance went. */
+/** Course of one maintenance. */
 export type MaintenanceTrace = {
   readonly node: string;
   readonly name: string;
@@ -28,15 +31,15 @@ export type MaintenanceTrace = {
   beganMs?: number;
   drainedMs?: number;
   failedMs?: number;
-  /** It will begin, or go on, at this time. */
+  /** Time at which it starts or continues. */
   startsAtMs?: number;
   readonly waits: Map<string, ObservedWait>;
 };
 
-/** What a maintenance always says of a node; anything else is why it does not go on. */
+/** Normal reasons in a maintenance's status; any other explains why it does not continue. */
 const defaultReasons = new Set(['Held', 'NotYetHeld', 'Announced', '']);
 
-/** These go by themselves, and nobody would call them an obstacle. */
+/** Causes that end without action, and are not reported as obstacles. */
 const plainCauses = new Set(['Terminating', 'EarlierWave']);
 
 const problemOf = (status: JsonObject): Omit<ObservedWait, 'fromMs'> | undefined => {
@@ -80,16 +83,22 @@ const waitsIn = (status: JsonObject): readonly Seen[] => {
   return [...blockers.filter(({ cause }) => !plainCauses.has(cause)), ...(problem === undefined ? [] : [problem])];
 };
 
-/** Follows the maintenances of a rehearsal through what the operator writes into their statuses, and by its judgement where these say nothing. */
+/**
+ * Follows the maintenances of a rehearsal through the statuses that the operator writes, and by the
+ * operator's decisions where these contain no blockers.
+ */
 export class WaitRecorder {
   readonly #registry: RegistryContext;
   readonly #beganMs: number;
   readonly traces = new Map<string, MaintenanceTrace>();
-  /** Being drained, of kinds whose statuses name no blockers. */
+  /** Drains of kinds whose statuses contain no blockers. */
   readonly #silent = new Map<string, MaintenanceRequest>();
   readonly #unsubscribes: readonly (() => void)[];
 
-  /** `told` hears of every change of one of them, with the name of its resource. */
+  /**
+   * Creates a recorder; `told` receives every change of a maintenance, with the name of its
+   * resource.
+   */
   constructor(
     registry: RegistryContext,
     adapters: readonly KindAdapter[],
@@ -112,14 +121,14 @@ export class WaitRecorder {
     });
   }
 
-  /** Sees what nobody writes down: to be called now and then. */
+  /** Records waits that no status contains; call periodically. */
   look(): void {
     const { clock, store } = this.#registry;
     const now = clock.now();
     for (const [key, request] of this.#silent) {
       const trace = this.traces.get(key);
       const blockers = computedBlockers(store, request, now).filter(({ cause }) => !plainCauses.has(cause));
-      // Since when is known of what has been seen before.
+      // The start of a wait that was seen before is already recorded.
       if (trace !== undefined) this.#noteWaits(trace, blockers.map(seenBy), now.epochMilliseconds - this.#beganMs);
     }
   }

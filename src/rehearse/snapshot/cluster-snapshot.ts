@@ -1,22 +1,25 @@
 import type { JsonObject } from '../../core/json.ts';
 
-/** What a rehearsal knows of a cluster. */
+/** The copy of a cluster for a rehearsal. */
 export type ClusterSnapshot = {
-  /** When it was taken, as well as that is known. */
+  /** Time of the copy, as exactly as known. */
   readonly takenAt: Temporal.Instant;
-  /** Objects as the API shows them, each with `apiVersion` and `kind`. */
+  /** Objects as the API returns them, each with `apiVersion` and `kind`. */
   readonly objects: readonly JsonObject[];
-  /** Kinds that could not be read, and why: sentences for people. */
+  /** Kinds that could not be read, and why: sentences for users. */
   readonly leftOut: readonly string[];
 };
 
-/** A kind that is copied. Without nodes and pods there is nothing to rehearse; of the others the user may lack the right. */
+/**
+ * A copied kind. Nodes and pods are required for a rehearsal; for the others the user may lack the
+ * right.
+ */
 export type CopiedKind = { readonly apiVersion: string; readonly kind: string; readonly plural: string; readonly needed?: true };
 
 const of = (apiVersion: string, ...kinds: readonly (readonly [kind: string, plural: string])[]): readonly CopiedKind[] =>
   kinds.map(([kind, plural]) => ({ apiVersion, kind, plural }));
 
-/** Never secrets or config maps. */
+/** Copied kinds; never secrets or config maps. */
 export const copiedKinds: readonly CopiedKind[] = [
   { apiVersion: 'v1', kind: 'Node', plural: 'nodes', needed: true },
   { apiVersion: 'v1', kind: 'Pod', plural: 'pods', needed: true },
@@ -57,9 +60,9 @@ export const copiedKinds: readonly CopiedKind[] = [
   ),
 ];
 
-/** Collection path over all namespaces. */
+/** Returns the path of the collection over all namespaces. */
 export const pathOfKind = ({ apiVersion, plural }: CopiedKind): string =>
   apiVersion.includes('/') ? `/apis/${apiVersion}/${plural}` : `/api/${apiVersion}/${plural}`;
 
-/** The objects of a kind, whatever the version. */
+/** Returns the objects of a kind, whatever the version. */
 export const ofKind = (objects: readonly JsonObject[], kind: string): readonly JsonObject[] => objects.filter(one => one['kind'] === kind);

@@ -8,13 +8,16 @@ import { type ClusterSnapshot, copiedKinds } from './cluster-snapshot.ts';
 import { Shared } from './share.ts';
 import { redacted } from './trim.ts';
 
-/** Beside the lists: when the copy was taken, and what it lacks. */
+/** File beside the lists: the time of the copy, and what it lacks. */
 const aboutFile = 'snapshot.json';
 
-/** Objects in one file: a text of more than half a gigabyte cannot be read again. */
+/** Limit of objects in one file: a text of more than half a gigabyte cannot be read again. */
 const maxInFile = 20_000;
 
-/** A folder that holds no snapshot, or cannot be read or written: a sentence for people. */
+/**
+ * An error for a folder without a snapshot, or one that cannot be read or written: a sentence for
+ * users.
+ */
 export class SnapshotError extends Error {
   override readonly name = 'SnapshotError';
 }
@@ -24,17 +27,20 @@ const writeList = (file: string, items: readonly JsonObject[]): void => {
   writeFileSync(file, `{"apiVersion":"v1","kind":"List","items":[\n${lines}\n]}\n`, { mode: 0o600 });
 };
 
-/** With its group where several groups have a kind of this name. */
+/** Returns the name of a file: with the group where several groups have a kind of this name. */
 const fileOf = (plural: string, apiVersion: string): string => {
   const others = copiedKinds.filter(one => one.plural === plural);
   return others.length > 1 ? `${plural}.${apiVersion.split('/')[0] ?? ''}` : plural;
 };
 
-/** Writes a copy into a folder, which is made: one List of a kind in each file. The answer names the files. Throws a SnapshotError. */
+/**
+ * Writes a copy into a folder, which is created if missing: one List of a kind in each file.
+ * Returns the names of the files. Throws a SnapshotError.
+ */
 export const writeCopy = (folder: string, { takenAt, objects, leftOut }: ClusterSnapshot): readonly string[] => {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    // One that was there already is as open as its owner has left it: the files are closed in any case.
+    // An existing folder keeps its permissions: so each file is private on its own.
     const files: string[] = [];
     for (const { apiVersion, kind, plural } of copiedKinds) {
       const items = objects.filter(one => one['kind'] === kind && one['apiVersion'] === apiVersion);
@@ -64,7 +70,7 @@ const parsed = (folder: string, name: string): JsonObject => {
 
 const itemsOf = (value: JsonObject, shared: Shared): readonly JsonObject[] => {
   if (!Array.isArray(value['items'])) return [value];
-  // The items of a PodList do not name their kind; those of a List do.
+  // The items of a PodList do not contain their kind; those of a List do.
   const own = text(value, 'kind').replace(/List$/, '');
   const given = own === '' ? {} : { apiVersion: value['apiVersion'], kind: own };
   return (value['items'] as readonly Json[]).filter(isObject).map(item => shared.of(redacted({ ...given, ...item })));
@@ -80,7 +86,7 @@ const namesIn = (folder: string): readonly string[] => {
   }
 };
 
-/** The last moment that the objects speak of: a copy is taken right after it. */
+/** Returns the latest time in the objects: a copy is taken right after it. */
 const lastSeen = (objects: readonly JsonObject[]): Temporal.Instant | undefined => {
   let last: Temporal.Instant | undefined;
   const see = (told: unknown): void => {
@@ -100,8 +106,8 @@ const lastSeen = (objects: readonly JsonObject[]): Temporal.Instant | undefined 
 };
 
 /**
- * Reads a folder that `writeCopy` or `kubectl get -o json` has written: Lists or single objects, of one kind or of several, in one file or in
- * many. Throws a SnapshotError that names the file.
+ * Reads a folder that `writeCopy` or `kubectl get -o json` has written: Lists or single objects, of
+ * one kind or of several, in one file or in many. Throws a SnapshotError that names the file.
  */
 export const readCopy = (folder: string): ClusterSnapshot => {
   const objects: JsonObject[] = [];

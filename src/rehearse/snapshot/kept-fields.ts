@@ -19,8 +19,10 @@ import {
 } from './kept.ts';
 
 /**
- * The fields that a snapshot keeps of each kind: what a rehearsal, or the operator in it, reads. What stands here is good, and nothing else is copied: a field that Kubernetes gets tomorrow is
- * left out until somebody adds it. Never messages, values of variables, arguments, headers, parameters of drivers, and what other programs note in annotations.
+ * Fields of each kind that a snapshot keeps: those that a rehearsal, or the operator in it, reads.
+ * This is an allowlist: a field that Kubernetes adds tomorrow is left out until it is added here.
+ * Never messages, values of variables, arguments, headers, parameters of drivers, or notes of other
+ * programs in annotations.
  */
 
 const rollout = only('type', { rollingUpdate: only('maxSurge maxUnavailable partition') });
@@ -82,7 +84,7 @@ const nodeMaintenance: Readonly<Record<string, Kept>> = {
   }),
 };
 
-/** By kind; every kind that is copied has an entry. */
+/** Kept fields by kind; every copied kind has an entry. */
 export const keptFields: Readonly<Record<string, Readonly<Record<string, Kept>>>> = {
   Node: {
     spec: only('podCIDR podCIDRs providerID unschedulable', { taints: only('effect key timeAdded value') }),
@@ -225,5 +227,5 @@ export const keptFields: Readonly<Record<string, Readonly<Record<string, Kept>>>
   },
 };
 
-/** What every object has. */
+/** Kept fields of every object. */
 export const keptOfAll: Readonly<Record<string, Kept>> = { apiVersion: 'whole', kind: 'whole', metadata };

@@ -1,17 +1,20 @@
-/** The parts of the list of what a snapshot keeps (kept-fields.ts): pods, selectors, metadata, conditions. */
+/**
+ * Building blocks of the list of kept fields (kept-fields.ts): pods, selectors, metadata,
+ * conditions.
+ */
 
-/** What is kept of a value. A list is kept element by element. */
+/** Rule for keeping a value. Lists are kept element by element. */
 export type Kept =
-  /** As it is, with all that is in it. */
+  /** The whole value, with everything in it. */
   | 'whole'
-  /** There has to be one: an empty text. */
+  /** An empty text, where only the presence matters. */
   | 'empty'
-  /** Of a map with keys of others: this of each value. */
+  /** A rule for each value of a map with arbitrary keys. */
   | { readonly each: Kept }
-  /** These fields. */
+  /** Only these fields. */
   | { readonly fields: Readonly<Record<string, Kept>> };
 
-/** Returns that these fields are kept as they are, and those of `more` in part. */
+/** Returns a rule that keeps these fields whole, and those of `more` in part. */
 export const only = (names: string, more: Readonly<Record<string, Kept>> = {}): Kept => ({
   fields: {
     ...Object.fromEntries(
@@ -57,7 +60,7 @@ const container = only('name image imagePullPolicy restartPolicy', {
   volumeDevices: only('name devicePath'),
 });
 
-/** Annotations have a list of their own (trim.ts). */
+/** Annotations have their own list (trim.ts). */
 export const metadata = only(
   'annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation labels name namespace resourceVersion uid',
   { ownerReferences: only('apiVersion blockOwnerDeletion controller kind name uid') },
@@ -66,7 +69,7 @@ export const metadata = only(
 export const claimSpec = only('accessModes storageClassName volumeMode volumeName', { resources, selector });
 export const claimTemplate = only('apiVersion kind', { metadata, spec: claimSpec });
 
-/** Whether there is one decides, not what is in it. */
+/** Keeps only the presence of a source, not its contents. */
 export const source = only('');
 export const volume = only('name', {
   emptyDir: only('medium sizeLimit'),

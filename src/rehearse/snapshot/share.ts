@@ -1,17 +1,21 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
 import { freeze } from '../../embedded/object.ts';
 
-/** Members of these are looked at: what stands in them is mostly the same in many objects, the whole of them hardly ever. */
+/**
+ * Members whose own members are shared: most of these are equal in many objects, a whole one hardly
+ * ever.
+ */
 const parents = ['metadata', 'spec', 'status'] as const;
 
 /**
- * Makes parts that are alike in several objects one and the same, frozen: the containers of all pods of a Deployment, their labels and
- * conditions. Of a large cluster most is said again and again; kept once, it takes a fraction of the memory, and is read in no time.
+ * Replaces equal parts of several objects by one frozen part: the containers of all pods of a
+ * Deployment, their labels and conditions. Most of a large cluster is such repetition; stored once,
+ * it takes a fraction of the memory, and is read in no time.
  */
 export class Shared {
   readonly #parts = new Map<string, Json>();
 
-  /** The same object, out of shared parts. */
+  /** Returns an equal object of shared parts. */
   of(object: JsonObject): JsonObject {
     const result: Record<string, Json | undefined> = { ...object };
     for (const parent of parents) {

@@ -5,7 +5,7 @@ import { type ClusterSnapshot, type CopiedKind, copiedKinds, pathOfKind } from '
 import { Shared } from './share.ts';
 import { redacted } from './trim.ts';
 
-/** Objects asked for in one call. */
+/** Limit of objects in one call. */
 const pageSize = 500;
 
 type Page = { readonly items?: readonly JsonObject[] | null; readonly metadata?: { readonly continue?: string } };
@@ -31,13 +31,14 @@ const list = async (api: Api, copied: CopiedKind, shared: Shared): Promise<Liste
 type TakeOptions = {
   readonly api: Api;
   readonly now: () => Temporal.Instant;
-  /** Told of every kind that has been read. */
+  /** Callback for every kind that has been read. */
   readonly tell?: (plural: string, count: number) => void;
 };
 
 /**
- * Reads what a rehearsal needs, by lists only, page by page. What the user may not read, or the cluster does not serve, is left out, and what
- * may not be read is named. Throws an error that says what the server said where nodes or pods cannot be read, or a list fails otherwise.
+ * Reads what a rehearsal needs, by lists only, page by page. Forbidden and unserved kinds are left
+ * out, and forbidden ones are named. Throws an error with the server's message when nodes or pods
+ * cannot be read, or a list fails otherwise.
  */
 export const takeCopy = async ({ api, now, tell = () => {} }: TakeOptions): Promise<ClusterSnapshot> => {
   const takenAt = now();

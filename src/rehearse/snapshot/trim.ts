@@ -2,7 +2,10 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts';
 import type { Kept } from './kept.ts';
 import { keptFields, keptOfAll } from './kept-fields.ts';
 
-/** Annotations that the control plane, KubeVirt and Drydock decide by; the others are anybody's, passwords among them. */
+/**
+ * Annotations that determine decisions of the control plane, KubeVirt and Drydock; others may
+ * contain anything, including passwords.
+ */
 const deciding = [
   /^(batch|controller|deployment|descheduler\.alpha|node\.alpha|pv|storageclass|volume|volume\.beta)\.kubernetes\.io\//,
   /^kubernetes\.io\/config\.(mirror|source|seen|hash)$/,
@@ -13,10 +16,15 @@ const deciding = [
   /^(machine\.openshift|([a-z0-9-]+\.)?cluster\.x-k8s)\.io\//,
 ];
 
-/** Annotations that hold a whole object as somebody applied it, or what a node agent was started with: values of variables and tokens included. */
+/**
+ * Annotations that contain a whole applied object, or the arguments of a node agent: including
+ * values of variables and tokens.
+ */
 const carriers = /\/(last-applied-configuration|applied|node-args|node-env)$/;
 
-/** Expressions of plans ask for any annotation of a node. */
+/**
+ * Returns whether an annotation is kept; expressions of plans may read any annotation of a node.
+ */
 const isKept = (key: string, kind: Json | undefined): boolean =>
   !carriers.test(key) && (kind === 'Node' || deciding.some(one => one.test(key)));
 
@@ -41,7 +49,7 @@ const valueOf = (value: Json, kept: Kept): Json => {
   if (kept === 'whole') return value;
   if (kept === 'empty') return '';
   if (Array.isArray(value)) return (value as readonly Json[]).map(one => valueOf(one, kept));
-  // Whatever stands in place of an object says nothing.
+  // A value of another type than an object is dropped.
   if (!isObject(value)) return null;
   if ('fields' in kept) return fieldsOf(value, kept.fields);
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, one === undefined ? undefined : valueOf(one, kept.each)]));
@@ -51,9 +59,12 @@ const byKind = new Map<Json | undefined, Readonly<Record<string, Kept>>>(
   Object.entries(keptFields).map(([kind, fields]) => [kind, { ...keptOfAll, ...fields }]),
 );
 
-/** Returns what a rehearsal needs of an object (kept-fields.ts); of a kind that is not copied its name. */
+/**
+ * Returns the fields of an object that a rehearsal needs (kept-fields.ts); for a kind that is not
+ * copied, only its name.
+ */
 export const redacted = (object: JsonObject): JsonObject => fieldsOf(object, byKind.get(object['kind']) ?? keptOfAll, object['kind']);
 
-/** Returns what another list keeps of an object, beside its name. */
+/** Returns the fields that another list keeps of an object, with its name. */
 export const trimmedBy = (fields: Readonly<Record<string, Kept>>, object: JsonObject): JsonObject =>
   fieldsOf(object, { ...keptOfAll, ...fields }, object['kind']);

@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../core/json.ts';
 import { at, objects, type Stored, text } from '../../embedded/object.ts';
 
-/** Who answers for a pod, as people name it: the Deployment and not its ReplicaSet. */
+/** Owner of a pod as users name it: the Deployment rather than its ReplicaSet. */
 export type Workload = { readonly kind: string; readonly namespace: string; readonly name: string };
 
 export const workloadText = ({ kind, namespace, name }: Workload): string => `${kind} ${namespace}/${name}`;
 
-/** The reference to who controls an object. */
+/** Returns the reference to an object's controller. */
 export const controllerRef = (object: JsonObject): JsonObject | undefined =>
   objects(at(object, 'metadata', 'ownerReferences')).find(({ controller }) => controller === true);
 
@@ -14,13 +14,13 @@ export const uidOf = (object: JsonObject): string => text(object, 'metadata', 'u
 export const namespaceOf = (object: JsonObject): string => text(object, 'metadata', 'namespace');
 export const nameOf = (object: JsonObject): string => text(object, 'metadata', 'name');
 
-/** `namespace/name`. */
+/** Returns `namespace/name`. */
 export const keyOf = (object: JsonObject): string => `${namespaceOf(object)}/${nameOf(object)}`;
 
-/** Knows the controllers of ReplicaSets, which pods do not name. */
+/** Looks up the controllers of ReplicaSets, which pods do not name. */
 export class Workloads {
   readonly #above = new Map<string, JsonObject>();
-  /** As the pods of the copy name them: some have a stand-in of another kind in the rehearsal. */
+  /** Owners in the copy: some have a stand-in of another kind in the rehearsal. */
   readonly #named = new Map<string, JsonObject>();
 
   constructor(all: Iterable<JsonObject>) {
@@ -32,7 +32,7 @@ export class Workloads {
     }
   }
 
-  /** Undefined for a pod that nobody controls. */
+  /** Returns the workload; undefined for a pod without a controller. */
   of(pod: JsonObject | Stored): Workload | undefined {
     const owner = controllerRef(pod);
     if (owner === undefined) return undefined;

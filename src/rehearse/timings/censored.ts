@@ -1,13 +1,21 @@
 /**
- * Times of which only an interval is known, for clocks tell whole seconds: interval-censored data. Where they really lie is estimated by
- * expectation maximization (B. W. Turnbull, The Empirical Distribution Function with Arbitrarily Grouped, Censored and Truncated Data, 1976), on a
- * grid of times, and stopped early, so that few times leave a wide estimate.
+ * Estimates durations of which only an interval is known, because clocks have whole seconds:
+ * interval-censored data. The distribution is estimated by expectation maximization (B. W.
+ * Turnbull, The Empirical Distribution Function with Arbitrarily Grouped, Censored and Truncated
+ * Data, 1976), on a grid of durations, and stopped early, so that few samples leave a wide
+ * estimate.
  */
 
-/** In seconds. How well a time fits rises from nothing at the low end within the `edge`, and falls within it before the high end. */
+/**
+ * An interval in seconds. The likelihood of a duration rises from zero at the low end within the
+ * `edge`, and falls within it before the high end.
+ */
 export type Interval = { readonly low: number; readonly high: number; readonly edge: number };
 
-/** Cells of 50 ms, and above 5 s of a hundredth of the time; their lower ends. What is told is never more exact. */
+/**
+ * Lower ends of the grid's cells: 50 ms wide, and above 5 s a hundredth of the duration. Samples
+ * are never more exact.
+ */
 const grid: readonly number[] = (() => {
   const [longest, finest, relative] = [7200, 0.05, 0.01];
   const lows: number[] = [];
@@ -19,13 +27,13 @@ const lowOf = (cell: number): number => grid[cell] ?? 0;
 
 const lengthOf = (cell: number): number => (grid[cell + 1] ?? lowOf(cell) + 1) - lowOf(cell);
 
-/** The first cell that begins at this time or later. */
+/** Returns the first cell that begins at this duration or later. */
 const cellFrom = (time: number): number => {
   const cell = grid.findIndex(low => low >= time);
   return cell < 0 ? grid.length : cell;
 };
 
-/** How well each cell of the grid fits an interval, from the first one that does. */
+/** Likelihoods of the grid's cells for an interval, from the first non-zero one. */
 type Row = { readonly first: number; readonly fits: Float64Array };
 
 const rowOf = ({ low, high, edge }: Interval): Row => {
@@ -39,7 +47,7 @@ const rowOf = ({ low, high, edge }: Interval): Row => {
   return { first, fits };
 };
 
-/** Larger groups are told as well by so many of them, evenly taken. */
+/** Limit of samples; a larger group is represented by this many, evenly chosen. */
 const limit = 1000;
 
 const evenly = <T>(all: readonly T[]): readonly T[] => {
@@ -47,10 +55,10 @@ const evenly = <T>(all: readonly T[]): readonly T[] => {
   return Array.from({ length: Math.min(limit, all.length) }, (_, index) => all[Math.floor(index * step)] as T);
 };
 
-/** More rounds make it more exact, and surer than so few times allow. */
+/** Returns the number of rounds: more would give a precision that few samples do not justify. */
 const roundsOf = (count: number): number => Math.min(60, 3 * count);
 
-/** Each time is divided among the cells that fit it by what lies in them already. */
+/** Divides each sample among the cells of its interval in proportion to their present shares. */
 const better = (shares: Float64Array, base: number, rows: readonly Row[]): Float64Array<ArrayBuffer> => {
   const next = new Float64Array(shares.length);
   for (const { first, fits } of rows) {
@@ -62,18 +70,18 @@ const better = (shares: Float64Array, base: number, rows: readonly Row[]): Float
   return next;
 };
 
-/** As if this many more times had been seen, of which nothing is told. */
+/** Weight of the unknown, as a number of additional samples. */
 const doubt = 3;
 
-/** Where a number of times lie, as far as it is known. */
+/** Distribution of a group of durations, as far as known. */
 export class Distribution {
   readonly #count: number;
   readonly #first: number;
   readonly #shares: Float64Array;
 
   /**
-   * Of one interval or more, none of them empty. What a wider group tells is where it begins, so that of what the intervals leave open it is the wider
-   * group that speaks.
+   * Estimates the distribution from at least one non-empty interval. A wider group's distribution
+   * is the starting point, so that it decides where the intervals leave the result open.
    */
   constructor(seen: readonly Interval[], wider?: Distribution) {
     const rows = evenly(seen).map(rowOf);
@@ -87,7 +95,7 @@ export class Distribution {
     this.#shares = shares;
   }
 
-  /** The time that this part of them, 0 to 1, do not exceed; in seconds. */
+  /** Returns the duration in seconds that this share, 0 to 1, does not exceed. */
   at(part: number): number {
     let left = part;
     for (const [index, share] of this.#shares.entries()) {
@@ -98,7 +106,7 @@ export class Distribution {
     return lowOf(this.#first + this.#shares.length);
   }
 
-  /** The more times it was learned from, the more it counts beside shares of which nothing is known. */
+  /** Mixes the distribution with an unknown one: the more samples it has, the more it counts. */
   #doubted(unknown: Float64Array, first: number): Float64Array {
     const believed = this.#count / (this.#count + doubt);
     return unknown.map((share, index) => (1 - believed) * share + believed * (this.#shares[first + index - this.#first] ?? 0));

@@ -6,33 +6,37 @@ import { uidOf, type Workload, type Workloads, workloadText } from '../snapshot/
 import { Distribution, type Interval } from './censored.ts';
 import { preStopSeconds, startSamples, stopSamples, type TimingSample } from './samples.ts';
 
-/** Times of pods of which nothing is known, in seconds. */
+/** Default durations of pods without samples, in seconds. */
 export type Defaults = { readonly startSeconds: number; readonly stopSeconds: number };
 
 const defaultOptions: Defaults = { startSeconds: 5, stopSeconds: 2 };
 
-/** Fewer times than this say nothing of a workload, a namespace or a cluster. */
+/** Minimum number of samples for a workload, a namespace or a cluster. */
 export const enough = 3;
 
-/** Times that are only guessed are spread by this part of them to both sides. */
+/** Spread of guessed durations to both sides, as a share. */
 const guessSpread = 0.3;
 
-/** No two pods take the same to the millisecond, and who is first decides at times who finds no room. */
+/**
+ * Share of a duration that differs from pod to pod: no two are equal to the millisecond, and the
+ * first one may decide which pod finds no room.
+ */
 const ownPart = 0.2;
 
 /**
- * Of what is not known, runs take different parts: the first the middle, the others evenly to both sides. One step for starts and one for ends, so
- * that the pairs are even as well, and not both of them at their longest in the same run (M. Roberts, R2 sequence).
+ * Steps by which runs take different quantiles of the unknown part: the first the middle, the
+ * others evenly to both sides. One step for starts and one for stops, so that the pairs are even as
+ * well, and not both at their longest in the same run (M. Roberts, R2 sequence).
  */
 const steps = { start: 0.754_877_67, stop: 0.569_840_29 };
 
-/** They have something in common, and so may well be one and the same time. */
+/** Returns whether all intervals overlap, so that they may be the same duration. */
 const mayBeOne = (seen: readonly Interval[]): boolean => {
   const low = seen.reduce((latest, one) => Math.max(latest, one.low), 0);
   return seen.every(({ high }) => high > low);
 };
 
-/** What is known of one group. */
+/** Samples of one group. */
 class Group {
   readonly #seen: readonly Interval[];
   readonly #wider: Group | undefined;
@@ -45,13 +49,19 @@ class Group {
     this.#isOne = mayBeOne(seen);
   }
 
-  /** Of most workloads of a large cluster nobody asks. */
+  /**
+   * Returns the distribution, computed on demand: most workloads of a large cluster are never
+   * queried.
+   */
   get distribution(): Distribution {
     this.#distribution ??= new Distribution(this.#seen, this.#wider?.distribution);
     return this.#distribution;
   }
 
-  /** What is unknown of a time that is one and the same is much the same for all pods of a run; else each of them has its own chance. */
+  /**
+   * Returns a duration. If all samples may be the same duration, its unknown part is much the same
+   * for all pods of a run; otherwise each pod has its own chance.
+   */
   draw(ofPod: number, ofRun: number): number {
     return this.distribution.at(this.#isOne ? (1 - ownPart) * ofRun + ownPart * ofPod : ofPod);
   }
@@ -66,19 +76,22 @@ const groupsBy = (
   return new Map(seen.map(([name, all]) => [name, new Group(all, wider(all[0] as TimingSample))]));
 };
 
-/** No time is known better; and what ends within it, ends in one moment of the play. */
+/**
+ * Resolution in milliseconds: no duration is known better, and events within it happen at the same
+ * moment of the simulation.
+ */
 const exactMs = 50;
 
 const inMs = (seconds: number): number => exactMs * Math.round((1000 * seconds) / exactMs);
 
-/** The same for the same pod in the same run, whenever it is asked. */
+/** Returns a random number that is the same for the same pod in the same run. */
 const chanceOf = (uid: string, seed: number): number => {
   let hash = 0x811c9dc5 ^ seed;
   for (let at = 0; at < uid.length; at += 1) hash = Math.imul(hash ^ uid.charCodeAt(at), 0x01000193) >>> 0;
   return seeded(hash)();
 };
 
-/** The nearest that is known: of the workload, of its namespace, of the cluster. */
+/** Durations by the closest known group: the workload, its namespace, the cluster. */
 class KnownTimings {
   readonly #byWorkload: ReadonlyMap<string, Group>;
   readonly #byNamespace: ReadonlyMap<string, Group>;
@@ -106,7 +119,9 @@ class KnownTimings {
     return workloads.filter(workload => !this.#byWorkload.has(workload));
   }
 
-  /** Seconds that this pod takes in the run of this seed; `guess` is for pods of which nothing is known. */
+  /**
+   * Returns the seconds for this pod in the run of this seed; `guess` is for pods without samples.
+   */
   draw(pod: Stored, workload: Workload | undefined, seed: number, guess: number): number {
     const ofPod = chanceOf(`${this.#what} ${uidOf(pod)}`, seed);
     const own = workload && (this.#byWorkload.get(workloadText(workload)) ?? this.#byNamespace.get(workload.namespace));
@@ -116,7 +131,10 @@ class KnownTimings {
   }
 }
 
-/** How many starts and stops were seen, and workloads of which too few were: what is known of others counts for them, or the defaults. */
+/**
+ * Number of samples, and workloads with too few: the durations of others, or the defaults, apply to
+ * them.
+ */
 export type TimingsFrom = {
   readonly starts: number;
   readonly stops: number;
@@ -124,7 +142,7 @@ export type TimingsFrom = {
   readonly unseenStops: readonly string[];
 };
 
-/** How long pods take to start and to end, learned from a copy. */
+/** Durations of pods' starts and stops, learned from a copy. */
 export class PodTimings {
   readonly #starts: KnownTimings;
   readonly #stops: KnownTimings;
@@ -138,18 +156,24 @@ export class PodTimings {
     this.#stops = new KnownTimings('stop', stopSamples(all, workloads));
   }
 
-  /** How much it was learned from, and of which of these workloads too little was seen. */
+  /** Returns the number of samples, and those of these workloads that have too few. */
   from(workloads: readonly string[]): TimingsFrom {
     const [starts, stops] = [this.#starts, this.#stops];
     return { starts: starts.samples, stops: stops.samples, unseenStarts: starts.unseen(workloads), unseenStops: stops.unseen(workloads) };
   }
 
-  /** Milliseconds, in steps of 50, from the binding of the pod to its readiness, in the run of this seed. */
+  /**
+   * Returns milliseconds, in steps of 50, from the binding of the pod to its readiness, in the run
+   * of this seed.
+   */
   startMs(pod: Stored, seed: number): number {
     return inMs(this.#starts.draw(pod, this.#workloads.of(pod), seed, this.#defaults.startSeconds));
   }
 
-  /** Milliseconds, in steps of 50, from the end being asked for until the pod has gone; its grace period at most. */
+  /**
+   * Returns milliseconds, in steps of 50, from the pod's deletion request until it is gone; at most
+   * its grace period.
+   */
   stopMs(pod: Stored, seed: number): number {
     const guess = this.#defaults.stopSeconds + preStopSeconds(pod);
     const seconds = this.#stops.draw(pod, this.#workloads.of(pod), seed, guess);

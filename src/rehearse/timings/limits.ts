@@ -4,14 +4,26 @@ import { at, objects, text } from '../../embedded/object.ts';
 import { ofKind } from '../snapshot/cluster-snapshot.ts';
 import { controllerRef } from '../snapshot/workloads.ts';
 
-/** How fast the control plane of a copy is: what its pods' times say of the clients of its controllers, and of its API server. */
+/**
+ * Speed of a copy's control plane, estimated from its pods' times: limits of the controllers'
+ * clients, and of the API server.
+ */
 
-/** What is known: the limit of the controllers' clients, or that the copy has seen them pass it, and how fast pods came then. */
+/**
+ * Source of the limits, with the rate of the controllers' clients, or the observed pace of pods
+ * that came faster.
+ */
 export type LimitsFrom = {
   readonly source: 'default' | 'given' | 'learned';
-  /** Requests a second of each controller; missing where pods came faster than Kubernetes' defaults allow. */
+  /**
+   * Requests a second of each controller; missing where pods came faster than Kubernetes' defaults
+   * allow.
+   */
   readonly qps?: number;
-  /** Pods that were made and became ready in a second, as long as they came faster than that; missing where it says nothing. */
+  /**
+   * Pods a second that were created and became ready when they came faster than that; missing when
+   * unknown.
+   */
   readonly podsPerSecond?: number;
 };
 
@@ -26,10 +38,13 @@ const perSecond = (times: readonly number[]): PerSecond => {
   return counts;
 };
 
-/** Longer than this no burst is looked at: what it says, its densest minute says. */
+/** Longest window of a burst in seconds: its densest minute has all the information. */
 const maxSeconds = 60;
 
-/** More in some whole seconds than a token bucket lets through: the limit is another one. */
+/**
+ * Returns whether more pods came in some whole seconds than a token bucket allows: then the limit
+ * is another one.
+ */
 const passes = (counts: PerSecond, { qps, burst }: ClientLimit): boolean =>
   [...counts.keys()].some(first => {
     let sum = 0;
@@ -58,10 +73,10 @@ const timesOf = (pod: JsonObject): PodTimes => ({
   ready: conditionAt(pod, 'Ready'),
 });
 
-/** Longer than this after their creation pods are ready for the second time. */
+/** Seconds after its creation beyond which a pod's readiness is not its first. */
 const maxStart = 120;
 
-/** Those that were created one after the other with no second between them in which none was. */
+/** Groups pods whose creations follow each other without an empty second in between. */
 const bursts = (pods: readonly PodTimes[]): readonly (readonly PodTimes[])[] => {
   const all: PodTimes[][] = [];
   for (const pod of pods.toSorted((one, other) => one.created - other.created)) {
@@ -73,7 +88,10 @@ const bursts = (pods: readonly PodTimes[]): readonly (readonly PodTimes[])[] => 
   return all;
 };
 
-/** Where in its second a share of the sorted seconds ends, as if all of a second came evenly. */
+/**
+ * Returns where in its second a share of the sorted seconds ends, as if all of a second came
+ * evenly.
+ */
 const quantile = (sorted: readonly number[], share: number): number => {
   const index = Math.max(0, Math.ceil(sorted.length * share) - 1);
   const second = sorted[index] ?? 0;
@@ -81,14 +99,20 @@ const quantile = (sorted: readonly number[], share: number): number => {
   return second + (index + 1 - sorted.indexOf(second)) / within;
 };
 
-/** Pods that differ in how long they start say more of themselves than of the control plane. */
+/**
+ * Limit in seconds of the median start time: slower starts depend on the pods rather than on the
+ * control plane.
+ */
 const maxSlowSeconds = 10;
 
 const middle = (sorted: readonly number[]): number => sorted[Math.floor(sorted.length / 2)] ?? 0;
 
 const numbers = (all: readonly number[]): readonly number[] => all.toSorted((one, other) => one - other);
 
-/** Nine in ten of the pods of the largest burst, by the time from its first pod until they were ready, without the time that one pod takes to start. */
+/**
+ * Returns the pace of the largest burst: nine in ten of its pods, by the time from the first pod
+ * until they were ready, less the time that one pod takes to start.
+ */
 const podsPerSecond = (pods: readonly PodTimes[], limit: ClientLimit): number | undefined => {
   const fast = bursts(pods).filter(burst => passes(perSecond(burst.map(({ created }) => created)), limit));
   const largest = fast.reduce<readonly PodTimes[]>((most, one) => (one.length > most.length ? one : most), []);
@@ -101,14 +125,15 @@ const podsPerSecond = (pods: readonly PodTimes[], limit: ClientLimit): number | 
 };
 
 /**
- * Writes that a pod brings about until it is ready, with those of its ReplicaSet, Deployment and budget: pod, binding, two events, status, and of the others as many as
- * come when there are more than are done at once; counted in audit logs.
+ * Number of writes for a pod until it is ready, including those of its ReplicaSet, Deployment and
+ * budget: pod, binding, two events, status, and as many of the others as occur under load; counted
+ * in audit logs.
  */
 const writesPerPod = 7;
 
 /**
- * The limits to play a copy with: as given; else Kubernetes' defaults, unless its pods came faster than these allow. Then the pace at which they came is that of the
- * API server and its etcd.
+ * Returns the limits for simulating a copy: the given ones; else Kubernetes' defaults, unless its
+ * pods came faster than these allow. Then their pace is that of the API server and its etcd.
  */
 export const learnLimits = (
   all: readonly JsonObject[],

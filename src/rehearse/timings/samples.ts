@@ -4,15 +4,18 @@ import { ofKind } from '../snapshot/cluster-snapshot.ts';
 import { keyOf, uidOf, type Workloads, workloadText } from '../snapshot/workloads.ts';
 import type { Interval } from './censored.ts';
 
-/** How long starts and stops have taken, as a cluster's own statuses and events tell it. */
+/** Durations of starts and stops, from a cluster's own statuses and events. */
 
-/** In seconds. */
+/** A duration in seconds, with its workload. */
 export type TimingSample = Interval & { readonly workload: string; readonly namespace: string };
 
-/** A moment as far as it is known: seconds since 1970, and how much later it may have been. */
+/** A time with its uncertainty: seconds since 1970, and how much later it may have been. */
 type RecordedTime = { readonly at: number; readonly width: number };
 
-/** A start or a stop that took longer than this says something of an outage, not of the pod. */
+/**
+ * Limit of a start or a stop in seconds: a longer one shows an outage, rather than a property of
+ * the pod.
+ */
 const maxSeconds = 1800;
 
 const recordedTimeOf = (text: string): RecordedTime | undefined => {
@@ -21,8 +24,9 @@ const recordedTimeOf = (text: string): RecordedTime | undefined => {
 };
 
 /**
- * Where both are told in whole seconds, it depends on where in their seconds they were: of times of 1.1 s, nine in ten are told as 1 s and one as 2 s,
- * so that 1 s fits best what is told as 1 s.
+ * Returns the interval between two times. If both are whole seconds, their fractions matter: of
+ * durations of 1.1 s, nine in ten appear as 1 s and one as 2 s, so that 1 s fits best what appears
+ * as 1 s.
  */
 const between = (from: RecordedTime | undefined, to: RecordedTime | undefined): Interval | undefined =>
   from && to && { low: to.at - from.at - from.width, high: to.at + to.width - from.at, edge: Math.min(from.width, to.width) };
@@ -38,13 +42,16 @@ const condition = (pod: JsonObject, type: string): string =>
 
 const containersOf = (pod: JsonObject): readonly JsonObject[] => objects(at(pod, 'status', 'containerStatuses'));
 
-/** A container that has been started again says nothing of the first start any more. */
+/** Returns whether a container has restarted: then its first start is unknown. */
 const hasRestarted = (pod: JsonObject): boolean => containersOf(pod).some(({ restartCount }) => Number(restartCount ?? 0) > 0);
 
 const isPlausible = (interval: Interval | undefined): interval is Interval =>
   interval !== undefined && interval.high > 0 && interval.low <= maxSeconds;
 
-/** From a node being found for it to readiness. Where the readiness is of a later day, its containers' start is as good as it gets. */
+/**
+ * Returns the interval from scheduling to readiness. If the readiness is later than the first, the
+ * start of its containers is the best estimate.
+ */
 const startOf = (pod: JsonObject, scheduled: ReadonlyMap<string, string>): Interval | undefined => {
   if (hasRestarted(pod)) return undefined;
   const told = scheduled.get(uidOf(pod)) ?? condition(pod, 'PodScheduled');
@@ -65,7 +72,7 @@ const sampleOf = (pod: JsonObject, interval: Interval | undefined, workloads: Wo
 
 const timeIn = (event: JsonObject): string => text(event, 'eventTime') || text(event, 'firstTimestamp');
 
-/** The scheduler tells its times to the microsecond. */
+/** Returns the scheduler's times, which have microseconds. */
 const bindings = (all: readonly JsonObject[]): ReadonlyMap<string, string> =>
   new Map(
     ofKind(all, 'Event')
@@ -78,14 +85,17 @@ export const startSamples = (all: readonly JsonObject[], workloads: Workloads): 
   return ofKind(all, 'Pod').flatMap(pod => sampleOf(pod, startOf(pod, scheduled), workloads));
 };
 
-/** A pod on its way out whose containers have ended: as long as they took. */
+/** Returns the duration of a terminating pod whose containers have ended. */
 const endOf = (pod: JsonObject): Interval | undefined => {
   const until = recordedTimeOf(text(pod, 'metadata', 'deletionTimestamp'));
   const told = until && { ...until, at: until.at - Number(at(pod, 'metadata', 'deletionGracePeriodSeconds') ?? 0) };
   return between(told, latest(containersOf(pod).map(one => recordedTimeOf(text(one, 'state', 'terminated', 'finishedAt')))));
 };
 
-/** When kubelets began to end pods, by the pods' names: of those that have gone since, events are all that is left. */
+/**
+ * Returns the times at which kubelets began to stop pods, by the pods' names: only events remain of
+ * deleted ones.
+ */
 const killings = (all: readonly JsonObject[]): ReadonlyMap<string, JsonObject> =>
   new Map(
     ofKind(all, 'Event')
@@ -93,7 +103,7 @@ const killings = (all: readonly JsonObject[]): ReadonlyMap<string, JsonObject> =
       .map(event => [`${text(event, 'involvedObject', 'namespace')}/${text(event, 'involvedObject', 'name')}`, event]),
   );
 
-/** The successor of a pod of a StatefulSet is made when it has gone. */
+/** Returns the duration of a StatefulSet's pod: its successor is created when it is gone. */
 const gapOf = (pod: JsonObject, killed: ReadonlyMap<string, JsonObject>): Interval | undefined => {
   const event = killed.get(keyOf(pod));
   if (event === undefined || text(event, 'involvedObject', 'uid') === uidOf(pod)) return undefined;
@@ -108,7 +118,7 @@ export const stopSamples = (all: readonly JsonObject[], workloads: Workloads): r
   });
 };
 
-/** Seconds that the pod's own words take before its containers are told to end: `preStop` with a sleep. */
+/** Returns the seconds before the containers are signalled to stop: `preStop` with a sleep. */
 export const preStopSeconds = (pod: JsonObject): number => {
   const of = (container: JsonObject): number => {
     const hook = at(container, 'lifecycle', 'preStop');

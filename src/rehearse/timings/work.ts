@@ -2,12 +2,12 @@ import type { JsonObject } from '../../core/json.ts';
 import { at, text } from '../../embedded/object.ts';
 import { ofKind } from '../snapshot/cluster-snapshot.ts';
 
-/** How long the work of plans and their reboots take, as earlier runs have recorded it. */
+/** Durations of plans' work and reboots, from the records of earlier runs. */
 
 export type LearnedWork = {
   readonly workMs: number;
   readonly rebootMs: number;
-  /** How many nodes it is learned from; none where it was given or is a guess. */
+  /** Number of nodes it was learned from; zero where it was given or is a guess. */
   readonly learnedFrom: { readonly work: number; readonly reboots: number };
 };
 
@@ -24,8 +24,8 @@ const secondsIn = (records: readonly JsonObject[], field: 'workSeconds' | 'reboo
   );
 
 /**
- * The times of this plan's nodes: as given; else the middle of what the nodes that it is done with have taken; of all plans where it has none; else a minute of work
- * and two of reboot. Milliseconds.
+ * Returns the durations for this plan's nodes in milliseconds: as given; else the median of the
+ * nodes that it has done; of all plans where it has none; else a minute of work and two of reboot.
  */
 export const learnWork = (
   all: readonly JsonObject[],

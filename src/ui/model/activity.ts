@@ -5,18 +5,18 @@ import { planBadge } from './plan-words.ts';
 import type { Move } from './pod-moves.ts';
 import { nameOf, nodeBadge, plural } from './words.ts';
 
-/** What this page has seen happen, in words. Pure. */
+/** Changes that this page has seen, in words. Pure. */
 
 export type ActivityItem = {
   readonly key: string;
-  /** RFC 3339. */
+  /** Time of the change in RFC 3339. */
   readonly at: string;
   readonly about: string;
   readonly text: string;
   readonly warning: boolean;
-  /** Worth being read out; pods that move are too many for that. */
+  /** Whether a screen reader announces it; moving pods are too many for that. */
   readonly loud: boolean;
-  /** Drydock records it as an event too: a time line that has the events need not say it twice. */
+  /** Whether Drydock records it as an Event too: a time line with Events need not repeat it. */
   readonly recorded: boolean;
 };
 
@@ -40,7 +40,7 @@ const stories: Readonly<Record<string, string>> = {
   unready: 'is not ready',
 };
 
-/** Of these the operator makes events. */
+/** Changes for which the operator creates Events. */
 const recorded: ReadonlySet<string> = new Set(['draining', 'held', 'returning', 'failed']);
 
 const oneNode = (before: NodeSummary | undefined, node: NodeSummary, at: string): readonly ActivityItem[] => {
@@ -60,7 +60,7 @@ const oneNode = (before: NodeSummary | undefined, node: NodeSummary, at: string)
     : [line(at, node.key, story, { warning: tone === 'failed' || tone === 'unready', recorded: recorded.has(tone) }), ...blockers];
 };
 
-/** What has become of nodes. */
+/** Returns the changes of nodes. */
 export const nodeNews = (
   before: ReadonlyMap<string, NodeSummary | undefined>,
   { nodes = [], gone = {} }: Delta,
@@ -70,7 +70,10 @@ export const nodeNews = (
   ...(gone.nodes ?? []).map(key => line(at, key, 'has been removed from the cluster', { warning: true })),
 ];
 
-/** What has been announced about machines, and what becomes of that. Every change of phase is an event of the operator's too. */
+/**
+ * Returns new events of machines, and their progress. Every change of phase is an Event of the
+ * operator too.
+ */
 export const machineNews = (before: ReadonlyMap<string, MachineView>, { machines = [] }: Delta, at: string): readonly ActivityItem[] =>
   machines.flatMap(machine => {
     const known = before.get(machine.key);
@@ -82,7 +85,7 @@ export const machineNews = (before: ReadonlyMap<string, MachineView>, { machines
     return line(at, about, `${kindsOf(machine)}: ${phaseOf(machine)}`, { warning, recorded: true });
   });
 
-/** What becomes of plans. Every change of phase is an event of the operator's too. */
+/** Returns the changes of plans. Every change of phase is an Event of the operator too. */
 export const planNews = (before: ReadonlyMap<string, PlanSummary>, { plans = [] }: Delta, at: string): readonly ActivityItem[] =>
   plans.flatMap(plan => {
     const known = before.get(plan.key);
@@ -91,7 +94,7 @@ export const planNews = (before: ReadonlyMap<string, PlanSummary>, { plans = [] 
     return line(at, `plan ${plan.key}`, planBadge(plan).word.toLowerCase(), { warning, recorded: true });
   });
 
-/** Which pods have taken another's place: one line for those of a workload between the same nodes. */
+/** Returns the moves of pods: one line for those of a workload between the same nodes. */
 export const podNews = (moves: readonly Move[], at: string): readonly ActivityItem[] => {
   const groups = Map.groupBy(moves, ({ pod, fromNode }) => JSON.stringify([pod.workload, fromNode, pod.node]));
   return [...groups.values()].flatMap(([first, ...more]) => {

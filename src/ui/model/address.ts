@@ -1,18 +1,21 @@
 import { type Grouping, groupings } from './fleet.ts';
 
-/** Which part of the fleet is looked at: kept in the fragment of the address, so that it can be gone back to and passed on. */
+/**
+ * The shown part of the fleet: kept in the fragment of the address, so that users can go back to it
+ * and share it.
+ */
 export type FleetView = {
-  /** Cells also where there is room for boxes. */
+  /** Whether cells are shown even where there is room for boxes. */
   readonly asCells: boolean;
   readonly grouping: Grouping;
-  /** The group that fills the view. */
+  /** Group that fills the view. */
   readonly zoom?: string;
 };
 
-/** A fragment without a name is a token, and none of this. */
+/** Returns whether a fragment is a view; one without a name is a token. */
 export const isView = (fragment: string): boolean => fragment.includes('=');
 
-/** Reads it from a fragment; whatever makes no sense is left out. */
+/** Parses a view from a fragment; ignores invalid values. */
 export const readView = (fragment: string): FleetView => {
   const given = new URLSearchParams(isView(fragment) ? fragment : '');
   const zoom = given.get('in');
@@ -23,7 +26,7 @@ export const readView = (fragment: string): FleetView => {
   };
 };
 
-/** The fragment that says this; empty where there is nothing to be said. */
+/** Returns the fragment of a view; empty for the default. */
 export const viewText = ({ asCells, grouping, zoom }: FleetView): string =>
   new URLSearchParams({
     ...(asCells && { view: 'fleet' }),

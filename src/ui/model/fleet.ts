@@ -2,9 +2,9 @@ import type { NodeSummary } from '../../web/dashboard/scene.ts';
 import { collator } from './order.ts';
 import { nodeBadge } from './words.ts';
 
-/** The nodes of a large cluster as cells in groups, those that need somebody first. Pure. */
+/** Nodes of a large cluster as cells in groups, those that need attention first. Pure. */
 
-/** How a node stands, in the order in which nodes are shown. */
+/** States of nodes, in the order in which they are shown. */
 const fleetStates = ['blocked', 'failed', 'waiting', 'draining', 'held', 'returning', 'unready', 'cordoned', 'service'] as const;
 export type FleetState = (typeof fleetStates)[number];
 
@@ -20,7 +20,7 @@ export const fleetWords: Readonly<Record<FleetState, string>> = {
   service: 'In service',
 };
 
-/** What is in flight is one to those who look for what needs them; so is what no maintenance has touched. */
+/** Urgency of a state: states in flight rank equally, and so do states without a maintenance. */
 const attention: Readonly<Record<FleetState, number>> = {
   blocked: 0,
   failed: 1,
@@ -39,10 +39,10 @@ export type Grouping = (typeof groupings)[number];
 /** A node. */
 export type Cell = { readonly key: string; readonly state: FleetState };
 
-/** Nodes that belong together: by state, and then as they were given. */
+/** A group of nodes: by state, and then in their given order. */
 export type CellGroup = { readonly name: string; readonly cells: readonly Cell[] };
 
-/** How a node stands. `isAwaited`: something announced about its machine waits for somebody. */
+/** Returns the state of a node. `isAwaited`: an event of its machine waits for a user. */
 export const fleetStateOf = (node: NodeSummary, isAwaited: boolean): FleetState => {
   const { tone } = nodeBadge(node);
   if (tone === 'held') return node.holds.some(({ drained }) => drained) ? 'held' : 'waiting';
@@ -54,7 +54,7 @@ const groupName = (node: NodeSummary, grouping: Grouping): string => {
   return node[grouping];
 };
 
-/** Whether a search for that text finds the node, by name, place, pool, plan or state. */
+/** Returns whether a search for this text finds the node, by name, zone, pool, plan or state. */
 export const isFound = (node: NodeSummary, state: FleetState, text: string): boolean => {
   const wanted = text.trim().toLowerCase();
   return (
@@ -64,7 +64,7 @@ export const isFound = (node: NodeSummary, state: FleetState, text: string): boo
 
 type Asked = {
   readonly grouping: Grouping;
-  /** Names of nodes about whose machines something waits for somebody. */
+  /** Names of nodes whose machines have events that wait for a user. */
   readonly awaited: ReadonlySet<string>;
   readonly search: string;
 };
@@ -74,7 +74,10 @@ const isSame = (one: readonly Cell[], other: readonly Cell[]): boolean =>
 
 const urgency = ({ cells: [first] }: CellGroup): number => attention[first?.state ?? 'service'];
 
-/** The nodes that are looked for, in groups. A group that is as it was before is the same object, so that nobody draws it anew. */
+/**
+ * Returns the matching nodes in groups. An unchanged group is the same object as before, so that it
+ * is not drawn again.
+ */
 export const groupsOf = (
   nodes: readonly NodeSummary[],
   { grouping, awaited, search }: Asked,
@@ -100,13 +103,13 @@ export const groupsOf = (
   return groups.sort(
     (one, other) =>
       urgency(one) - urgency(other) ||
-      // Those that belong to none come last of the equally urgent.
+      // Nodes without a group come last among the equally urgent.
       Number(one.name === '') - Number(other.name === '') ||
       collator.compare(one.name, other.name),
   );
 };
 
-/** How many cells are in which state, those that need somebody first. */
+/** Returns the number of cells in each state, those that need attention first. */
 export const countsOf = (cells: Iterable<Cell>): readonly (readonly [state: FleetState, count: number])[] => {
   const counts = new Map<FleetState, number>();
   for (const { state } of cells) counts.set(state, (counts.get(state) ?? 0) + 1);
@@ -116,7 +119,10 @@ export const countsOf = (cells: Iterable<Cell>): readonly (readonly [state: Flee
   });
 };
 
-/** Where a key leads from a cell, as an index among all; undefined where it leads nowhere. `columns` is how many cells are in a row. */
+/**
+ * Returns the index of the cell that a key leads to; undefined where it leads nowhere. `columns` is
+ * the number of cells in a row.
+ */
 export const stepOf = (key: string, index: number, count: number, columns: number): number | undefined => {
   const steps: Readonly<Record<string, number>> = {
     ArrowLeft: index - 1,

@@ -3,7 +3,7 @@ import type { MachinePhase, MachineStrategy } from '../../core/machine/request.t
 import type { AnnouncedView, MachineView, WindowView } from '../../web/dashboard/scene.ts';
 import { until } from './words.ts';
 
-/** What the dashboard says of machines and windows, as text. Pure. */
+/** Texts of the dashboard about machines and windows. Pure. */
 
 const kindWords: Readonly<Record<EventKind, string>> = {
   reboot: 'reboot',
@@ -38,7 +38,10 @@ const strategyWords: Readonly<Record<MachineStrategy, string>> = {
   Notify: 'report only',
 };
 
-/** `retirement`; of several, those that say most first. Objects of others need not say what is announced. */
+/**
+ * Returns the kinds of events, for example `retirement`. Objects of other operators may not name
+ * the event.
+ */
 export const kindsOf = ({ announced }: MachineView): string => {
   const kinds = [...new Set(announced.map(({ kind }) => kindWords[kind]))];
   return kinds.length === 0 ? 'replacement' : kinds.join(', ');
@@ -46,25 +49,25 @@ export const kindsOf = ({ announced }: MachineView): string => {
 
 export const phaseOf = ({ phase, deleting }: MachineView): string => (deleting ? 'ending' : phaseWords[phase]);
 
-/** What is done about it; empty before that is decided. */
+/** Returns the strategy; empty before it is decided. */
 export const strategyOf = ({ strategy }: MachineView): string => (strategy === undefined ? '' : strategyWords[strategy]);
 
 const isAhead = ({ state }: AnnouncedView): boolean => state === 'Scheduled';
 
-/** `aws announces: retirement in about 13 days`. */
+/** Returns `aws announces: retirement in about 13 days`. */
 export const announcedText = (event: AnnouncedView, nowMs: number): string => {
   const { provider, kind, state, at } = event;
   const when = isAhead(event) ? (at === undefined ? '' : ` ${until(at, nowMs)}`) : `, ${state === 'Active' ? 'now' : state.toLowerCase()}`;
   return `${provider} announces: ${kindWords[kind]}${when}`;
 };
 
-/** How it looks: somebody has to do something, something is being done, or nothing is for now. */
+/** Returns the appearance: a user has to act, Drydock acts, or nothing happens for now. */
 export const toneOf = ({ phase }: MachineView): 'unready' | 'draining' | 'held' => {
   if (phase === 'AwaitingApproval') return 'unready';
   return phase === 'Draining' || phase === 'Surging' || phase === 'Replacing' || phase === 'Releasing' ? 'draining' : 'held';
 };
 
-/** Whether a window is open, and for how long that stays so. */
+/** Returns the state of a window: open or closed, and until when. */
 export const windowText = ({ open, until: at, problem }: WindowView, nowMs: number): string => {
   if (problem !== undefined) return `never open: ${problem}`;
   if (open === undefined) return 'no state reported yet';

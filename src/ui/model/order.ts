@@ -1,2 +1,2 @@
-/** Names as people sort them: numbers as numbers. */
+/** Collator that compares numbers in names by value. */
 export const collator = new Intl.Collator('en', { numeric: true });

@@ -12,7 +12,7 @@ import type {
 } from '../../web/dashboard/scene.ts';
 import { type NodeBadge, since, until } from './words.ts';
 
-/** What the dashboard says of plans, as text. Pure. */
+/** Texts of the dashboard about plans. Pure. */
 
 const phaseWords: Readonly<Record<PlanPhase, string>> = {
   Pending: 'Not started',
@@ -46,7 +46,10 @@ const stateWords: Readonly<Record<NodeState, string>> = {
   Releasing: 'being released',
 };
 
-/** A stage whose nodes are done waits for its quiet time, or for somebody. */
+/**
+ * Words for phases of stages; a stage whose nodes are done waits for its soak time, or for an
+ * approval.
+ */
 const stageWords: Readonly<Record<string, string>> = {
   Pending: 'pending',
   Running: 'running',
@@ -55,14 +58,14 @@ const stageWords: Readonly<Record<string, string>> = {
   Complete: 'complete',
 };
 
-/** How far a stage is: `running, 1 of 3`. */
+/** Returns the progress of a stage: `running, 1 of 3`. */
 export const stageText = ({ phase, done, selected }: PlanStageView): string =>
   `${own(stageWords, phase) ?? phase.toLowerCase()}, ${done} of ${selected}`;
 
-/** How a plan stands: how it looks, and what is said of it. */
+/** Returns appearance and word for the phase of a plan. */
 export const planBadge = ({ phase }: PlanSummary): NodeBadge => ({ tone: tones[phase], word: phaseWords[phase] });
 
-/** How far a node in flight is, and since when. */
+/** Returns the state of a node in flight, and for how long. */
 export const nodeStateText = ({ state, since: at }: PlanNodeView, nowMs: number): string => {
   const long = since(at, nowMs);
   return long === '' ? stateWords[state] : `${stateWords[state]}, for ${long}`;
@@ -77,41 +80,43 @@ const countWords: readonly (readonly [keyof PlanCountsView, string])[] = [
   ['skipped', 'skipped'],
 ];
 
-/** `5 due, 1 in flight`: what there is nothing of is not said. */
+/** Returns `5 due, 1 in flight`, without counts of zero. */
 export const countsText = ({ counts }: PlanSummary): string => {
   if (counts === undefined) return 'not reconciled by an operator yet';
   const said = countWords.flatMap(([name, word]) => (counts[name] > 0 ? [`${counts[name].toLocaleString('en')} ${word}`] : []));
   return said.length === 0 ? 'no node is due' : said.join(', ');
 };
 
-/** Nodes of all stages, and how many of them are done: what takes part in this run. */
+/** Returns the number of nodes of all stages in this run, and of those done. */
 export const progressOf = ({ counts, stages }: PlanSummary): { readonly done: number; readonly all: number } => ({
   done: counts?.done ?? 0,
   all: stages.reduce((sum, { selected }) => sum + selected, 0),
 });
 
-/** The state in a sentence, where it says more than the counts and what the plan waits for. */
+/** Returns the message where it adds to the counts and the waits. */
 export const messageOf = ({ phase, message, waiting }: PlanSummary): string => {
   const isSaid = phase === 'Running' || phase === 'Complete' || phase === 'Paused' || waiting.some(({ who }) => who === message);
   return isSaid ? '' : message;
 };
 
-/** Who or what it waits for, and when that may end. */
+/** Returns a wait, and when it may end. */
 export const waitText = ({ who, ends }: PlanWaitView, nowMs: number): string => {
   const end = ends === undefined ? '' : `ends ${until(ends, nowMs)}`;
   return [who, end].filter(text => text !== '').join('; ');
 };
 
-/** Where a node has failed, why, and whether it is still held. */
+/** Returns the step at which a node failed, the reason, and whether it is still held. */
 export const failureText = ({ step, message, held }: PlanFailureView): string => {
   const at = own(stateWords, step) ?? step;
   return `${at === '' ? '' : `${at}: `}${message}${held ? '; the node stays held' : ''}`;
 };
 
-/** What somebody is asked to agree to. */
+/** Returns the subject of an approval. */
 export const approvalText = ({ stage }: PlanApprovalView): string => (stage === undefined ? 'the run' : `what follows stage ${stage}`);
 
-/** What can be done to a plan. Paused or not is as the spec has it, whether the operator has seen it or not. */
+/**
+ * Returns the possible action on a plan, by its spec, whether the operator has seen that or not.
+ */
 export const switchOf = ({ paused, aborted, deleting }: PlanSummary): 'pause' | 'resume' | undefined => {
   if (deleting || aborted) return undefined;
   return paused ? 'resume' : 'pause';

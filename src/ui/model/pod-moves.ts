@@ -1,6 +1,6 @@
 import type { PodView } from '../../web/dashboard/scene.ts';
 
-/** Nobody remembers for longer which pod has made room for which. */
+/** Milliseconds for which departures are remembered. */
 const memoryMs = 90_000;
 
 /** A pod that takes the place of another one elsewhere. */
@@ -8,11 +8,14 @@ export type Move = { readonly pod: PodView; readonly fromUid: string; readonly f
 
 type Departure = { readonly uid: string; readonly node: string; readonly at: number };
 
-/** A pod is not moved: it ends, and its workload gets another one. What people see is a move: this finds out which. */
+/**
+ * Detects moves: a pod is never moved, but ends, and its workload gets another one, which users see
+ * as a move.
+ */
 export class PodMoves {
   readonly #departures = new Map<string, Departure[]>();
 
-  /** A pod is on its way out, or has gone. */
+  /** Records a pod that terminates, or is gone. */
   departs({ workload, uid, node }: PodView, nowMs: number): void {
     if (node === '') return;
     const known = (this.#departures.get(workload) ?? []).filter(({ at }) => nowMs - at < memoryMs);
@@ -20,7 +23,10 @@ export class PodMoves {
     this.#departures.set(workload, known);
   }
 
-  /** A pod has come to a node: from where, if it takes the place of one that has departed from another. */
+  /**
+   * Records a pod on its node; returns the move if it takes the place of one that has departed from
+   * another node.
+   */
   arrives(pod: PodView, nowMs: number): Move | undefined {
     const known = this.#departures.get(pod.workload) ?? [];
     const index = known.findIndex(({ node, at }) => node !== pod.node && nowMs - at < memoryMs);

@@ -8,15 +8,15 @@ const byWorkload = (one: PodView, other: PodView): number =>
 
 const noPods: readonly PodView[] = [];
 
-/** All pods of a node that are counted. */
+/** Returns the sum of a node's counted pods. */
 export const podTotal = (counts: PodCountsView | undefined): number => {
   const { running = 0, starting = 0, leaving = 0, pending = 0, done = 0 } = counts ?? {};
   return running + starting + leaving + pending + done;
 };
 
-/** The pods that the dashboard knows of, as signals by node: each of them, or in a large cluster how many there are. */
+/** Pods of the dashboard, as signals by node: each of them, or in a large cluster their counts. */
 export class Pods {
-  /** All there are, whether they are known one by one or not. */
+  /** Number of all pods, whether listed or counted. */
   readonly count = signal(0);
   readonly #on = new Map<string, Signal<readonly PodView[]>>();
   readonly #pods = new Map<string, PodView>();
@@ -25,7 +25,7 @@ export class Pods {
   readonly #moves = new PodMoves();
   readonly #now: () => number;
   readonly #moved: (move: Move) => void;
-  /** Of the pods that are counted. */
+  /** Number of the counted pods. */
   #counted = 0;
 
   constructor(now: () => number, moved: (move: Move) => void) {
@@ -33,12 +33,17 @@ export class Pods {
     this.#moved = moved;
   }
 
-  /** The pods of a node, those of one workload together; of the empty name, those that wait for a node. */
+  /**
+   * Returns the pods of a node, those of one workload together; for the empty name, the unscheduled
+   * ones.
+   */
   on(node: string): ReadonlySignal<readonly PodView[]> {
     return this.#podsSignal(node);
   }
 
-  /** How many pods a node has; undefined where they are known one by one, and where there are none. */
+  /**
+   * Returns the counts of a node; undefined where its pods are listed, and where there are none.
+   */
   countsOn(node: string): ReadonlySignal<PodCountsView | undefined> {
     return this.#countsSignal(node);
   }
@@ -51,17 +56,17 @@ export class Pods {
     return this.#counts;
   }
 
-  /** What comes next is another cluster, or the same after a while: no pod takes the place of another. */
+  /** Forgets departures before another scene arrives: its pods take no other's place. */
   forgetMoves(): void {
     this.#moves.forget();
   }
 
-  /** Pods of a node that were asked for: they are shown until somebody knows better. */
+  /** Shows requested pods of a node until the next update. */
   show(node: string, pods: readonly PodView[]): void {
     this.#podsSignal(node).value = pods.toSorted(byWorkload);
   }
 
-  /** Answers which pods have taken the place of others. */
+  /** Applies changes; returns the moves. */
   apply(pods: readonly PodView[], gone: readonly string[]): readonly Move[] {
     const touched = new Map<string, Map<string, PodView>>();
     const on = (node: string): Map<string, PodView> => {
@@ -70,7 +75,7 @@ export class Pods {
         new Map(
           this.#podsSignal(node)
             .peek()
-            // Without those that were only asked for.
+            // Without those that were only requested.
             .filter(({ key }) => this.#pods.has(key))
             .map(pod => [pod.key, pod]),
         );
@@ -100,7 +105,7 @@ export class Pods {
     return moves;
   }
 
-  /** The same for nodes whose pods are counted. */
+  /** Applies changes for nodes whose pods are counted. */
   applyCounts(counts: readonly PodCountsView[], gone: readonly string[]): void {
     for (const key of gone) this.#setCounts(key, undefined);
     for (const view of counts) this.#setCounts(view.key, view);

@@ -2,26 +2,29 @@ import type { PlanForecastView, PlanPointView, PlanSummary } from '../../web/das
 import { progressOf } from './plan-words.ts';
 import { span } from './words.ts';
 
-/** The history of a plan's run as a chart and in words: what has happened, and beside it what was foretold. Pure. */
+/** History of a plan's run as a chart and in words, with its forecast. Pure. */
 
-/** The chart's own units. */
+/** Size of the chart in its own units. */
 export const chartSize = { width: 300, height: 84 } as const;
 
 /** A line or an area: `x,y x,y`. */
 type Path = string;
 
 export type RolloutChart = {
-  /** Nodes done, as they were seen; and the part before anybody looked. */
+  /** Done nodes as observed; `unseen` is the part before the observation. */
   readonly seen: Path;
   readonly unseen?: Path;
-  /** From where the run is to the end that half of the rehearsed runs reach; and the area to the end that nine in ten reach. */
+  /**
+   * Line from the present to the end that half of the rehearsed runs reach; the area extends to the
+   * end that nine in ten reach.
+   */
   readonly foretold?: Path;
   readonly likely?: Path;
-  /** What the first rehearsal of the run said of the end, and the deadline. */
+  /** Positions of the end by the first rehearsal, and of the deadline. */
   readonly firstEnd?: number;
   readonly deadline?: number;
   readonly now?: number;
-  /** The times at its two ends, in milliseconds since 1970. */
+  /** Times at the two ends, in milliseconds since 1970. */
   readonly from: number;
   readonly to: number;
 };
@@ -33,10 +36,10 @@ const msOf = (time: string | undefined): number | undefined => {
 
 const isOver = ({ phase }: PlanSummary): boolean => phase === 'Complete' || phase === 'Aborted';
 
-/** A run that is over is drawn up to its last change. */
+/** Returns the right end of the drawn line: for a run that is over, its last change. */
 const currentMs = (plan: PlanSummary, nowMs: number): number => (isOver(plan) ? (msOf(plan.history.at(-1)?.at) ?? nowMs) : nowMs);
 
-/** What is still to come of a forecast. */
+/** Returns the ends of a forecast that are still to come. */
 const endsOf = (plan: PlanSummary): { readonly end?: number; readonly latest?: number } => {
   const end = isOver(plan) ? undefined : msOf(plan.forecast?.end);
   return end === undefined ? {} : { end, latest: Math.max(end, msOf(plan.forecast?.latestEnd) ?? end) };
@@ -45,7 +48,7 @@ const endsOf = (plan: PlanSummary): { readonly end?: number; readonly latest?: n
 const pathOf = (points: readonly (readonly [x: number, y: number])[]): Path =>
   points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(' ');
 
-/** Nodes become done one after the other: a line of steps. */
+/** Returns the steps of a line: nodes are done one after the other. */
 const stepsOf = (history: readonly PlanPointView[], until: number): readonly (readonly [ms: number, done: number])[] => {
   const steps = history.flatMap(({ at, done }, index) => {
     const [ms, before] = [msOf(at) ?? until, history[index - 1]?.done];
@@ -54,7 +57,7 @@ const stepsOf = (history: readonly PlanPointView[], until: number): readonly (re
   return [...steps, [until, history.at(-1)?.done ?? 0]];
 };
 
-/** Undefined: no run has begun, or there is nothing to be compared. */
+/** Returns the chart; undefined when no run has started, or there is nothing to compare. */
 export const chartOf = (plan: PlanSummary, nowMs: number): RolloutChart | undefined => {
   const { all } = progressOf(plan);
   const from = msOf(plan.startedAt);
@@ -91,7 +94,7 @@ export const chartOf = (plan: PlanSummary, nowMs: number): RolloutChart | undefi
   };
 };
 
-/** Shorter ones are chance, in seconds. */
+/** Smallest drift that is shown, in seconds; smaller ones are chance. */
 const leastDrift = 30;
 
 const driftText = ({ end, firstEnd }: PlanForecastView): string => {
@@ -99,10 +102,10 @@ const driftText = ({ end, firstEnd }: PlanForecastView): string => {
   return Math.abs(drift) < leastDrift ? '' : `, ${span(Math.abs(drift))} ${drift > 0 ? 'later' : 'earlier'} than first forecast`;
 };
 
-/** A time of day; with the day where it is another one. */
+/** Formatter of a time of day, with the date on another day. */
 export type TimeWords = (ms: number) => string;
 
-/** Times as people read them, in their own time zone unless another is given. */
+/** Returns a formatter for times in the user's time zone unless another is given. */
 export const timeWords = (nowMs: number, timeZone?: string): TimeWords => {
   const common = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', ...(timeZone !== undefined && { timeZone }) } as const;
   const [day, clock] = [
@@ -122,7 +125,7 @@ const endText = (forecast: PlanForecastView, when: TimeWords): string => {
 const movesText = ({ podsMoved, podsMovedAgain, windows }: PlanForecastView): string =>
   `${podsMoved.toLocaleString('en')} ${podsMoved === 1 ? 'pod' : 'pods'} moved, ${podsMovedAgain} of them again${windows > 1 ? `, in ${windows} openings of the windows` : ''}`;
 
-/** What has been foretold, in sentences; of a run that is over, what had been. */
+/** Returns the forecast in sentences; for a run that is over, the past one. */
 export const forecastTexts = (plan: PlanSummary, when: TimeWords): readonly string[] => {
   const { forecast, history } = plan;
   if (forecast === undefined) return [];
@@ -137,7 +140,7 @@ export const forecastTexts = (plan: PlanSummary, when: TimeWords): readonly stri
   ];
 };
 
-/** What the chart shows, for those who cannot see it. */
+/** Returns the chart in words, for screen readers. */
 export const chartText = (plan: PlanSummary, when: TimeWords, { from, to }: RolloutChart): string => {
   const { done, all } = progressOf(plan);
   const [end, deadline] = [endsOf(plan).end, msOf(plan.deadline)];

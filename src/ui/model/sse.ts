@@ -1,12 +1,20 @@
 /** One server-sent event. */
 export type Message = { readonly event: string; readonly id: string; readonly data: string };
 
-/** Reads server-sent events out of the pieces in which a stream arrives: EventSource cannot send a header with the token. */
+/**
+ * Parses server-sent events from the chunks of a stream: EventSource cannot send a header with the
+ * token.
+ */
 export class MessageReader {
-  /** What belongs to a message that is not complete: joined only when it is, for a scene comes in very many pieces. */
+  /**
+   * Chunks of an incomplete message: joined only when it is complete, because a scene comes in very
+   * many chunks.
+   */
   #held: string[] = [];
 
-  /** The messages that this piece completes. Comments, which only say that the server is there, are none. */
+  /**
+   * Returns the messages that this chunk completes. Ignores comments, which are only heartbeats.
+   */
   read(piece: string): readonly Message[] {
     if (piece === '') return [];
     const completes = piece.includes('\n\n') || (piece.startsWith('\n') && (this.#held.at(-1) ?? '').endsWith('\n'));

@@ -19,42 +19,44 @@ import { isControlPlane } from './words.ts';
 
 const byName = (one: { readonly key: string }, other: { readonly key: string }): number => collator.compare(one.key, other.key);
 
-/** Control plane first, then by name, numbers as numbers. */
+/** Compares nodes: control plane first, then by name, with numbers by value. */
 const byRank = (one: NodeSummary, other: NodeSummary): number =>
   Number(isControlPlane(other)) - Number(isControlPlane(one)) || byName(one, other);
 
-/** Those that are over come last. */
+/** Compares plans: those that are over come last. */
 const byEnd = (one: PlanSummary, other: PlanSummary): number => Number(isOver(one)) - Number(isOver(other)) || byName(one, other);
 
 const isOver = ({ phase }: PlanSummary): boolean => phase === 'Complete' || phase === 'Aborted';
 
-/** The lowest first: of equal shares, the one with more replicas. */
+/** Compares lows: the lowest share first, and more replicas first among equal shares. */
 const byLow = ({ lowest: one }: WorkloadView, { lowest: other }: WorkloadView): number =>
   one.ready / one.replicas - other.ready / other.replicas || other.replicas - one.replicas;
 
 export type Zone = { readonly zone: string; readonly nodes: readonly string[] };
 
-/** Lines that the dashboard has seen happen; the server's own events are kept by the server. */
+/** Limit of lines that the dashboard has seen; the server keeps its own events. */
 const maxNews = 150;
 
 const noMachines: readonly MachineView[] = [];
 
-/** What the dashboard knows, as signals: each part of the dashboard hears of its own changes only. */
+/**
+ * State of the dashboard, as signals: each part of the page is notified only of its own changes.
+ */
 export class DashboardStore {
   readonly facts = signal<DashboardInfo | undefined>(undefined);
-  /** Control plane first, then by name. */
+  /** Nodes: control plane first, then by name. */
   readonly nodes = signal<readonly NodeSummary[]>([]);
   readonly zones = signal<readonly Zone[]>([]);
-  /** Nodes that somebody holds, the longest first. */
+  /** Nodes with maintenances, the longest held first. */
   readonly held = signal<readonly NodeSummary[]>([]);
   readonly budgets = signal<readonly BudgetView[]>([]);
   readonly moments = signal<readonly MomentView[]>([]);
   /** Machine maintenances that are not over, the longest known first. */
   readonly machines = signal<readonly MachineView[]>([]);
   readonly windows = signal<readonly WindowView[]>([]);
-  /** Those that are over last, by name. */
+  /** Plans by name, those that are over last. */
   readonly plans = signal<readonly PlanSummary[]>([]);
-  /** Newest first. */
+  /** News, newest first. */
   readonly news = signal<readonly ActivityItem[]>([]);
   /** Workloads that have been low, the worst first. */
   readonly lows = signal<readonly WorkloadView[]>([]);
@@ -68,22 +70,25 @@ export class DashboardStore {
   readonly #budgets = new Map<string, BudgetView>();
   readonly #moments = new Map<string, MomentView>();
   readonly #now: () => number;
-  /** Names of nodes as they are shown. */
+  /** Names of nodes in the order shown. */
   #order: readonly string[] = [];
   #isDisordered = false;
 
-  /** `moved` is told of each pod that takes the place of another, before the dashboard shows it. */
+  /**
+   * Creates the store; `moved` receives each pod that takes the place of another, before the
+   * dashboard shows it.
+   */
   constructor(now: () => number, moved: (move: Move) => void) {
     this.#now = now;
     this.pods = new Pods(now, moved);
   }
 
-  /** undefined for a node that is not there, for as long as it is not. */
+  /** Returns a signal for a node; its value is undefined while the node does not exist. */
   node(key: string): ReadonlySignal<NodeSummary | undefined> {
     return this.#nodeSignal(key);
   }
 
-  /** What is announced about the machine of a node, and is not over. */
+  /** Returns the events of a node's machine that are not over. */
   machinesOn(node: string): ReadonlySignal<readonly MachineView[]> {
     const known = this.#machinesOn.get(node) ?? signal(noMachines);
     this.#machinesOn.set(node, known);
@@ -94,7 +99,7 @@ export class DashboardStore {
     return this.nodes.value.length;
   }
 
-  /** Forgets everything and knows this. */
+  /** Replaces the whole state. */
   replace(scene: Scene): void {
     const gone = <V>(map: ReadonlyMap<string, V>, now: readonly { readonly key: string }[]): readonly string[] => {
       const there = new Set(now.map(({ key }) => key));
@@ -118,7 +123,7 @@ export class DashboardStore {
     });
   }
 
-  /** Knows what has changed, and what of it is news. */
+  /** Applies changes, and adds news about them. */
   apply(delta: Delta): void {
     const at = new Date(this.#now()).toISOString();
     const before = new Map((delta.nodes ?? []).map(({ key }) => [key, this.#nodeSignal(key).peek()]));
@@ -160,7 +165,10 @@ export class DashboardStore {
     });
   }
 
-  /** Nodes, zones and holds. Sorting so many names takes its time: that is done only when there are others. */
+  /**
+   * Arranges nodes, zones and holds. Sorts only when nodes were added or removed, because many
+   * names take time.
+   */
   #arrange(): void {
     if (this.#isDisordered) this.#sort();
     const nodes = this.#order.flatMap(key => this.#nodeSignal(key).peek() ?? []);

@@ -1,6 +1,6 @@
 import type { HoldView, NodeSummary, PodCountsView, PodPhase } from '../../web/dashboard/scene.ts';
 
-/** What the dashboard says, as text. Pure. */
+/** Texts of the dashboard. Pure. */
 
 export const plural = (count: number, noun: string, many = `${noun}s`): string => `${count} ${count === 1 ? noun : many}`;
 
@@ -8,7 +8,7 @@ const minute = 60;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** A length of time, roughly: people do not count seconds of an hour. */
+/** Returns a duration, rounded: users do not count the seconds of an hour. */
 export const span = (seconds: number): string => {
   if (seconds < 1) return 'a moment';
   if (seconds < minute) return `${Math.floor(seconds)} s`;
@@ -17,19 +17,19 @@ export const span = (seconds: number): string => {
   return plural(Math.floor(seconds / day), 'day');
 };
 
-/** Since an RFC 3339 time; empty where there is none. */
+/** Returns the duration since an RFC 3339 time; empty where there is none. */
 export const since = (time: string, nowMs: number): string => {
   const at = Date.parse(time);
   return Number.isNaN(at) ? '' : span(Math.max(0, (nowMs - at) / 1000));
 };
 
-/** Until an RFC 3339 time. */
+/** Returns the duration until an RFC 3339 time. */
 export const until = (time: string, nowMs: number): string => {
   const seconds = (Date.parse(time) - nowMs) / 1000;
   return seconds < 1 ? 'any moment now' : `in about ${span(seconds)}`;
 };
 
-/** How a node stands: `tone` is how it looks, `word` is what is said of it. */
+/** State of a node: `tone` is its appearance, `word` its text. */
 export type NodeBadge = {
   readonly tone: 'service' | 'draining' | 'blocked' | 'held' | 'failed' | 'returning' | 'cordoned' | 'unready';
   readonly word: string;
@@ -56,7 +56,7 @@ export const nodeBadge = (node: NodeSummary): NodeBadge => {
 
 export const isControlPlane = ({ roles }: NodeSummary): boolean => roles.includes('control-plane') || roles.includes('master');
 
-/** How a pod stands, `blocked` over all else that it is. */
+/** State of a pod; `blocked` overrides its phase. */
 export type PodState = PodPhase | 'blocked';
 
 export const podWords: Readonly<Record<PodState, string>> = {
@@ -68,7 +68,10 @@ export const podWords: Readonly<Record<PodState, string>> = {
   done: 'finished',
 };
 
-/** How many pods there are in each state: `8 ready, 1 leaving`. Of those that are ready some may be blocked. */
+/**
+ * Returns the number of pods in each state: `8 ready, 1 leaving`. Blocked pods are subtracted from
+ * the ready ones.
+ */
 export const tally = (counts: PodCountsView | undefined, blocked: number): readonly (readonly [state: PodState, count: number])[] => {
   if (counts === undefined) return [];
   const running = counts.running ?? 0;
@@ -81,13 +84,13 @@ export const tally = (counts: PodCountsView | undefined, blocked: number): reado
   });
 };
 
-/** The same in words. */
+/** Returns the counts in words. */
 export const tallyText = (counts: PodCountsView | undefined, blocked: number): string => {
   const parts = tally(counts, blocked).map(([state, count]) => `${count} ${podWords[state]}`);
   return parts.length === 0 ? 'no pods' : parts.join(', ');
 };
 
-/** How a VM stands. */
+/** Returns the state of a VM in words. */
 export const vmWord = ({ state, target }: NonNullable<HoldView['vms']>['items'][number]): string => {
   switch (state) {
     case 'Moved':
@@ -107,5 +110,5 @@ export const vmWord = ({ state, target }: NonNullable<HoldView['vms']>['items'][
   }
 };
 
-/** The last part of `namespace/name`. */
+/** Returns the name of `namespace/name`. */
 export const nameOf = (key: string): string => key.slice(key.indexOf('/') + 1);

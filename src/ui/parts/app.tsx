@@ -6,7 +6,7 @@ import { Zones } from './nodes/zones.tsx';
 import { Side } from './side.tsx';
 import { TimeLine } from './time-line.tsx';
 
-/** Read out as it happens: what becomes of nodes, not of every pod. */
+/** Text for screen readers: changes of nodes, not of every pod. */
 const spoken = computed(() => {
   const last = store.news.value.find(({ loud }) => loud);
   return last === undefined ? '' : `${last.about} ${last.text}`;

@@ -25,7 +25,7 @@ const Mark = () => (
   </svg>
 );
 
-/** Which cluster this is, how it is, and whether the dashboard is up to date. */
+/** Name and state of the cluster, and whether the dashboard is up to date. */
 export const Header = () => {
   const state = follower.state.value;
   const facts = store.facts.value;
@@ -54,7 +54,7 @@ export const Header = () => {
   );
 };
 
-/** What the dashboard has to say of itself: what it cannot read, and what it waits for. */
+/** Messages about the dashboard itself: collections that it cannot read, or has not read yet. */
 export const WatchErrorList = () => {
   const facts = store.facts.value;
   if (facts === undefined) return null;

@@ -17,7 +17,7 @@ const Low = ({ low: { key, kind, ready, replicas, lowest } }: { readonly low: Wo
   );
 };
 
-/** How low workloads have been while somebody looked, the worst first. */
+/** Lowest availability of workloads since the dashboard started watching, the worst first. */
 export const Lows = () => {
   const lows = store.lows.value;
   if (lows.length === 0) return null;

@@ -8,7 +8,7 @@ import { Details } from './nodes/details.tsx';
 import { HoldCard } from './nodes/hold-card.tsx';
 import { Plans } from './plans/plans.tsx';
 
-/** More cards are no list that anybody reads; the nodes above have them all. */
+/** Limit of cards; no user reads a longer list, and the nodes above are complete. */
 const maxCards = 40;
 
 const hint = computed(() => (mayAct.value ? ' Choose one to take it out.' : ''));
@@ -55,7 +55,7 @@ const Budget = ({ budget }: { readonly budget: BudgetView }) => (
   </li>
 );
 
-/** More are no list that anybody reads: those in trouble come first. */
+/** Limit of budgets; no user reads a longer list, and those in trouble come first. */
 const maxBudgets = 30;
 
 const Budgets = () => {

@@ -12,7 +12,7 @@ type Line = {
 
 const maxLines = 80;
 
-/** What the cluster has recorded and what this page has seen, newest first. */
+/** Events of the cluster and changes that this page has seen, newest first. */
 const lines = computed((): readonly Line[] => {
   const events = store.moments.value.map(({ key, at, about, reason, message, warning, count }) => ({
     key,
@@ -35,7 +35,7 @@ const timeOf = (at: string): string => {
   return Number.isNaN(ms) ? '' : timeFormat.format(ms);
 };
 
-/** Who, what, when. */
+/** Time line of objects, events and times. */
 export const TimeLine = () => (
   <section class="time-line" aria-labelledby="time-line-title">
     <h2 id="time-line-title">Time line</h2>

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readShipped } from '../../support/shipped.ts';
 
-/** A file of the page. */
+/** A file of the dashboard. */
 export type Asset = { readonly type: string; readonly body: Buffer; readonly tag: string };
 
-/** By path. `npm run generate` makes them of src/ui. */
+/** Files by path; `npm run generate` builds them from src/ui. */
 const files = {
   '/': ['index.html', 'text/html; charset=utf-8'],
   '/page.js': ['page.js', 'text/javascript; charset=utf-8'],
@@ -13,7 +13,7 @@ const files = {
   '/licenses.txt': ['licenses.txt', 'text/plain; charset=utf-8'],
 } as const;
 
-/** Reads them all: a page that is not there is found out at the start. */
+/** Reads all files, so that a missing one shows at the start. */
 export const readAssets = (): ReadonlyMap<string, Asset> =>
   new Map(
     Object.entries(files).map(([path, [file, type]]) => {

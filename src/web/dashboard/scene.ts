@@ -7,9 +7,12 @@ export type * from './scene/nodes.ts';
 export type * from './scene/orders.ts';
 export type * from './scene/plans.ts';
 
-/** What the dashboard shows, as plain data: shared by the server that keeps it and the dashboard that draws it. */
+/**
+ * Contents of the dashboard as plain data: shared by the server that keeps them and the page that
+ * draws them.
+ */
 
-/** Who may do what: `link`, whoever has the printed link acts; `read-only`, nobody does. */
+/** Kind of access: `link` lets everyone with the printed link act; `read-only` lets no user act. */
 export type AccessKind = 'link' | 'read-only';
 
 /** One line of the time line: a Kubernetes Event. */
@@ -19,37 +22,40 @@ export type MomentView = {
   readonly warning: boolean;
   readonly reason: string;
   readonly message: string;
-  /** `Node worker-1`. */
+  /** Object of the event, for example `Node worker-1`. */
   readonly about: string;
   readonly count: number;
 };
 
-/** What there is to know about the dashboard itself. */
+/** Facts about the dashboard itself. */
 export type DashboardInfo = {
   readonly access: AccessKind;
-  /** Which cluster this is, for people. */
+  /** Name of the cluster, for people. */
   readonly cluster: string;
-  /** The kind that this page makes; missing when the cluster serves none of them. */
+  /** Kind that this page creates; missing when the cluster serves none of them. */
   readonly makes?: 'Maintenance' | 'NodeMaintenance';
-  /** The machines are a simulation: the dashboard may have its cloud announce something. */
+  /** Whether the machines are simulated: then users may have the cloud announce events. */
   readonly simulated?: true;
-  /** The cluster is too large for its pods to be told one by one: nodes have counts of them. */
+  /** Whether the cluster is too large to list its pods one by one: nodes have counts of them. */
   readonly counted?: true;
   /** Collections that have not been read yet. */
   readonly loading: readonly string[];
-  /** Collections that cannot be read: the dashboard goes without them. */
+  /** Collections that cannot be read: the dashboard works without them. */
   readonly unreadable: readonly { readonly what: string; readonly message: string }[];
 };
 
-/** Everything that is shown. */
+/** Everything that the dashboard shows. */
 export type Scene = {
   readonly facts: DashboardInfo;
   readonly nodes: readonly NodeSummary[];
-  /** Empty where pods are counted. */
+  /** Pods; empty where they are counted. */
   readonly pods: readonly PodView[];
-  /** By node, of the empty name those that wait for one; empty where pods are told one by one. */
+  /**
+   * Counts of pods by node, those without a node under the empty name; empty where pods are listed
+   * one by one.
+   */
   readonly counts: readonly PodCountsView[];
-  /** The worst of all workloads. */
+  /** Workloads with the lowest availability. */
   readonly lows: readonly WorkloadView[];
   readonly budgets: readonly BudgetView[];
   readonly machines: readonly MachineView[];
@@ -58,8 +64,11 @@ export type Scene = {
   readonly moments: readonly MomentView[];
 };
 
-/** Keys of what is not there any more. */
+/** Keys of objects that no longer exist. */
 type Gone = { readonly [What in Exclude<keyof Scene, 'facts'>]?: readonly string[] };
 
-/** What has changed from one revision to the next: whole views by key, and the keys that are gone. Applying one twice changes nothing. */
+/**
+ * Changes between two revisions: whole views by key, and the keys that are gone. Applying a delta
+ * twice changes nothing.
+ */
 export type Delta = Partial<Scene> & { readonly gone?: Gone };

@@ -11,11 +11,11 @@ import { importKured, isKured } from './kured.ts';
 import { importPool } from './machine-config-pool.ts';
 import { importUpgradePlan } from './upgrade-plan.ts';
 
-/** `drydock plan import`: what other systems are told, as MaintenancePlans. */
+/** `drydock plan import`: converts configurations of other systems to MaintenancePlans. */
 
 const titleOf = (object: JsonObject): string => `${text(object, 'kind') || 'something'} ${nameOf(object)}`;
 
-/** What an object becomes; undefined for one of a kind that cannot be imported. */
+/** Converts an object; returns undefined for a kind that cannot be imported. */
 const importObject = (object: JsonObject): Imported | undefined => {
   const [kind, group] = [text(object, 'kind'), text(object, 'apiVersion').split('/')[0]];
   if (kind === 'Plan' && group === 'upgrade.cattle.io') return importUpgradePlan(object);
@@ -27,7 +27,7 @@ const importObject = (object: JsonObject): Imported | undefined => {
 const objectsIn = (file: string): readonly JsonObject[] =>
   documentsIn(file).flatMap(one => (text(one, 'kind').endsWith('List') ? objects(one['items']) : [one]));
 
-/** Whatever is printed is a plan that the API server takes. */
+/** Checks that every printed plan is one that the API server accepts. */
 const checked = (file: string, from: JsonObject, { objects: made }: Imported): void => {
   const [plan] = made;
   if (plan === undefined) return;
@@ -40,8 +40,9 @@ const checked = (file: string, from: JsonObject, { objects: made }: Imported): v
 };
 
 /**
- * Prints MaintenancePlans, paused, and windows for what is in the file, and on stderr what could not be carried over. Asks no cluster. Throws a UsageError that names
- * the file where nothing in it can be imported, or where what is there is no such object.
+ * Prints MaintenancePlans, paused, and windows for the objects in the file, and on stderr what
+ * could not be converted. Contacts no cluster. Throws a UsageError that names the file when it
+ * contains nothing to import, or no such object.
  */
 export const importPlans = (file: string): void => {
   const all = objectsIn(file).flatMap(from => {

@@ -3,15 +3,18 @@ import { planApi } from '../../../core/plan/plan.ts';
 import { at, items, text } from '../../../embedded/object.ts';
 import { UsageError } from '../../shared/fail.ts';
 
-/** What an object of another system has become. */
+/** Result of converting an object of another system. */
 export type Imported = {
-  /** A MaintenancePlan that is paused, and a MaintenanceWindow where there is one. */
+  /** A paused MaintenancePlan, and a MaintenanceWindow where there is one. */
   readonly objects: readonly JsonObject[];
-  /** What could not be carried over, or has to be looked at: a sentence each, with the field. */
+  /** Settings that could not be converted, or need a review: a sentence each, with the field. */
   readonly left: readonly string[];
 };
 
-/** A plan that begins with nothing until somebody has compared what is due with what was expected. */
+/**
+ * Returns a plan that starts nothing until a user has compared the due nodes with the expected
+ * ones.
+ */
 export const pausedPlan = (name: string, spec: JsonObject): JsonObject => ({
   apiVersion: planApi,
   kind: 'MaintenancePlan',
@@ -19,7 +22,10 @@ export const pausedPlan = (name: string, spec: JsonObject): JsonObject => ({
   spec: { paused: true, ...spec },
 });
 
-/** Whole seconds of a Go duration (`1h30m`), or of nanoseconds as Go writes them in JSON; undefined for what is neither. */
+/**
+ * Returns the whole seconds of a Go duration (`1h30m`), or of nanoseconds as Go writes them in
+ * JSON; undefined for other values.
+ */
 export const secondsIn = (value: Json | undefined): number | undefined => {
   if (typeof value === 'number') return Math.round(value / 1e9);
   if (typeof value !== 'string') return undefined;
@@ -29,17 +35,20 @@ export const secondsIn = (value: Json | undefined): number | undefined => {
   return Math.round(parts.reduce((sum, [, amount = '0', unit = 's']) => sum + Number(amount) * units[unit as keyof typeof units], 0));
 };
 
-/** No pod has this label: nothing is drained. */
+/** Drain options that drain nothing: no pod has this label. */
 export const drainNothing: JsonObject = { podSelector: { matchLabels: { 'drydock.dev/drained': 'none' } } };
 
-/** The nodes that are selected. Throws where there is no selector: theirs selects nothing then, and ours needs one. */
+/**
+ * Returns the selector of nodes. Throws where there is none: it selects nothing in the other
+ * system, and a plan requires one.
+ */
 export const selectorOf = (object: JsonObject): JsonObject => {
   const selector = at(object, 'spec', 'nodeSelector');
   if (isObject(selector)) return selector;
   throw new UsageError(`${text(object, 'kind')} ${nameOf(object)} cannot be imported: it has no spec.nodeSelector, and selects no node`);
 };
 
-/** The objects among the items of a field. */
+/** Returns the objects among the items of a field. */
 export const objectsIn = (value: Json | undefined): readonly JsonObject[] => items(value).filter(isObject);
 
 export const nameOf = (object: JsonObject): string => text(object, 'metadata', 'name');

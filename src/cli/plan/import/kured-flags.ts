@@ -2,18 +2,21 @@ import type { JsonObject } from '../../../core/json.ts';
 import { items, text } from '../../../embedded/object.ts';
 import { objectsIn } from './imported.ts';
 
-/** What kured is told: flags of its command line, and variables KURED_* for those that are not there. */
+/**
+ * Configuration of kured: flags of its command line, and variables KURED_* for those that are
+ * absent.
+ */
 export type KuredFlags = {
   readonly names: readonly string[];
-  /** The last value counts, as there. Undefined where it is not given. */
+  /** Returns the last value of a flag, as kured does; undefined where it is not given. */
   one(name: string): string | undefined;
-  /** All values of a flag that may be given more than once, in their order. */
+  /** Returns all values of a repeatable flag, in their order. */
   all(name: string): readonly string[];
   /** Variables whose values are not in the DaemonSet. */
   readonly hidden: readonly string[];
 };
 
-/** `--name=value` and `--name value`; a flag without a value is true. */
+/** Parses `--name=value` and `--name value`; a flag without a value is true. */
 const onCommandLine = (words: readonly string[]): readonly (readonly [string, string])[] =>
   words.flatMap((word, index) => {
     const [, name, inline] = /^--([a-z-]+)(?:=(.*))?$/s.exec(word) ?? [];
@@ -29,7 +32,7 @@ const inEnvironment = (container: JsonObject): readonly JsonObject[] =>
 
 const flagOf = (variable: JsonObject): string => text(variable, 'name').slice(prefix.length).toLowerCase().replaceAll('_', '-');
 
-/** Reads the containers of kured. A variable that is empty says nothing, as there. */
+/** Reads the containers of kured. An empty variable counts as unset, as in kured. */
 export const kuredFlags = (containers: readonly JsonObject[]): KuredFlags => {
   const words = containers.flatMap(({ command, args }) => [...items(command), ...items(args)]).filter(word => typeof word === 'string');
   const given = onCommandLine(words);

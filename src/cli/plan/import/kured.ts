@@ -5,17 +5,17 @@ import { type Imported, nameOf, objectsIn, pausedPlan, secondsIn } from './impor
 import { type KuredFlags, kuredFlags } from './kured-flags.ts';
 import { type ImportedWindow, windowOf } from './times-of-day.ts';
 
-/** The DaemonSet of kured, as docs/moving-to-plans.md has it: its flags are the plan. */
+/** Converts the DaemonSet of kured, by docs/moving-to-plans.md: its flags become the plan. */
 
 const isKuredContainer = ({ image, name }: JsonObject): boolean =>
   name === 'kured' || /(^|\/)kured([:@]|$)/.test(typeof image === 'string' ? image : '');
 
 const containers = (daemonSet: JsonObject): readonly JsonObject[] => objectsIn(at(daemonSet, 'spec', 'template', 'spec', 'containers'));
 
-/** Whether a DaemonSet runs kured. */
+/** Returns whether a DaemonSet runs kured. */
 export const isKured = (daemonSet: JsonObject): boolean => containers(daemonSet).some(isKuredContainer);
 
-/** What became of each flag that is carried over or needs no counterpart; all others are named. */
+/** Flags that are converted or need no counterpart; all others are reported. */
 const carried = new Set([
   'concurrency',
   'drain-timeout',
@@ -61,14 +61,14 @@ const why: Readonly<Record<string, string>> = {
 const notCarried = (name: string): string =>
   why[name] ?? (/^(notify|slack|message)/.test(name) ? 'use --notification-config (docs/notifications.md)' : 'it has no counterpart');
 
-/** Each selector is one of its own: any pod that one of them matches is waited for. */
+/** Returns an entry for each selector: the plan waits for every pod that one of them matches. */
 const awaited = (flags: KuredFlags): readonly Json[] =>
   flags.all('blocking-pod-selector').flatMap(selector => {
     const podSelector = selector === '' ? undefined : parseSelector(selector);
     return podSelector === undefined ? [] : [{ podSelector }];
   });
 
-/** Whole numbers from `least` on; undefined for all else. */
+/** Parses a whole number of at least `least`; returns undefined for other text. */
 const numberIn = (value: string | undefined, least: number): number | undefined => {
   const number = value === undefined || !/^\d+$/.test(value) ? Number.NaN : Number(value);
   return number >= least ? number : undefined;
@@ -89,7 +89,7 @@ const drainOf = (flags: KuredFlags): JsonObject => {
   };
 };
 
-/** Values that nothing can be made of. */
+/** Returns the values that cannot be parsed. */
 const unreadable = (flags: KuredFlags): readonly string[] => [
   ...flags
     .all('blocking-pod-selector')
@@ -111,7 +111,7 @@ const unreadable = (flags: KuredFlags): readonly string[] => [
 
 const timeFlags = ['reboot-days', 'start-time', 'end-time'];
 
-/** All days and the whole day where nothing is said. */
+/** Returns the window; all days and the whole day by default. */
 const windowFor = (name: string, flags: KuredFlags): ImportedWindow | undefined => {
   if (!timeFlags.some(flag => flags.names.includes(flag))) return undefined;
   const given = flags.names.includes('reboot-days') ? flags.all('reboot-days') : ['su,mo,tu,we,th,fr,sa'];
@@ -126,7 +126,10 @@ const windowFor = (name: string, flags: KuredFlags): ImportedWindow | undefined 
 
 const controlPlaneKeys = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
 
-/** Its pods run on the control plane: it has no node there otherwise. */
+/**
+ * Returns whether its pods tolerate the taint of the control plane: otherwise kured has no pod
+ * there.
+ */
 const isOnControlPlane = (daemonSet: JsonObject): boolean =>
   objectsIn(at(daemonSet, 'spec', 'template', 'spec', 'tolerations')).some(toleration => {
     const [key, effect] = [text(toleration, 'key'), text(toleration, 'effect')];
@@ -135,13 +138,16 @@ const isOnControlPlane = (daemonSet: JsonObject): boolean =>
     );
   });
 
-/** SIGRTMIN+5. */
+/** Default signal: SIGRTMIN+5. */
 const defaultSignal = '39';
 
-/** How often a node whose drain is stuck comes again: kured tries without an end. */
+/** Number of retries for a node whose drain is stuck: kured retries without a limit. */
 const oftenEnough = 100;
 
-/** A MaintenancePlan with the built-in reboot, and a window where it has times, of the DaemonSet of kured. */
+/**
+ * Returns a MaintenancePlan with the built-in reboot, and a window where times are set, for the
+ * DaemonSet of kured.
+ */
 export const importKured = (daemonSet: JsonObject): Imported => {
   const flags = kuredFlags(containers(daemonSet).filter(isKuredContainer));
   const name = nameOf(daemonSet);

@@ -2,9 +2,13 @@ import type { JsonObject } from '../../../core/json.ts';
 import { part } from '../../../embedded/object.ts';
 import { type Imported, nameOf, pausedPlan, selectorOf } from './imported.ts';
 
-/** MachineConfigPools of OpenShift, as docs/moving-to-plans.md has it: the same nodes, in the same order, as many at once. What is on their disks stays with the machine-config-operator. */
+/**
+ * Converts MachineConfigPools of OpenShift, by docs/moving-to-plans.md: the same nodes, in the same
+ * order, with the same concurrency. The contents of their disks stay with the
+ * machine-config-operator.
+ */
 
-/** While the pool is being updated no node is begun with. */
+/** Returns the gate that starts no node while the pool is being updated. */
 const gateOf = (name: string): JsonObject => ({
   name: 'pool',
   at: ['BeforeNode'],
@@ -17,7 +21,7 @@ const gateOf = (name: string): JsonObject => ({
   forSeconds: 60,
 });
 
-/** A MaintenancePlan that reboots the nodes of a pool. */
+/** Returns a MaintenancePlan that reboots the nodes of a pool. */
 export const importPool = (pool: JsonObject): Imported => {
   const { maxUnavailable = 1, pinnedImageSets } = part(pool, 'spec');
   const name = nameOf(pool);

@@ -2,14 +2,17 @@ import { readMaintenanceWindow } from '../../../apis/maintenance-window.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import { planApi } from '../../../core/plan/plan.ts';
 
-/** Windows of kured and of system-upgrade-controller, which read them by the same code (timewindow of kured): days, and two times of day. */
+/**
+ * Windows of kured and of system-upgrade-controller, which parse them with the same code
+ * (timewindow of kured): days, and two times of day.
+ */
 
-/** As they are written there. A field that is missing has been given its default by whoever asks. */
+/** Times as written there. The caller has set defaults for missing fields. */
 export type TimesOfDay = { readonly days: readonly string[]; readonly start: string; readonly end: string; readonly timeZone: string };
 
 export type ImportedWindow = {
   readonly window: JsonObject;
-  /** Why it never opens, or what is to be looked at. */
+  /** Reason why the window never opens, or what needs a review. */
   readonly left?: string;
 };
 
@@ -18,7 +21,7 @@ const names = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday',
 
 type Weekday = (typeof weekdays)[number];
 
-/** `su`, `sun` and `sunday` in any case, and the numbers from 0 for Sunday. */
+/** Parses `su`, `sun` and `sunday` in any case, and the numbers from 0 for Sunday. */
 const weekdayOf = (day: string): Weekday | undefined => {
   const word = day.trim().toLowerCase();
   if (/^\d+$/.test(word)) return weekdays[Number(word)];
@@ -27,7 +30,10 @@ const weekdayOf = (day: string): Weekday | undefined => {
 
 const daySeconds = 86_400;
 
-/** Seconds after midnight: `21:00`, `9:00`, `21:00:30`, `21`, `9pm`, `09pm` and `09:30pm`. Undefined for what they cannot read either. */
+/**
+ * Parses `21:00`, `9:00`, `21:00:30`, `21`, `9pm`, `09pm` and `09:30pm` to seconds after midnight.
+ * Returns undefined for text that kured cannot parse either.
+ */
 const secondsOf = (time: string): number | undefined => {
   const [, hour = '', minute = '0', second = '0', half] =
     /^(\d{1,2})(?::(\d\d))?(?::(\d\d))?$/.exec(time) ?? /^(\d{1,2})(?::(\d\d))?()(am|pm)$/.exec(time) ?? [];
@@ -37,14 +43,15 @@ const secondsOf = (time: string): number | undefined => {
   return ofDay * 3600 + minutes * 60 + seconds;
 };
 
-/** The last minute of the day is how theirs say until midnight. */
+/** Start of the last minute of the day, which stands for midnight in kured's windows. */
 const lastMinute = daySeconds - 60;
 
 type Piece = readonly [from: number, to: number];
 
 /**
- * What of a day they are open in: the day of now counts. A window over midnight is open in the morning and in the evening of the days that it names, not in the
- * morning after them. Where it begins when it ends it is open for a moment, for which a minute stands.
+ * Returns the parts of a day in which the window is open: kured checks the current day. A window
+ * over midnight is open in the morning and in the evening of its days, not in the morning after
+ * them. A window whose start equals its end is open for a moment, for which a minute stands.
  */
 const piecesOf = (start: number, end: number): readonly Piece[] => {
   const minute = (seconds: number): number => Math.ceil(seconds / 60) * 60;
@@ -70,7 +77,7 @@ const openingOf = (days: readonly Weekday[], [from, to]: Piece): JsonObject => (
   duration: durationText(to - from),
 });
 
-/** Long over: with it a window has a say, and says no. */
+/** Past opening: with it, a window applies, and never opens. */
 const never: JsonObject = { from: '2000-01-01', to: '2000-01-02' };
 
 const windowWith = (name: string, timeZone: string, openings: readonly JsonObject[]): JsonObject => ({
@@ -81,8 +88,8 @@ const windowWith = (name: string, timeZone: string, openings: readonly JsonObjec
 });
 
 /**
- * A MaintenanceWindow for plans that is open at the times at which theirs are. Times that cannot be read, and none at all, make one that never opens, and are said:
- * a plan without a window would begin at any time.
+ * Returns a MaintenanceWindow for plans with the same open times. Unreadable or missing times give
+ * a window that never opens, and are reported: a plan without a window would start at any time.
  */
 export const windowOf = (name: string, { days, start, end, timeZone }: TimesOfDay): ImportedWindow => {
   const closed = (why: string): ImportedWindow => ({

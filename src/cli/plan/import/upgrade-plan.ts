@@ -3,20 +3,22 @@ import { at, part, text } from '../../../embedded/object.ts';
 import { drainNothing, type Imported, nameOf, objectsIn, pausedPlan, secondsIn, selectorOf } from './imported.ts';
 import { type ImportedWindow, windowOf } from './times-of-day.ts';
 
-/** Plans of system-upgrade-controller (upgrade.cattle.io/v1), as docs/moving-to-plans.md has it. */
+/**
+ * Converts Plans of system-upgrade-controller (upgrade.cattle.io/v1), by docs/moving-to-plans.md.
+ */
 
 const upgradeName = 'upgrade';
 
-/** A pod of such a plan sees the root of its node here. */
+/** Mount path of the node's root in a pod of such a plan. */
 const host = '/host';
 
 const labelOf = (name: string): string => `plan.upgrade.cattle.io/${name}`;
 
-/** It goes by the label by which the controller counts. */
+/** Returns whether the plan selects by the label that the controller sets on finished nodes. */
 const selectsByLabel = (plan: JsonObject): boolean =>
   JSON.stringify(part(plan, 'spec', 'nodeSelector')).includes(`"${labelOf(nameOf(plan))}"`);
 
-/** The version is the tag where the image has none. */
+/** Returns the image with the version as tag where it has none. */
 const imageOf = (image: string, version: string): string => {
   const last = image.split('/').at(-1) ?? '';
   return version === '' || last.includes(':') || image.includes('@') ? image : `${image}:${version.replaceAll('+', '-')}`;
@@ -29,7 +31,7 @@ const secretOf = (secret: JsonObject): JsonObject => {
   return { secretName: text(secret, 'name'), ...(defaultMode !== undefined && { defaultMode }) };
 };
 
-/** Privileged where nothing else is said, and it is the upgrade. */
+/** Returns the container; privileged by default, if it is the upgrade's. */
 const containerOf = (plan: JsonObject, given: JsonObject, name: string): JsonObject => {
   const version = text(plan, 'spec', 'version');
   const { image: _image, envs, envFrom, command, args, securityContext, volumes } = given;
@@ -104,7 +106,7 @@ const windowFor = (plan: JsonObject): ImportedWindow | undefined => {
   });
 };
 
-/** What is carried over, named by a sentence of its own, or done by every plan. */
+/** Fields that are converted, reported by their own sentence, or done by every plan. */
 const known: Readonly<Record<string, string>> = {
   spec: 'channel concurrency cordon drain exclusive imagePullSecrets jobActiveDeadlineSecs nodeSelector postCompleteDelay postCompleteLabels prepare priorityClassName secrets serviceAccountName tolerations upgrade version window',
   'spec.drain':
@@ -151,7 +153,7 @@ const leftOf = (plan: JsonObject, window: ImportedWindow | undefined): readonly 
   ];
 };
 
-/** A MaintenancePlan, and a window where it has one, of a Plan of system-upgrade-controller. */
+/** Returns a MaintenancePlan, and a window where set, for a Plan of system-upgrade-controller. */
 export const importUpgradePlan = (plan: JsonObject): Imported => {
   const spec = part(plan, 'spec');
   const { concurrency, prepare } = spec;

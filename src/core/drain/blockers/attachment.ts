@@ -8,13 +8,13 @@ export type Attachment = {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly nodeName: string;
-  /** Missing for inline volumes of migrated in-tree drivers. */
+  /** Name of the PersistentVolume; missing for inline volumes of migrated in-tree drivers. */
   readonly volume?: string;
-  /** The CSI driver that attaches and detaches it. */
+  /** Name of the CSI driver that attaches and detaches the volume. */
   readonly attacher?: string;
-  /** When the driver was asked to detach it. */
+  /** Time at which the detachment was requested (the deletionTimestamp). */
   readonly detachAskedAt?: Temporal.Instant;
-  /** What the driver said when it could not. */
+  /** Message of the driver's last failed detachment. */
   readonly detachError?: string;
 };
 
@@ -24,7 +24,7 @@ type RawAttachment = {
   readonly status?: { readonly detachError?: { readonly message?: string } };
 };
 
-/** Keeps of a VolumeAttachment (storage.k8s.io/v1) what this type has. */
+/** Reads the needed fields of a VolumeAttachment (storage.k8s.io/v1). */
 export const readAttachment = (raw: unknown): Attachment => {
   const { metadata, spec, status } = raw as RawAttachment;
   const volume = spec.source?.persistentVolumeName;
@@ -42,21 +42,31 @@ export const readAttachment = (raw: unknown): Attachment => {
   };
 };
 
-/** Seconds that a detachment gets: kube-controller-manager waits as long before it detaches by force (maxWaitForUnmountDuration). */
+/**
+ * Seconds that a detachment may take: kube-controller-manager waits as long before it detaches by
+ * force (maxWaitForUnmountDuration).
+ */
 const detachedWithin = 360;
 
-/** When a detachment that is under way, or waited for since then, counts as one that does not happen. */
+/**
+ * Returns the time at which a detachment, in progress or awaited since `since`, counts as failed.
+ */
 export const detachOverdueAt = ({ detachAskedAt }: Attachment, since: Temporal.Instant): Temporal.Instant =>
   secondsAfter(detachAskedAt ?? since, detachedWithin);
 
-/** Nobody can say whether a volume is still attached. */
+/**
+ * Blocker for attachments that may not be listed: whether a volume is still attached is unknown.
+ */
 export const attachmentsUnknown: BlockerInfo = {
   cause: 'AttachmentsUnknown',
   message: 'whether a volume of a pod that left is still attached is not known: Drydock may not list volumeattachments',
   remedy: 'give the operator that right: drydock check says which one it lacks',
 };
 
-/** What the volume of a pod that left waits for, seen as attached `since` then. */
+/**
+ * Returns the blocker for the attached volume of a pod that left, observed as attached since
+ * `since`.
+ */
 export const attachmentBlockerInfo = (attachment: Attachment, since: Temporal.Instant, now: Temporal.Instant): BlockerInfo => {
   const { key, volume = key, attacher, detachAskedAt, detachError } = attachment;
   const driver = attacher === undefined ? 'its driver' : `its driver ${truncate(attacher, 100)}`;

@@ -1,17 +1,20 @@
-/** A blocker as it is shown. */
+/** A blocker in the form in which it is shown. */
 export type BlockerSummary = {
   readonly cause: string;
-  /** `namespace/name` of the pod, or the volume. */
+  /** `namespace/name` of the pod, or the name of the volume. */
   readonly what: string;
   readonly message: string;
   readonly remedy?: string;
   readonly since?: string;
 };
 
-/** Blockers that are the same matter and ask for the same thing. */
+/** Blockers that have the same message and remedy. */
 export type BlockerGroup = Pick<BlockerSummary, 'cause' | 'message' | 'remedy'> & { readonly whats: readonly string[] };
 
-/** What is one sentence for people: several blockers with the same message and remedy. Sorted within, in the order given between. */
+/**
+ * Groups blockers with the same message and remedy into one sentence for people. Sorted within a
+ * group; the groups keep the given order.
+ */
 export const groupBlockers = (blockers: readonly BlockerSummary[]): readonly BlockerGroup[] => {
   const groups = new Map<string, BlockerSummary[]>();
   for (const blocker of blockers) {

@@ -2,7 +2,7 @@ import { goneBy, type Pod } from '../../pod/pod.ts';
 import { joinLimited, truncate } from '../../text.ts';
 import { earliest, instantAt, isBefore, timeText } from '../../time.ts';
 
-/** Why a pod cannot go yet, as a word that machines can use. */
+/** Cause that keeps a pod from leaving, as a word for machines. */
 type Cause =
   | 'DisruptionBudget'
   | 'BudgetNeverAllows'
@@ -43,30 +43,36 @@ type Cause =
   | 'AttachmentsUnknown'
   | 'DetachFailed';
 
-/** Something that keeps the drain from being complete. */
+/** A reason why the drain is not complete. */
 export type Blocker = {
   readonly cause: Cause;
-  /** Missing for volumes, and for what is no pod. */
+  /** Pod that is blocked; missing for volumes and other blockers that are not a pod. */
   readonly pod?: { readonly namespace: string; readonly name: string };
   /** `namespace/name` of the budget or budgets. */
   readonly budgets?: readonly string[];
   readonly volume?: string;
-  /** A server of OpenStack. */
+  /** Server of OpenStack. */
   readonly server?: { readonly id: string; readonly name: string };
-  /** What is the matter, in a sentence. */
+  /** Description of the problem, in a sentence. */
   readonly message: string;
-  /** What would help; missing where waiting is all there is to do. */
+  /** Remedy; missing if waiting is all there is to do. */
   readonly remedy?: string;
   readonly since: Temporal.Instant;
 };
 
-/** A blocker before it is known since when. */
+/** A blocker before its start is known. */
 export type BlockerInfo = Omit<Blocker, 'since'> & {
-  /** The cause that it has once it has lasted for so many seconds: what passes by itself in most cases, and then has not. */
+  /**
+   * Cause that replaces the first one after `afterSeconds`: most such blockers pass without help,
+   * this one has not.
+   */
   readonly lasting?: { readonly cause: Cause; readonly afterSeconds: number };
 };
 
-/** Nothing but a change by a person (or another controller) will end it: no time of completion can be told. */
+/**
+ * Reports whether only a change by a person (or another controller) ends the blocker: no time of
+ * completion can be estimated.
+ */
 export const needsHelp = ({ cause }: BlockerInfo): boolean =>
   cause !== 'DisruptionBudget' &&
   cause !== 'Terminating' &&
@@ -82,14 +88,20 @@ export const needsHelp = ({ cause }: BlockerInfo): boolean =>
   cause !== 'ServerMoving' &&
   cause !== 'VolumeAttached';
 
-/** Its message is news each time it changes: whoever evicts the pod says in it how far that is. */
+/**
+ * Reports whether each change of the message is news: the responder that evicts the pod reports its
+ * progress in the message.
+ */
 export const tellsProgress = ({ cause }: BlockerInfo): boolean => cause === 'EvictionResponder' || cause === 'EvictionResponderSilent';
 
-/** The same blocker, however its text has changed meanwhile. */
+/** Returns the id of a blocker, which stays the same when its text changes. */
 export const blockerId = ({ cause, pod, volume, server }: Pick<BlockerInfo, 'cause' | 'pod' | 'volume' | 'server'>): string =>
   `${cause} ${pod ? `${pod.namespace}/${pod.name}` : ''} ${volume ?? ''}${server?.id ?? ''}`;
 
-/** Since when it keeps the drain, by these moments, under whichever of the causes that it has in time. */
+/**
+ * Returns since when the blocker exists, by these moments, under any of the causes that it has over
+ * time.
+ */
 export const knownSince = (
   one: BlockerInfo,
   ...moments: readonly ReadonlyMap<string, Temporal.Instant>[]
@@ -98,10 +110,10 @@ export const knownSince = (
   return earliest(ids.map(id => moments.map(known => known.get(id)).find(since => since !== undefined)));
 };
 
-/** The cause in an id of a blocker. */
+/** Returns the cause that an id of a blocker contains. */
 export const causeOfId = (id: string): string => id.slice(0, id.indexOf(' '));
 
-/** The same blockers, so ordered that however short a list of them is cut, as many causes as possible are on it. */
+/** Sorts the blockers so that any cut of the list keeps as many causes as possible. */
 export const eachCauseFirst = (blockers: readonly Blocker[]): readonly Blocker[] => {
   const firsts = new Set(
     Map.groupBy(blockers, ({ cause }) => cause)
@@ -111,16 +123,19 @@ export const eachCauseFirst = (blockers: readonly Blocker[]): readonly Blocker[]
   return [...firsts, ...blockers.filter(one => !firsts.has(one))];
 };
 
-/** How many there are of each cause, in the order in which the causes come. */
+/** Counts the blockers of each cause, in the order in which the causes appear. */
 export const countedByCause = (
   blockers: readonly Pick<Blocker, 'cause'>[],
 ): readonly { readonly cause: string; readonly count: number }[] =>
   [...Map.groupBy(blockers, ({ cause }) => cause)].map(([cause, group]) => ({ cause, count: group.length }));
 
-/** Blockers in one text, where not all are said. */
+/** Number of blockers in a text that does not list all of them. */
 const fewBlockers = 5;
 
-/** For texts that say a few of many blockers, in the order of `eachCauseFirst`: one of each cause at least. */
+/**
+ * Joins the text of a few of many blockers, in the order of `eachCauseFirst`: at least one of each
+ * cause.
+ */
 export const fewOfEachCause = (blockers: readonly Blocker[], text: (blocker: Blocker) => string): string =>
   joinLimited(blockers.map(text), Math.max(fewBlockers, countedByCause(blockers).length));
 
@@ -157,13 +172,16 @@ const outcomeTexts = {
   budgetBehind: { cause: 'BudgetNotSynced', remedy: 'check the disruption controller (kube-controller-manager): it lags behind' },
 } as const satisfies Record<string, { readonly cause: Cause; readonly remedy: string | undefined }>;
 
-/** What the last reply to this pod's eviction says. */
+/** Returns the blocker for the last response to this pod's eviction. */
 export const outcomeBlockerInfo = (pod: Pod, kind: keyof typeof outcomeTexts, message: string): BlockerInfo => {
   const { cause, remedy } = outcomeTexts[kind];
   return { cause, pod: about(pod), message: truncate(message), ...(remedy !== undefined && { remedy }) };
 };
 
-/** Its deletion was accepted, and does not begin: somebody between the API server and its store leaves it out. */
+/**
+ * Returns the blocker for an accepted deletion that does not begin: a component between the API
+ * server and its store drops it.
+ */
 export const ignoredBlockerInfo = (pod: Pod, tries: number): BlockerInfo => ({
   cause: 'EvictionIgnored',
   pod: about(pod),
@@ -172,14 +190,14 @@ export const ignoredBlockerInfo = (pod: Pod, tries: number): BlockerInfo => ({
     'ask the owner of the webhook that handles pods/eviction: kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations',
 });
 
-/** Nobody has answered yet. */
+/** Returns the blocker for an eviction without a response yet. */
 export const unansweredBlockerInfo = (pod: Pod, sentAt: Temporal.Instant): BlockerInfo => ({
   cause: 'EvictionUnanswered',
   pod: about(pod),
   message: `its eviction was sent at ${timeText(sentAt)}, and the API server has not answered yet: a webhook may keep it waiting`,
 });
 
-/** Seconds of a grace period that somebody will want to know a way around. */
+/** Seconds of grace period from which a text also gives a way around it. */
 const longGrace = 300;
 
 const terminatingText = (pod: Pod): Pick<BlockerInfo, 'message' | 'remedy'> => {
@@ -191,7 +209,10 @@ const terminatingText = (pod: Pod): Pick<BlockerInfo, 'message' | 'remedy'> => {
   return { message, remedy };
 };
 
-/** It is on its way out. Past its grace period something holds it: a finalizer, or a kubelet that does not answer. */
+/**
+ * Returns the blocker for a terminating pod. Past its grace period, a finalizer or an unresponsive
+ * kubelet holds it.
+ */
 export const terminatingBlockerInfo = (pod: Pod, overdue: boolean): BlockerInfo => {
   if (!overdue) return { cause: 'Terminating', pod: about(pod), ...terminatingText(pod) };
   const held = pod.finalizers.length > 0 ? `; finalizers: ${joinLimited(pod.finalizers)}` : '';

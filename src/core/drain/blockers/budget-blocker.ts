@@ -4,27 +4,37 @@ import { truncate } from '../../text.ts';
 import { type Budget, isUnconfirmed, isUncounted, neverAllows } from '../budgets/budget.ts';
 import { about, type BlockerInfo } from './blocker.ts';
 
-/** What is said of a pod that a budget keeps: why, whose the budget is, what it guards, and what would help without harm. */
+/**
+ * Texts for a pod that a budget blocks: the reason, the budget's owner, what it guards, and a
+ * remedy that does no harm.
+ */
 
-/** Seconds for which pods may be too few: until those that are starting are Ready, or a controller has made new ones. */
+/**
+ * Seconds for which pods may be too few: until starting ones are Ready, or a controller has created
+ * new ones.
+ */
 const recoversWithin = 120;
 
-/** Seconds that the operator of a budget gets to let go: storage that is rebuilding takes long, and a switchover a moment. */
+/**
+ * Seconds that the operator of a budget gets to allow a disruption: a rebuild of storage takes
+ * long, a switchover a moment.
+ */
 const ownerWithin = 600;
 
-/** Pods that are on no node are named for so many characters of what the scheduler says of them. */
+/** Number of characters of the scheduler's message that are shown for pods without a node. */
 const maxReasonLength = 300;
 
 type BudgetExplanation = Pick<BlockerInfo, 'cause' | 'message' | 'remedy' | 'lasting'>;
 
-/** A pod of the budget that is on no node, for the scheduler finds none for it. */
+/** Returns a pod of the budget that has no node because the scheduler finds none for it. */
 const strayOf = ({ namespace, selector }: Budget, unscheduled: readonly Pod[]): Pod | undefined =>
   unscheduled.find(pod => pod.namespace === namespace && findsNoNode(pod) && matches(selector, pod.labels));
 
 const strayText = (short: string, stray: Pod): BudgetExplanation => {
   const why = truncate(stray.unschedulable ?? '', maxReasonLength);
   const look = `kubectl -n ${stray.namespace} describe pod ${stray.name}`;
-  // kube-scheduler: "had volume node affinity conflict", "didn't match PersistentVolume's node affinity"; or, of the one node that its volumes can be on, that it is unschedulable.
+  // kube-scheduler: "had volume node affinity conflict", "didn't match PersistentVolume's node
+  // affinity"; or, for the only node that its volumes can be on, that it is unschedulable.
   const isBound = /volume/i.test(stray.unschedulable ?? '') || (stray.claims.length > 0 && !/Insufficient/.test(why));
   return {
     cause: 'ReplacementUnschedulable',
@@ -35,7 +45,7 @@ const strayText = (short: string, stray: Pod): BudgetExplanation => {
   };
 };
 
-/** It gives something now and then, and nothing at the moment. */
+/** Explains a budget that allows disruptions at times, and none at the moment. */
 const spentText = (pod: Pod, budget: Budget, unscheduled: readonly Pod[]): BudgetExplanation => {
   const { name, namespace, disruptionsAllowed, desiredHealthy, currentHealthy, expectedPods, unhealthyPodEvictionPolicy: policy } = budget;
   const cause = 'DisruptionBudget';
@@ -57,7 +67,7 @@ const spentText = (pod: Pod, budget: Budget, unscheduled: readonly Pod[]): Budge
   };
 };
 
-/** Nothing can be read from the budget's status: undefined where something can. */
+/** Explains a budget whose status is unusable; undefined if the status is usable. */
 const unsyncedText = ({ namespace, name, syncFailure, disruptedPods, ...budget }: Budget): BudgetExplanation | undefined => {
   const cause = 'BudgetNotSynced';
   if (syncFailure !== undefined) {
@@ -82,7 +92,7 @@ const unsyncedText = ({ namespace, name, syncFailure, disruptedPods, ...budget }
   };
 };
 
-/** As it stands, it allows nothing; undefined where it does now and then. */
+/** Explains a budget that never allows a disruption as it stands; undefined if it does at times. */
 const refusingText = (budget: Budget): BudgetExplanation | undefined => {
   const { namespace, name, desiredHealthy, expectedPods } = budget;
   const cause = 'BudgetNeverAllows';
@@ -101,14 +111,17 @@ const refusingText = (budget: Budget): BudgetExplanation | undefined => {
   };
 };
 
-/** The budget is kept by a controller, which knows when a disruption does no harm: to edit it may cost data, and is undone. */
+/**
+ * Explains a budget that a controller manages. The controller knows when a disruption does no harm:
+ * an edit of the budget may cost data, and is undone.
+ */
 const keptText = ({ cause, message, lasting }: BudgetExplanation, { kind, name }: NonNullable<Budget['owner']>): BudgetExplanation => {
   const remedy = `wait for ${kind} ${name}, whose controller keeps the budget and changes it when a disruption does no harm; ask there, and leave the budget as it is`;
   if (cause !== 'BudgetNeverAllows') return { cause, message, remedy, ...(lasting && { lasting }) };
   return { cause: 'DisruptionBudget', message, remedy, lasting: { cause, afterSeconds: ownerWithin } };
 };
 
-/** What helps does no harm: it is its owner's budget, and it guards something. */
+/** Makes the remedy harmless, by the owner of the budget and by what it guards. */
 const harmless = (said: BudgetExplanation, { owner: pods }: Pod, { owner: keeper }: Budget): BudgetExplanation => {
   if (said.cause === 'ReplacementUnschedulable') return said;
   if (keeper !== undefined) return keptText(said, keeper);
@@ -116,17 +129,23 @@ const harmless = (said: BudgetExplanation, { owner: pods }: Pod, { owner: keeper
   return isGuard ? { ...said, remedy: `wait for Job ${pods.name} to end: the budget guards its work` } : said;
 };
 
-/** The budget has nothing to give at the moment. `unscheduled`: pods that are on no node, as far as they have been looked for. */
+/**
+ * Returns the blocker for a budget that allows no disruption at the moment. `unscheduled`: pods
+ * that are on no node, as far as they have been listed.
+ */
 export const budgetBlockerInfo = (pod: Pod, budget: Budget, unscheduled: readonly Pod[] = []): BlockerInfo => ({
   pod: about(pod),
   budgets: [budget.key],
   ...harmless(unsyncedText(budget) ?? refusingText(budget) ?? spentText(pod, budget, unscheduled), pod, budget),
 });
 
-/** Budgets that are named. Somebody may have made thousands for one pod. */
+/** Number of budgets that are named. A user may have created thousands for one pod. */
 const maxBudgets = 10;
 
-/** More than one budget: the eviction API always refuses such pods. */
+/**
+ * Returns the blocker for a pod with more than one budget: the eviction API always refuses such
+ * pods.
+ */
 export const multipleBudgetsBlockerInfo = (pod: Pod, budgets: readonly Budget[]): BlockerInfo => ({
   cause: 'MultipleBudgets',
   pod: about(pod),

@@ -4,20 +4,29 @@ import { truncate } from '../../text.ts';
 import { timeText } from '../../time.ts';
 import type { BlockerInfo } from './blocker.ts';
 
-/** Kubernetes' own taint: it deletes the pods of a node whose machine is off (KEP-2268, non-graceful node shutdown). */
+/**
+ * Taint of Kubernetes: it deletes the pods of a node whose machine is off (KEP-2268, non-graceful
+ * node shutdown).
+ */
 const outOfService = 'node.kubernetes.io/out-of-service';
 
-/** A node that is not Ready: nobody may be there to end its pods. */
+/** A node that is not Ready: there may be no kubelet that terminates its pods. */
 export type DeadNode = {
   readonly name: string;
-  /** The kubelet has said nothing for the node monitor's grace period; else it says itself that it is not Ready, and may still end pods. */
+  /**
+   * True if the kubelet has not reported for the node monitor's grace period; otherwise the kubelet
+   * itself reports NotReady, and may still terminate pods.
+   */
   readonly silent: boolean;
-  /** The reason and the message of its condition, since when. */
+  /** Reason, message and transition time of its condition. */
   readonly why: string;
   readonly outOfService: boolean;
 };
 
-/** Undefined while the node is Ready, and while nobody has said whether it is. */
+/**
+ * Returns the facts on a node that is not Ready; undefined while it is Ready or the condition is
+ * missing.
+ */
 export const deadNodeOf = (node: Node): DeadNode | undefined => {
   const ready = conditionOf(node, 'Ready');
   if (ready === undefined || ready.status === 'True') return undefined;
@@ -45,10 +54,13 @@ const waitsForKubelet = ({ cause }: BlockerInfo, pod: Pod, dead: DeadNode): bool
   return cause === 'Terminating' && dead.silent;
 };
 
-/** The budget is short of the very pod, which nobody can say is Ready. */
+/** Reports whether the budget is short of this very pod, whose readiness is unknown. */
 const isMissedByBudget = ({ cause }: BlockerInfo, pod: Pod): boolean => cause === 'DisruptionBudget' && !pod.ready && !isTerminating(pod);
 
-/** The same blocker as the node's fault, where it is: a pod that nobody ends, or one that its own budget counts as lost. */
+/**
+ * Attributes the blocker to the node where it is the cause: no kubelet terminates the pod, or the
+ * pod's own budget counts it as lost.
+ */
 export const attributeToNode = (blockerInfo: BlockerInfo, pod: Pod, dead: DeadNode | undefined): BlockerInfo => {
   if (dead === undefined) return blockerInfo;
   if (waitsForKubelet(blockerInfo, pod, dead)) {

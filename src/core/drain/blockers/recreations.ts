@@ -3,24 +3,31 @@ import { truncate } from '../../text.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
 import type { BlockerInfo } from './blocker.ts';
 
-/** Pods of one owner that came to a node although it is held, and were asked to leave again. */
+/** Pods of one owner that came to a node although it is held, and were evicted again. */
 export type Recreations = { readonly count: number; readonly lastAt: Temporal.Instant };
 
-/** So many may come and be moved on at once: a scheduler that was a moment late, a controller that tries once more. */
+/**
+ * Number of pods that may come and be evicted at once: a scheduler that was late, a controller that
+ * retries once.
+ */
 const atOnce = 2;
 
-/** First and longest pause between further ones, and how long without one until all is forgotten, in seconds. */
+/**
+ * First and longest pause between further evictions, and the time without a new pod until all is
+ * forgotten, in seconds.
+ */
 const first = 5;
 const maxLength = 300;
 const forgottenAfter = 1800;
 
-/** Whose pod it is: the controller, or the pod's own name where there is none. */
+/** Returns the owner of a pod: its controller, or the pod's own name if there is none. */
 export const ownerKey = ({ namespace, name, owner }: Pod): string =>
   owner ? `${namespace}/${owner.kind}/${owner.name}` : `${namespace}/${name}`;
 
 /**
- * Until when a pod that has just come stays, because its owner has sent others before: whoever puts pods on a held node again and again
- * would otherwise have them evicted as fast as they come. Undefined: it may be asked to leave now.
+ * Returns until when a pod that has just come stays, because its owner has sent others before: pods
+ * that a controller puts on a held node again and again would otherwise be evicted as fast as they
+ * come. Undefined: the pod may be evicted now.
  */
 export const backoffUntil = (recreations: Recreations | undefined, now: Temporal.Instant): Temporal.Instant | undefined => {
   if (recreations === undefined || recreations.count < atOnce) return undefined;
@@ -29,13 +36,13 @@ export const backoffUntil = (recreations: Recreations | undefined, now: Temporal
   return isBefore(now, until) ? until : undefined;
 };
 
-/** Counts one more. */
+/** Counts one more pod. */
 export const incrementRecreation = (recreations: Recreations | undefined, now: Temporal.Instant): Recreations => {
   const forgotten = recreations === undefined || !isBefore(now, secondsAfter(recreations.lastAt, forgottenAfter));
   return { count: forgotten ? 1 : recreations.count + 1, lastAt: now };
 };
 
-/** Controllers that put pods where they like, as DaemonSets do: what they put there may stay. */
+/** Returns the hint for controllers that ignore cordons, like DaemonSets: their pods may stay. */
 const staying = ({ namespace, owner }: Pod): string =>
   owner === undefined
     ? ''

@@ -2,27 +2,33 @@ import type { Pod } from '../../pod/pod.ts';
 import { type LabelSelector, matches, readSelector } from '../../pod/selector.ts';
 import { truncate } from '../../text.ts';
 
-/** A PodDisruptionBudget, as far as it decides over evictions. */
+/** A PodDisruptionBudget, as far as it decides on evictions. */
 export type Budget = {
-  /** `namespace/name`. */
+  /** Key `namespace/name`. */
   readonly key: string;
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
   readonly selector?: LabelSelector;
-  /** Who keeps it: an operator that changes it when a disruption does no harm. */
+  /** Owner of the budget: an operator that changes it when a disruption does no harm. */
   readonly owner?: { readonly kind: string; readonly name: string };
-  /** The status speaks of the current spec: observedGeneration has caught up. */
+  /** True if the status is about the current spec: observedGeneration has caught up. */
   readonly fresh: boolean;
   readonly disruptionsAllowed: number;
   readonly currentHealthy: number;
   readonly desiredHealthy: number;
   readonly expectedPods: number;
-  /** Names of pods whose eviction the server has counted and whose end the disruption controller has not seen yet. */
+  /**
+   * Names of pods whose eviction the server has counted while the disruption controller has not
+   * observed their end yet.
+   */
   readonly disruptedPods: readonly string[];
   readonly unhealthyPodEvictionPolicy: string;
-  /** The disruption controller could not compute the status; its counts mean nothing then. */
+  /**
+   * Error of the disruption controller, which could not compute the status: its counts mean nothing
+   * then.
+   */
   readonly syncFailure?: string;
 };
 
@@ -60,13 +66,13 @@ const syncFailureOf = (status: RawBudget['status']): string | undefined => {
   return condition && (condition.message ?? 'the disruption controller could not compute the budget');
 };
 
-/** Its controller, or else the first of its owners. */
+/** Returns the controller of the budget, or else the first of its owners. */
 const ownerOf = ({ ownerReferences = [] }: RawBudget['metadata']): Pick<Budget, 'owner'> => {
   const owner = ownerReferences.find(({ controller }) => controller === true) ?? ownerReferences[0];
   return owner === undefined ? {} : { owner: { kind: truncate(owner.kind, maxNameLength), name: truncate(owner.name, maxNameLength) } };
 };
 
-/** Keeps of a PodDisruptionBudget (policy/v1) what this type has. */
+/** Reads the needed fields of a PodDisruptionBudget (policy/v1). */
 export const readBudget = (raw: unknown): Budget => {
   const { metadata, spec, status } = raw as RawBudget;
   const namespace = metadata.namespace ?? 'default';
@@ -91,14 +97,19 @@ export const readBudget = (raw: unknown): Budget => {
   };
 };
 
-/** The budgets that guard the pod: same namespace, selector matches. More than one makes the API server refuse every eviction. */
+/**
+ * Returns the budgets that guard the pod: same namespace, selector matches. The API server refuses
+ * every eviction of a pod with more than one.
+ */
 export const budgetsOf = (pod: Pod, budgets: readonly Budget[]): readonly Budget[] =>
   budgets.filter(budget => budget.namespace === pod.namespace && matches(budget.selector, pod.labels));
 
 /**
- * The pod's eviction takes nothing from the budget: it is not Ready, and the budget's policy lets such pods go (API server, eviction.go: AlwaysAllow
- * always; IfHealthyBudget when enough others are healthy). As there, the status counts as it stands: neither of today nor computed without a failure. The
- * API server enforces the pod's version then, so one that has become Ready meanwhile does not go. A policy that is not known counts as the strict one.
+ * Reports whether the pod's eviction takes nothing from the budget: the pod is not Ready, and the
+ * budget's policy allows its eviction (API server, eviction.go: AlwaysAllow always; IfHealthyBudget
+ * when enough others are healthy). As there, the status counts as it stands, even if it is outdated
+ * or its computation failed. The API server enforces the pod's resourceVersion then, so a pod that
+ * has become Ready meanwhile is not evicted. An unknown policy counts as the strict one.
  */
 export const isFreeEviction = (pod: Pod, budget: Budget): boolean => {
   if (pod.ready) return false;
@@ -108,19 +119,34 @@ export const isFreeEviction = (pod: Pod, budget: Budget): boolean => {
   );
 };
 
-/** Of `disruptedPods`: the API server grants nothing above that (MaxDisruptedPodSize), until the disruption controller has confirmed some. */
+/**
+ * Maximum of `disruptedPods`: above it the API server grants nothing (MaxDisruptedPodSize), until
+ * the disruption controller has confirmed some.
+ */
 const maxDisrupted = 2000;
 
-/** Evictions that were granted and that the disruption controller has not confirmed are so many that the API server grants no more. */
+/**
+ * Reports whether the API server grants no more, because too many granted evictions are
+ * unconfirmed by the disruption controller.
+ */
 export const isUnconfirmed = ({ disruptedPods }: Pick<Budget, 'disruptedPods'>): boolean => disruptedPods.length > maxDisrupted;
 
-/** How many disruptions the API server grants as the status stands: none under one that is about an earlier spec. */
+/**
+ * Returns the number of disruptions that the API server grants as the status stands: none if the
+ * status is about an earlier spec.
+ */
 export const grantedBy = (budget: Budget): number => (budget.fresh && !isUnconfirmed(budget) ? Math.max(0, budget.disruptionsAllowed) : 0);
 
-/** It counts no pods at all, and so allows none to go: maxUnavailable and percentages are taken of the controllers' scale. */
+/**
+ * Reports whether the budget counts no pods at all, and so allows no eviction: maxUnavailable and
+ * percentages are computed from the controllers' scale.
+ */
 export const isUncounted = ({ fresh, expectedPods, disruptionsAllowed }: Budget): boolean =>
   fresh && expectedPods === 0 && disruptionsAllowed === 0;
 
-/** However healthy its pods are, it will not allow one to go: it wants at least as many as there are. */
+/**
+ * Reports whether the budget never allows an eviction, even if all its pods are healthy: it wants
+ * at least as many as there are.
+ */
 export const neverAllows = (budget: Budget): boolean =>
   budget.fresh && budget.expectedPods > 0 && budget.desiredHealthy >= budget.expectedPods;

@@ -1,36 +1,36 @@
 import { type AdmissionRefusal, admissionRefusal } from '../../admission-refusal.ts';
 import { isObject } from '../../json.ts';
 
-/** What the API server said to an eviction or a deletion. */
+/** Response of the API server to an eviction or a deletion. */
 export type EvictionResponse = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: unknown;
 };
 
-/** What a reply means for the pod: one name for each reaction. */
+/** Meaning of a response for the pod: one name for each reaction. */
 export type EvictionOutcome =
-  /** Its deletion has begun. */
+  /** The deletion of the pod has begun. */
   | { readonly kind: 'accepted' }
-  /** It is gone, or another pod has its name by now. */
+  /** The pod is gone, or another pod has its name by now. */
   | { readonly kind: 'gone' }
   /** The server lost a race on the budget or the pod; the pod is still there. */
   | { readonly kind: 'conflict'; readonly message: string }
-  /** The budget does not allow it now. */
+  /** The budget does not allow the eviction now. */
   | { readonly kind: 'budget'; readonly message: string; readonly retryAfterSeconds?: number }
-  /** The disruption controller is behind: its status cannot be used. */
+  /** The disruption controller lags behind: the budget's status cannot be used. */
   | { readonly kind: 'budgetBehind'; readonly message: string }
   /** More than one budget selects the pod: it cannot be evicted until that changes. */
   | { readonly kind: 'multipleBudgets'; readonly message: string }
-  /** KubeVirt has started, or is at, the evacuation of the VM. */
+  /** KubeVirt has started the evacuation of the VM, or carries it out. */
   | { readonly kind: 'evacuating'; readonly message: string }
-  /** The VM behind the pod cannot be migrated, and its strategy forbids to kill it. */
+  /** The VM behind the pod cannot be migrated, and its strategy forbids its end. */
   | { readonly kind: 'notMigratable'; readonly message: string }
-  /** The pod is the target, or what is left over, of a migration. */
+  /** The pod is the target, or a remainder, of a migration. */
   | { readonly kind: 'migrationTarget'; readonly message: string }
-  /** Another admission webhook or policy said no. */
+  /** Another admission webhook or policy refused. */
   | { readonly kind: 'denied'; readonly message: string; readonly retryAfterSeconds?: number }
-  /** An admission webhook that fails closed does not answer: nothing has happened. */
+  /** An admission webhook that fails closed does not respond: nothing has happened. */
   | { readonly kind: 'webhookFailed'; readonly message: string; readonly retryAfterSeconds?: number }
   /** The server is busy: the whole client slows down. */
   | { readonly kind: 'throttled'; readonly message: string; readonly retryAfterSeconds?: number }
@@ -40,7 +40,7 @@ export type EvictionOutcome =
   | { readonly kind: 'forbidden'; readonly message: string }
   /** The request itself was wrong. */
   | { readonly kind: 'invalid'; readonly message: string }
-  /** The server failed, or nothing came back. It may have happened. */
+  /** The server failed, or no response arrived. The eviction may have happened. */
   | { readonly kind: 'failed'; readonly message: string; readonly retryAfterSeconds?: number };
 
 type Status = {
@@ -53,7 +53,9 @@ type Status = {
   };
 };
 
-/** A few KiB at most: these texts end in status fields and events. */
+/**
+ * Returns the text of a response, cut to 1000 characters: it ends up in status fields and events.
+ */
 const textOf = (reply: EvictionResponse, status: Status): string => {
   const text = status.message ?? (typeof reply.body === 'string' && reply.body !== '' ? reply.body : `HTTP status ${reply.status}`);
   return text.trim().slice(0, 1000);
@@ -70,10 +72,16 @@ const retryAfter = (reply: EvictionResponse, { details }: Status): { readonly re
   return Number.isFinite(seconds) && seconds > 0 ? { retryAfterSeconds: Math.min(seconds, 300) } : {};
 };
 
-/** KubeVirt's webhook on evictions (kubevirt v0.2x to v1.9, virt-operator components/webhooks.go): the texts of no other webhook mean that. */
+/**
+ * Name of KubeVirt's webhook on evictions (kubevirt v0.2x to v1.9, virt-operator
+ * components/webhooks.go): only its texts have this meaning.
+ */
 const interceptor = 'virt-launcher-eviction-interceptor.kubevirt.io';
 
-/** It says everything with one code; its texts are the contract (kubevirt v1.9, pod-eviction-admitter). */
+/**
+ * Interprets the text of KubeVirt's webhook. It uses one code for everything; its texts are the
+ * contract (kubevirt v1.9, pod-eviction-admitter).
+ */
 const interceptorOutcome = ({ said, message }: AdmissionRefusal): EvictionOutcome | undefined => {
   if (/^(?:Evacuation in progress: )?Eviction triggered evacuation/.test(said)) return { kind: 'evacuating', message };
   if (/not live-migratable/.test(said)) return { kind: 'notMigratable', message };
@@ -81,7 +89,10 @@ const interceptorOutcome = ({ said, message }: AdmissionRefusal): EvictionOutcom
   return undefined;
 };
 
-/** Whoever spoke may choose any code, cause and text: none of these says anything of the pod, its budget or the server. */
+/**
+ * Classifies a refusal by admission. The refusing webhook may choose any code, cause and text: none
+ * of these is about the pod, its budget or the server.
+ */
 const refusedBy = (refusal: AdmissionRefusal, wait: { readonly retryAfterSeconds?: number }): EvictionOutcome => {
   const { kind, webhook, message } = refusal;
   if (kind === 'broken') return { kind: 'webhookFailed', message, ...wait };
@@ -106,14 +117,16 @@ const forbidden = (status: Status, message: string): EvictionOutcome => {
 };
 
 const conflict = (status: Status, message: string): EvictionOutcome => {
-  // Budgets and pods both answer 409. Only a failed UID precondition says that this pod is no more; a lost race says nothing of the kind.
+  // Conflicts on budgets and on pods both have code 409. Only a failed UID precondition means that
+  // this pod is gone; a lost race does not.
   if (/the UID in the precondition .* does not match the UID in record/i.test(message)) return { kind: 'gone' };
   return { kind: 'conflict', message };
 };
 
 /**
- * Sorts a reply by who spoke first, then by cause, text, and code last (the table of the eviction API, kube-apiserver's eviction.go): policies and
- * webhooks answer with any code, 404 and 409 too.
+ * Classifies a response by its author first, then by cause, text, and code last (the table of the
+ * eviction API, kube-apiserver's eviction.go): policies and webhooks respond with any code, 404 and
+ * 409 included.
  */
 export const classify = (reply: EvictionResponse): EvictionOutcome => {
   const status: Status = isObject(reply.body) ? reply.body : {};
@@ -122,7 +135,7 @@ export const classify = (reply: EvictionResponse): EvictionOutcome => {
   if (code >= 200 && code < 300) return { kind: 'accepted' };
   const refusal = admissionRefusal(message);
   if (refusal !== undefined) return refusedBy(refusal, retryAfter(reply, status));
-  // Anything else that is not found says nothing of the pod: a path that is not served, a proxy on the way.
+  // Any other 404 is not about the pod: a path that is not served, a proxy in between.
   if (code === 404) return status.details?.kind === 'pods' ? { kind: 'gone' } : { kind: 'invalid', message };
   if (code === 409) return conflict(status, message);
   if (code === 429) return tooMany(reply, status, message);

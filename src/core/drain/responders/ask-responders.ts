@@ -6,10 +6,10 @@ import type { PodDecision } from '../pod-decision.ts';
 import { answerDue, type EvictionRequest, type EvictionRequestsKnown, evictionRequestKey, withdrawnUntil } from './eviction-request.ts';
 import type { ActiveResponder } from './lifecycle-eviction.ts';
 
-/** A pod that has to go, and how. */
+/** A pod that has to leave, and how. */
 type Candidate = { readonly pod: Pod; readonly method: 'evict' | 'delete'; readonly gracePeriodSeconds?: number };
 
-/** What is known beside the pods, by their uids. */
+/** Facts beside the pods, by their uids. */
 type RequestContext = {
   readonly evictionRequests?: EvictionRequestsKnown;
   readonly responders?: ReadonlyMap<string, ActiveResponder>;
@@ -18,7 +18,11 @@ type RequestContext = {
   readonly now: Temporal.Instant;
 };
 
-/** A request has no grace period and no deadline of ours, and what is not running has nothing to move. DaemonSet pods and VMs have ways of their own. */
+/**
+ * Reports whether the eviction may be requested. A request carries no grace period and no deadline
+ * of ours, and a pod that does not run has nothing to move. DaemonSet pods and VMs are handled
+ * elsewhere.
+ */
 const mayBeRequested = ({ pod, method, gracePeriodSeconds }: Candidate, { vmPods }: RequestContext): boolean =>
   pod.hasResponders === true &&
   method === 'evict' &&
@@ -38,7 +42,10 @@ const waits = (pod: Pod, requeueAt: Temporal.Instant): PodDecision => ({
   },
 });
 
-/** Since when the pod is requested, and from when on nobody waits for an answer; undefined when it is not, or when that is over. */
+/**
+ * Returns until when a response to the pod's request is waited for; undefined if there is no
+ * request, or it is over.
+ */
 const waitsUntil = (
   { pod }: Candidate,
   { attempts }: RequestContext,
@@ -50,8 +57,10 @@ const waitsUntil = (
 };
 
 /**
- * Asks the responders of a pod that names some, and waits until one has its turn. Undefined: the pod is evicted by pods/eviction, because it names none, because it is the default
- * responder's turn, or because nothing has come, or will come, of the request. A refused request is not repeated.
+ * Requests the eviction from the responders of a pod that names some, and waits until one has its
+ * turn. Undefined: the pod is evicted by pods/eviction, because it names none, because it is the
+ * default responder's turn, or because the request had, or will have, no effect. A refused request
+ * is not repeated.
  */
 export const askResponders = (candidate: Candidate, context: RequestContext): PodDecision | undefined => {
   const { evictionRequests: known, responders, attempts, now } = context;

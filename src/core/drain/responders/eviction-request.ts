@@ -4,45 +4,50 @@ import { isBefore, readTime, secondsAfter, timeText } from '../../time.ts';
 import { isOver, lifecycleVersion } from './lifecycle-eviction.ts';
 
 /**
- * EvictionRequests of our own (lifecycle.k8s.io, KEP-4563, alpha): the responders that a pod names get their turn before it is evicted. Only for pods that name some: for all
- * others pods/eviction says the same, at once. No released version of Kubernetes (1.37) has the controllers that answer them, so each request proves itself: one
- * that no controller has looked at after `unansweredAfter` is deleted, and the pod is evicted as ever.
+ * EvictionRequests of our own (lifecycle.k8s.io, KEP-4563, alpha): the responders that a pod names
+ * get their turn before it is evicted. Only for pods that name some: for all others pods/eviction
+ * has the same effect, at once. No released version of Kubernetes (1.37) has the controllers that
+ * respond to them, so each request proves itself: a request that no controller has observed after
+ * `unansweredAfter` is deleted, and the pod is evicted as usual.
  */
 export const evictionRequestsPath = `/apis/${lifecycleVersion}/evictionrequests`;
 
-/** Who asks, as the API wants it: a domain of its own and a name. */
+/** Name of the requester, as the API demands it: a domain of its own and a name. */
 const requester = 'drydock.dev/drain';
 
-/** On every request of ours, so that they can be watched alone. */
+/** Label on every request of ours, so that only these are watched. */
 const label = { key: 'drydock.dev/requester', value: 'drain' } as const;
 export const evictionRequestsSelector = `${label.key}=${label.value}`;
 
 const withdrawnAnnotation = 'drydock.dev/withdrawn-at';
 
-/** Seconds within which a controller has to look at a request, and a responder to have its turn. */
+/** Seconds within which a controller has to observe a request, and a responder to have its turn. */
 const unansweredAfter = 30;
 
-/** Seconds for which a withdrawn request is kept at most: as long as it is there, its responder is told. */
+/**
+ * Seconds for which a withdrawn request is kept at most: its responder sees the withdrawal as long
+ * as it exists.
+ */
 const withdrawnFor = 30;
 
-/** Seconds after which an API server on which requests went unanswered is tried again. */
+/** Seconds after which an API server on which requests got no response is tried again. */
 export const triedAgainAfter = 3600;
 
-/** A request of ours, as far as it decides. */
+/** A request of ours, as far as it matters for decisions. */
 export type EvictionRequest = {
-  /** `namespace/name`. */
+  /** Key `namespace/name`. */
   readonly key: string;
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
   readonly podUid: string;
-  /** Of the Node that owns it: the one that the pod is on. */
+  /** Name of the Node that owns it: the node of the pod. */
   readonly nodeName: string;
   readonly createdAt: Temporal.Instant;
-  /** A controller has looked at it. */
+  /** True if a controller has observed it. */
   readonly isObserved: boolean;
-  /** Nothing more will come of it. */
+  /** True if it is over: it has no further effect. */
   readonly isOver: boolean;
   readonly withdrawnAt?: Temporal.Instant;
 };
@@ -61,7 +66,10 @@ type RawRequest = {
   readonly status?: unknown;
 };
 
-/** Keeps of an EvictionRequest what this type has; undefined for one that is not ours, whatever its labels say. */
+/**
+ * Reads the needed fields of an EvictionRequest; undefined if it is not ours, regardless of its
+ * labels.
+ */
 export const readEvictionRequest = (raw: unknown): EvictionRequest | undefined => {
   const { metadata, spec, status } = raw as RawRequest;
   const podUid = spec?.target?.pod?.uid;
@@ -85,34 +93,42 @@ export const readEvictionRequest = (raw: unknown): EvictionRequest | undefined =
   };
 };
 
-/** The Node that a request goes with. */
+/** The Node that owns a request: the request is garbage-collected with it. */
 export type RequestOwner = { readonly name: string; readonly uid: string };
 
-/** What is known of our requests. */
+/** State of our requests. */
 export type EvictionRequestsKnown = {
-  /** Auto: pods that name responders are requested. Never: what there is of requests is withdrawn. */
+  /**
+   * Mode. Auto: pods that name responders are requested. Never: existing requests are withdrawn.
+   */
   readonly mode: 'Auto' | 'Never';
-  /** Both kinds are served, and nothing says that nobody answers. */
+  /** True if both kinds are served, and there is no sign that no controller responds. */
   readonly areAnswered: boolean;
-  /** The node whose requests these are: it will own new ones. */
+  /** Node whose requests these are: it will own new ones. */
   readonly node?: RequestOwner;
-  /** Of one node, by key. */
+  /** Requests of one node, by key. */
   readonly own: ReadonlyMap<string, EvictionRequest>;
 };
 
 const nameFor = (podUid: string): string => `drydock-${podUid}`;
 
-/** Key of the request for a pod. It is in the pod's own namespace: one that somebody has put elsewhere says nothing of the pod. */
+/**
+ * Returns the key of the request for a pod. It is in the pod's own namespace: a request in another
+ * namespace is not about the pod.
+ */
 export const evictionRequestKey = ({ namespace, uid }: Pick<Pod, 'namespace' | 'uid'>): string => `${namespace}/${nameFor(uid)}`;
 
-/** Where those of one namespace are. */
+/** Returns the path of the requests of one namespace. */
 export const evictionRequestsIn = (namespace: string): string =>
   `/apis/${lifecycleVersion}/namespaces/${encodeURIComponent(namespace)}/evictionrequests`;
 
 export const evictionRequestPath = ({ namespace, name }: Pick<EvictionRequest, 'namespace' | 'name'>): string =>
   `${evictionRequestsIn(namespace)}/${encodeURIComponent(name)}`;
 
-/** The object that asks the responders of a pod. There is one for each uid, however often it is made; it goes with the node. */
+/**
+ * Returns the object that requests the eviction from the responders of a pod. There is one for each
+ * uid, however often it is created; it is deleted with the node.
+ */
 export const evictionRequestOf = ({ namespace, name, uid }: Pod, node: RequestOwner): object => ({
   apiVersion: lifecycleVersion,
   kind: 'EvictionRequest',
@@ -125,19 +141,22 @@ export const evictionRequestOf = ({ namespace, name, uid }: Pod, node: RequestOw
   spec: { requester, intent: 'Eviction', target: { pod: { name, uid } } },
 });
 
-/** The patch that says that the pod may stay after all. */
+/** Returns the patch that withdraws a request, because the pod may stay after all. */
 export const withdrawal = ({ resourceVersion }: EvictionRequest, now: Temporal.Instant): object => ({
   metadata: { resourceVersion, annotations: { [withdrawnAnnotation]: timeText(now) } },
   spec: { intent: 'Withdrawn' },
 });
 
-/** From when on a withdrawn request may be deleted, whatever its responder does. */
+/** Returns the time from which a withdrawn request may be deleted, regardless of its responder. */
 export const withdrawnUntil = ({ withdrawnAt }: EvictionRequest): Temporal.Instant | undefined =>
   withdrawnAt && secondsAfter(withdrawnAt, withdrawnFor);
 
-/** Until when a controller has to look at it, and a responder to have its turn. */
+/**
+ * Returns the time by which a controller has to observe the request, and a responder to have its
+ * turn.
+ */
 export const answerDue = ({ createdAt }: Pick<EvictionRequest, 'createdAt'>): Temporal.Instant => secondsAfter(createdAt, unansweredAfter);
 
-/** No controller has looked at it in time. */
+/** Reports whether no controller has observed the request in time. */
 export const isUnanswered = (request: EvictionRequest, now: Temporal.Instant): boolean =>
   !request.isObserved && !isBefore(now, answerDue(request));

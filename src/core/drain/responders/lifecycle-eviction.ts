@@ -5,44 +5,58 @@ import { isBefore, readTime, secondsAfter, timeText } from '../../time.ts';
 import { about, type BlockerInfo } from '../blockers/blocker.ts';
 
 /**
- * Evictions of lifecycle.k8s.io (KEP-4563, alpha since Kubernetes 1.37): somebody has requested the eviction of a pod, and the pod's responders
- * carry it out, one after the other. Not to be taken for the subresource pods/eviction.
+ * Evictions of lifecycle.k8s.io (KEP-4563, alpha since Kubernetes 1.37): the eviction of a pod was
+ * requested, and the pod's responders carry it out, one after the other. Not to be confused with
+ * the subresource pods/eviction.
  */
 export const lifecycleVersion = 'lifecycle.k8s.io/v1alpha1';
 export const lifecycleEvictionsPath = `/apis/${lifecycleVersion}/evictions`;
 
-/** Calls pods/eviction when no responder of the pod's own is left: what Drydock does itself, sooner. */
+/**
+ * Name of the responder that calls pods/eviction when no responder of the pod's own is left;
+ * Drydock does that itself, sooner.
+ */
 const defaultResponder = 'imperative-eviction.k8s.io/evictor';
 
-/** Whose turn it is to make the pod leave. */
+/** Responder whose turn it is to make the pod leave. */
 export type ActiveResponder = {
   readonly name: string;
-  /** It is the default responder: pods/eviction is all that it would call, and later than Drydock does. */
+  /**
+   * True for the default responder: it would only call pods/eviction, and later than Drydock does.
+   */
   readonly isDefault?: true;
   readonly message?: string;
-  /** When the Eviction was made, by the API server's clock: one that says nothing of itself is heard of then, and not after. */
+  /**
+   * Creation time of the Eviction, by the API server's clock: for a responder that reports nothing,
+   * this is its last sign of life.
+   */
   readonly createdAt: Temporal.Instant;
   readonly startTime?: Temporal.Instant;
   readonly heartbeatTime?: Temporal.Instant;
   readonly expectedCompletionTime?: Temporal.Instant;
 };
 
-/** An Eviction, as far as it has a say over other evictions of its pod. */
+/** An Eviction, as far as it affects other evictions of its pod. */
 export type LifecycleEviction = {
-  /** `namespace/name`. */
+  /** Key `namespace/name`. */
   readonly key: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Of the Eviction, and so of its pod: it has no say over a pod elsewhere whose uid it names. */
+  /**
+   * Namespace of the Eviction, and so of its pod: it does not affect a pod elsewhere whose uid it
+   * names.
+   */
   readonly namespace: string;
   readonly podUid: string;
-  /** Missing when it is nobody's turn (yet), or when all is over. */
+  /** Responder whose turn it is; missing if none has its turn (yet), or when all is over. */
   readonly responder?: ActiveResponder;
 };
 
 const objectsIn = (value: unknown): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
-/** Of an Eviction, or of an EvictionRequest, whose conditions say the same: nothing more will come of it. */
+/**
+ * Reports whether an Eviction is over, or an EvictionRequest, whose conditions have the same types.
+ */
 export const isOver = (status: JsonObject): boolean =>
   objectsIn(status['conditions']).some(({ type, status }) => (type === 'TargetEvicted' || type === 'Failed') && status === 'True');
 
@@ -65,7 +79,7 @@ const responderIn = (status: JsonObject, createdAt: Temporal.Instant): ActiveRes
   };
 };
 
-/** Keeps of an Eviction what this type has; undefined for one whose target is no pod. */
+/** Reads the needed fields of an Eviction; undefined if its target is not a pod. */
 export const readLifecycleEviction = (raw: unknown): LifecycleEviction | undefined => {
   const { metadata, spec, status } = raw as {
     readonly metadata: {
@@ -93,30 +107,33 @@ export const readLifecycleEviction = (raw: unknown): LifecycleEviction | undefin
   };
 };
 
-/** Seconds without a word after which a responder is called silent. */
+/** Seconds without a heartbeat after which a responder counts as silent. */
 const silentAfter = 300;
 
-/** Seconds without a word after which Kubernetes turns to the next responder. */
+/** Seconds without a heartbeat after which Kubernetes turns to the next responder. */
 const passedOverAfter = 1200;
 
-/** Seconds that the clock of a responder may be ahead: what it says of a later time is not believed. */
+/** Seconds that the clock of a responder may be ahead: a later heartbeat is not believed. */
 const clockTolerance = 300;
 
 const heardAt = ({ heartbeatTime, startTime, createdAt }: ActiveResponder, now: Temporal.Instant): Temporal.Instant =>
   [heartbeatTime, startTime].find(time => time !== undefined && isBefore(time, secondsAfter(now, clockTolerance))) ?? createdAt;
 
-/** When the responder becomes silent, if nothing is heard of it until then. */
+/** Returns the time at which the responder becomes silent, if it sends no heartbeat until then. */
 export const silentAt = (responder: ActiveResponder, now: Temporal.Instant): Temporal.Instant =>
   secondsAfter(heardAt(responder, now), silentAfter);
 
-/** When its pod is left to it no longer, as Kubernetes does: nobody keeps a pod for as long as an object stands. */
+/**
+ * Returns the time from which its pod is no longer left to it, as in Kubernetes: the mere existence
+ * of the object keeps no pod.
+ */
 export const passedOverAt = (responder: ActiveResponder, now: Temporal.Instant): Temporal.Instant =>
   secondsAfter(heardAt(responder, now), passedOverAfter);
 
 const sinceText = ({ startTime, heartbeatTime }: ActiveResponder): string =>
   [startTime && `since ${timeText(startTime)}`, heartbeatTime && `last heard at ${timeText(heartbeatTime)}`].filter(Boolean).join(', ');
 
-/** The pod is left to its responder. */
+/** Returns the blocker for a pod that is left to its responder. */
 export const responderBlockerInfo = (pod: Pod, responder: ActiveResponder, now: Temporal.Instant): BlockerInfo => {
   const { name, message, expectedCompletionTime } = responder;
   const since = sinceText(responder);

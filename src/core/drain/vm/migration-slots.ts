@@ -2,17 +2,21 @@ import { isAsked, type NodeVms, type VmPod } from '../../vm/vm-pod.ts';
 import type { InFlightEviction } from '../budgets/in-flight-eviction.ts';
 import type { Attempt } from '../outcome/retry.ts';
 
-/** The eviction of a VM's pod. */
+/** Reports whether this is the eviction of a VM's pod. */
 export const isLauncher = ({ podName }: InFlightEviction): boolean => podName.startsWith('virt-launcher-');
 
-/** Asked for by us, and not yet marked as far as can be seen. */
+/**
+ * Reports whether we have requested its move, and KubeVirt's mark on the VM has not been observed
+ * yet.
+ */
 const isBeingAsked = (uid: string, inFlight: readonly InFlightEviction[], attempts: ReadonlyMap<string, Attempt>): boolean =>
   attempts.get(uid)?.outcome.kind === 'evacuating' || inFlight.some(inFlightEviction => inFlightEviction.uid === uid);
 
 /**
- * How many more VMs may be asked to move now. One more than KubeVirt migrates at a time, so that it always has a next one: newer versions
- * begin a migration of high priority for every VM that is marked, and two hundred of them would keep everybody else's waiting. One is
- * always asked for, however many migrations others have under way. `guests`: by the uid of the pod.
+ * Returns how many more VMs may be evicted now: one more than KubeVirt migrates at a time, so that
+ * it always has a next one. Newer versions begin a migration of high priority for every VM that is
+ * marked, and two hundred of them would delay all other migrations. One is always allowed, however
+ * many migrations others have in progress. `vmPods`: by the uid of the pod.
  */
 export const roomFor = (
   nodeName: string,

@@ -4,7 +4,7 @@ import { isUnstarted, type KubeVirtSettings, unsaid, type Vmi, type VmMigration,
 import { type MigrationProgress, migrationProgressOf, type VmPod } from '../../vm/vm-pod.ts';
 import type { BlockerInfo } from '../blockers/blocker.ts';
 
-/** Why a VM's pod has not gone yet, as a blocker. */
+/** Text of the blocker for a VM's pod that has not left yet. */
 
 type Text = Pick<BlockerInfo, 'cause' | 'message' | 'remedy'>;
 
@@ -77,13 +77,13 @@ const notAsked = ({ vmi, evictionEffect }: VmPod): Text => {
 
 const about = ({ namespace, name }: Pod): NonNullable<BlockerInfo['pod']> => ({ namespace, name });
 
-/** Of a VM that is on its way, or that nobody asks for. */
+/** Returns the blocker for a VM that is about to move, or whose move is not requested. */
 export const vmPodBlockerInfo = (pod: Pod, vmPod: VmPod, settings: KubeVirtSettings, now: Temporal.Instant): BlockerInfo => {
   const migrationProgress = migrationProgressOf(vmPod, now);
   return { pod: about(pod), ...(migrationProgress === 'None' ? notAsked(vmPod) : onItsWay[migrationProgress](vmPod, settings)) };
 };
 
-/** Of a VM that could go, if KubeVirt had room. */
+/** Returns the blocker for a VM that could leave, if KubeVirt had room. */
 export const noSlotBlockerInfo = (pod: Pod, vmPod: VmPod, settings: KubeVirtSettings): BlockerInfo => ({
   pod: about(pod),
   ...onItsWay.Queued(vmPod, settings),

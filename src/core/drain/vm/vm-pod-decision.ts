@@ -5,7 +5,7 @@ import { type Attempt, retryAt } from '../outcome/retry.ts';
 import type { PodDecision } from '../pod-decision.ts';
 import { noSlotBlockerInfo, vmPodBlockerInfo } from './vm-blockers.ts';
 
-/** How many more VMs may be asked to move: counted down while one plan is made. */
+/** Number of further VMs that may be evicted: decremented while one plan is made. */
 export class MigrationSlots {
   #left: number;
 
@@ -19,20 +19,22 @@ export class MigrationSlots {
   }
 }
 
-/** What decides over a VM's pod beside its VM. */
+/** Facts beside the VM that decide on its pod. */
 type VmPodContext = {
   readonly vms: NodeVms;
   readonly attempt: Attempt | undefined;
-  /** A request has agreed to VMs being shut down by their eviction. */
+  /** True if a request allows that the eviction of a VM's pod shuts the VM down. */
   readonly mayStop: boolean;
   readonly room: MigrationSlots;
   readonly now: Temporal.Instant;
 };
 
 /**
- * What becomes of a VM's pod now; undefined: it has its turn like any other pod. A VM is asked to move once, and again only when nobody
- * moves it any more and its pod is still here. What KubeVirt would refuse is not asked for. Budgets are not looked at for VMs that
- * migrate: KubeVirt's webhook comes before them, and those of older versions allow nothing, ever, without being asked.
+ * Returns the decision for a VM's pod; undefined: the pod is handled like any other. A VM's move is
+ * requested once, and again only when it no longer moves and its pod is still here. An eviction
+ * that KubeVirt would refuse is not sent. Budgets are not considered for VMs that migrate:
+ * KubeVirt's webhook comes before them, and the budgets of older versions never allow anything and
+ * are never evaluated.
  */
 export const vmPodDecision = (pod: Pod, vmPod: VmPod, { vms, attempt, mayStop, room, now }: VmPodContext): PodDecision | undefined => {
   const { settings } = vms;

@@ -21,12 +21,15 @@ import type { MachineDecision, MachineSnapshot, MachineStep } from '../snapshot.
 import { isUrgent } from '../urgency.ts';
 import { ended, isOutgrown, strategyOf, withoutHistory } from './strategy.ts';
 
-/** Everything that is asked before the work begins, and what the end of a window means for work that has begun. */
+/** Checks before the work begins, and the effect of the end of a window on work that has begun. */
 
-/** How long it takes where nothing has been seen yet, in seconds. */
+/** Seconds that each strategy is expected to take before any has been observed. */
 const guesses = { Drain: 900, Replace: 1800, ReplaceWithSurge: 1800, Notify: 0 } as const;
 
-/** By then the machine has to be empty: what the request says, else the earliest of its events. */
+/**
+ * Returns the time by which the machine has to be empty: that of the request, otherwise the
+ * earliest of its events.
+ */
 export const deadlineFor = ({ request }: MachineSnapshot): Temporal.Instant | undefined => request.deadline ?? deadlineOf(request.events);
 
 const calendarFor = ({ request, node, windows }: MachineSnapshot): Calendar => {
@@ -40,8 +43,9 @@ const expectedFor = (snapshot: MachineSnapshot, calendar: Calendar): number => {
 };
 
 /**
- * A machine that is replaced may go at any time before its deadline, so it goes in the first opening. A node that is only drained is missing
- * until the cloud has done its work: it goes in the last opening before that, or shortly before where no window has a say.
+ * Returns the start. A machine that is replaced may go at any time before its deadline, so it goes
+ * in the first opening. A node that is only drained is missing until the cloud has done its work:
+ * it goes in the last opening before that, or shortly before if no window applies.
  */
 const startFor = (snapshot: MachineSnapshot, calendar: Calendar, now: Temporal.Instant): ScheduledStart => {
   const { request, drainLeadSeconds } = snapshot;
@@ -87,8 +91,9 @@ const waitFor = (
 };
 
 /**
- * The cloud has taken the machine already, and it is to be replaced: working on it takes nothing away that anybody could use. Whoever is before
- * it may be waiting for its set to be whole again, which it will not be without this.
+ * Reports whether the cloud has taken the machine already, and it is to be replaced: the work takes
+ * nothing out of service that could be used. Maintenances before it in line may be waiting for its
+ * set to be complete, which it will not be without this.
  */
 const isTaken = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean => {
   const deadline = deadlineFor(snapshot);
@@ -98,21 +103,30 @@ const isTaken = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean => {
   return isReplaced && (isTakenAlready(snapshot, now) || (isSilent && deadline !== undefined && !isBefore(now, deadline)));
 };
 
-/** All of its events are over, and one of them has taken the machine. */
+/** Reports whether all of its events are over, and one of them has taken the machine. */
 const isTakenAlready = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean =>
   ended(snapshot) === 'Completed' && fateOf(snapshot, now) === 'taken';
 
-/** The same by the word of somebody whose word counts: windows are for what would be missed. */
+/**
+ * Reports the same, according to a trusted source: windows protect only machines that would be
+ * missed.
+ */
 const isLostAlready = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean =>
   isTakenAlready(snapshot, now) && takenBy(snapshot).some(({ source }) => snapshot.urgentSources.has(source));
 
-/** When it is due: what the cloud does by its deadline takes the node away in any case, and waiting for a turn beyond this saves nobody anything. */
+/**
+ * Returns when it is due: the cloud takes the node away at its deadline in any case, so a longer
+ * wait for a turn gains nothing.
+ */
 const dueAt = (snapshot: MachineSnapshot, expectedSeconds: number): Temporal.Instant | undefined => {
   const deadline = deadlineFor(snapshot);
   return deadline && secondsAfter(deadline, -Math.max(snapshot.drainLeadSeconds, expectedSeconds));
 };
 
-/** Announcements about many nodes at once take few of them: a signal that is True on all nodes is more often wrong than not. */
+/**
+ * Limits announcements about many nodes at once: a signal that is True on all nodes is more often
+ * wrong than not.
+ */
 const beyondNodes = (snapshot: MachineSnapshot, expectedSeconds: number, now: Temporal.Instant): string | undefined => {
   const { request, others, limits, nodeCount } = snapshot;
   const most = resolveAmount(limits.nodes, nodeCount) ?? 1;
@@ -171,10 +185,13 @@ const begun = (
   };
 };
 
-/** Seconds until the API server is asked again. */
+/** Seconds until the API server is queried again. */
 const askAgainAfter = 1;
 
-/** The watch of the windows may be later than that of the requests: there may be a window that it has not told of. */
+/**
+ * Waits for the windows: their watch may lag behind that of the requests, and may not have
+ * delivered one.
+ */
 const waitForWindows = (why: string, now: Temporal.Instant): MachineDecision => ({
   phase: 'Scheduled',
   reason: 'WindowsUnknown',
@@ -183,7 +200,7 @@ const waitForWindows = (why: string, now: Temporal.Instant): MachineDecision => 
   requeueAt: secondsAfter(now, askAgainAfter),
 });
 
-/** Whoever has to agree has agreed. */
+/** Waits for the approval. */
 export const approval: MachineStep = (snapshot, now) => {
   const { request } = snapshot;
   if (request.history.startedAt !== undefined || !request.needsApproval || request.approved || isUrgent(snapshot, now)) return undefined;
@@ -194,8 +211,9 @@ export const approval: MachineStep = (snapshot, now) => {
 };
 
 /**
- * Nothing is begun on a machine that is paused, whatever is announced: its controllers would not make another, and whoever has paused it does not expect it. Only a machine
- * that goes within minutes is drained, which touches its node and not the machine.
+ * Begins nothing on a paused machine, for any announcement: its controllers would not create
+ * another, and the user who has paused it does not expect it. Only a machine that goes within
+ * minutes is drained, which changes its node and not the machine.
  */
 export const unpaused: MachineStep = (snapshot, now) => {
   const { pause, request } = snapshot;
@@ -203,7 +221,7 @@ export const unpaused: MachineStep = (snapshot, now) => {
   return { phase: 'Scheduled', ...pause, warning: true };
 };
 
-/** When a turn that is waited for is looked at again, whatever happens: limits give way to a deadline. */
+/** Returns the next look at a turn that is waited for: limits yield to a deadline. */
 const turnAgain = (snapshot: MachineSnapshot, expectedSeconds: number, now: Temporal.Instant): Pick<MachineDecision, 'requeueAt'> => {
   const times = [dueAt(snapshot, expectedSeconds), deadlineFor(snapshot)];
   const next = times.find(time => time !== undefined && isBefore(now, time));
@@ -212,7 +230,10 @@ const turnAgain = (snapshot: MachineSnapshot, expectedSeconds: number, now: Temp
 
 const turn = (wait: string): MachineDecision => ({ phase: 'Scheduled', reason: 'Turn', message: `Waiting for its turn: ${wait}` });
 
-/** Begins at the right time, and when it is its turn. The beginning is stored before anything else is done. */
+/**
+ * Begins at the right time, and when it is its turn. The start is stored before anything else is
+ * done.
+ */
 export const begin: MachineStep = (snapshot, now) => {
   if (snapshot.request.history.startedAt !== undefined) return undefined;
   const calendar = calendarFor(snapshot);
@@ -235,8 +256,8 @@ export const begin: MachineStep = (snapshot, now) => {
 };
 
 /**
- * A machine is to be replaced whose node is being kept out of service for something less: as soon as it might begin, it is replaced without its
- * node coming back in between.
+ * Escalates to a replacement while the node is out of service for something less: as soon as it
+ * could begin, the machine is replaced without its node coming back in between.
  */
 export const escalateStrategy: MachineStep = (snapshot, now) => {
   if (!isOutgrown(snapshot)) return undefined;
@@ -247,7 +268,7 @@ export const escalateStrategy: MachineStep = (snapshot, now) => {
   return { ...verdict, reason: 'NewEvent', message: `Continuing as ${verdict.begins.strategy}: another event has been announced` };
 };
 
-/** What the windows want of work that is under way: undefined where it may go on. */
+/** Returns the effect of the windows on work in progress: undefined if it may go on. */
 export const closing = (
   snapshot: MachineSnapshot,
   now: Temporal.Instant,
@@ -260,7 +281,7 @@ export const closing = (
   return { atEnd, ...(next && { opens: next.from }) };
 };
 
-/** When work that is under way has to be looked at because its window ends. */
+/** Returns when work in progress has to be looked at because its window ends. */
 export const closesAt = (snapshot: MachineSnapshot, now: Temporal.Instant): Temporal.Instant | undefined => {
   const calendar = calendarFor(snapshot);
   return calendar.windows.length === 0 || atEndOf(calendar) === 'Continue' ? undefined : openNow(calendar, now)?.to;

@@ -8,9 +8,9 @@ import { drainedForWrite } from '../writes.ts';
 import { coveredEvents, strategyOf } from './strategy.ts';
 import { deleteChild } from './withdraw.ts';
 
-/** What comes after the node is empty. */
+/** Steps after the node is empty. */
 
-/** Why the node may not be released yet; undefined when it may. */
+/** Returns why the node may not be released yet; undefined if it may. */
 const notFit = ({ node, request }: MachineSnapshot): string | undefined => {
   if (node === undefined) return undefined;
   const ready = conditionOf(node, 'Ready');
@@ -21,8 +21,9 @@ const notFit = ({ node, request }: MachineSnapshot): string | undefined => {
 };
 
 /**
- * The cloud of an agent may be told that it need not wait any longer: which events those are, the agent reads in its notice. One word is enough
- * for all machines of an event, so it is said only when every one of them that is known here is drained.
+ * Notes the drained events for the agent of the node, which may report to its cloud that it need
+ * not wait any longer. One report is enough for all machines of an event, so an event is noted only
+ * when every machine of it that is known here is drained.
  */
 const tellAgent = (
   { notice, others, request }: MachineSnapshot,
@@ -36,7 +37,10 @@ const tellAgent = (
 
 const restarting: ReadonlySet<EventKind> = new Set(['reboot', 'redeploy']);
 
-/** When a node may be released although it has not been seen to start anew: not every completed reboot was one. */
+/**
+ * Returns when a node may be released although no reboot was observed: not every completed reboot
+ * was one.
+ */
 const settlesAt = (snapshot: MachineSnapshot, now: Temporal.Instant): Temporal.Instant => {
   const { request, node } = snapshot;
   const { bootId } = request.history;
@@ -45,7 +49,10 @@ const settlesAt = (snapshot: MachineSnapshot, now: Temporal.Instant): Temporal.I
   return restarts && isSame ? sparedAt(snapshot, now) : now;
 };
 
-/** The node stays out through the cloud's own work, until that is over and the node is fit again. */
+/**
+ * Keeps the node out of service during the cloud's own work, until that is over and the node is fit
+ * again.
+ */
 export const waitThrough: MachineStep = (snapshot, now) => {
   const { request, node } = snapshot;
   if (strategyOf(snapshot).strategy !== 'Drain' || node === undefined) return undefined;
@@ -65,7 +72,7 @@ export const waitThrough: MachineStep = (snapshot, now) => {
   return unfit === undefined ? undefined : { phase: 'Drained', reason: 'NodeNotFit', message: `The event is over; ${unfit}` };
 };
 
-/** The node is released, or what is left of its maintenance taken away. */
+/** Releases the node, or deletes the rest of its maintenance. */
 export const release: MachineStep = ({ child }) => deleteChild(child);
 
 const successText = (snapshot: MachineSnapshot): string => {

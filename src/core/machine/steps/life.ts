@@ -7,11 +7,14 @@ import { announce, deleteRequestWrite, machineMaintenanceFinalizer, ownWrite, re
 import { ended, isOutgrown, strategyOf } from './strategy.ts';
 import { withdraw } from './withdraw.ts';
 
-/** The beginning and the end of the object itself. */
+/** Beginning and end of the object itself. */
 
 const hasFinalizer = ({ finalizers }: MachineRequest): boolean => finalizers.includes(machineMaintenanceFinalizer);
 
-/** Nothing is done before the finalizer is stored: from then on nothing that was begun can be forgotten. */
+/**
+ * Claims the request. Nothing is done before the finalizer is stored: from then on nothing that was
+ * begun can be forgotten.
+ */
 export const claim: MachineStep = ({ request }) => {
   if (request.deleting || hasFinalizer(request)) return undefined;
   const finalizers = [...request.finalizers, machineMaintenanceFinalizer];
@@ -20,7 +23,9 @@ export const claim: MachineStep = ({ request }) => {
   return { phase: 'Pending', reason: 'NotClaimed', message: 'Waiting to be claimed', own };
 };
 
-/** A request that is deleted leaves nothing behind; a machine that is being replaced already goes on without us. */
+/**
+ * Cleans up after a deleted request; a machine that is being replaced already goes on without us.
+ */
 export const cleanUp: MachineStep = snapshot => {
   const { request } = snapshot;
   if (!request.deleting) return undefined;
@@ -33,7 +38,10 @@ export const cleanUp: MachineStep = snapshot => {
   return { ...common, own: ownWrite(request, 'let go', { metadata: { finalizers } }, [told]) };
 };
 
-/** Whether a machine is there cannot be known while its API is away: nothing is concluded from that. */
+/**
+ * Waits for the machine API: while it is away, the existence of a machine cannot be known, and
+ * nothing is concluded.
+ */
 export const requireMachineApi: MachineStep = ({ request, machineApi }) => {
   if (machineApi || request.nodeOnly) return undefined;
   const message = 'This cluster serves no machine API (machine.openshift.io, cluster.x-k8s.io) at the moment, or Drydock may not read it';
@@ -41,8 +49,9 @@ export const requireMachineApi: MachineStep = ({ request, machineApi }) => {
 };
 
 /**
- * Nothing is done to a machine whose node is another's, by a name alone: Machines of other clusters name nodes that are called like ours. One that is going already is
- * gone in any case, and its name may be its successor's.
+ * Requires a proven node: nothing is done to a machine whose node is known by name alone, because
+ * Machines of other clusters name nodes that have the same names as ours. A machine that is being
+ * deleted already is gone in any case, and its name may be its successor's.
  */
 export const identified: MachineStep = snapshot => {
   const { request, machine, unidentified } = snapshot;
@@ -56,10 +65,13 @@ const isNew = ({ events, history }: MachineRequest): boolean => events.some(even
 
 const newEvent: MachineDecision = { phase: 'Pending', reason: 'NewEvent', message: 'Another event has been announced', restarts: true };
 
-/** What was begun is over, and something else is announced already. */
+/** Restarts when the work is over, and another event is announced already. */
 export const restart: MachineStep = snapshot => (isOutgrown(snapshot) ? newEvent : undefined);
 
-/** What is over is kept for a while, and taken away then unless its event is still announced: it would come back at once. */
+/**
+ * Keeps a finished request for a while, and deletes it then unless its event is still announced:
+ * the request would come back at once.
+ */
 export const retention: MachineStep = ({ request, machine }, now) => {
   const { phase, completedAt } = request.history;
   if (phase === undefined || !isOver(phase)) return undefined;
@@ -78,8 +90,8 @@ const isReplaced = (snapshot: MachineSnapshot): boolean => {
 };
 
 /**
- * An end that is none: the cloud has taken the machine, which is replaced all the same, or it is not yet known whether it has. Undefined where the events have simply
- * ended.
+ * Returns the result for an end that is none: the cloud has taken the machine, which is replaced
+ * all the same, or it is not yet known whether it has. Undefined if the events have simply ended.
  */
 const harmDone = (snapshot: MachineSnapshot, state: EventState, now: Temporal.Instant): 'proceed' | MachineDecision | undefined => {
   const { request, machine, node } = snapshot;
@@ -92,7 +104,10 @@ const harmDone = (snapshot: MachineSnapshot, state: EventState, now: Temporal.In
   return { phase: request.history.phase ?? 'Pending', reason: 'Settling', message, requeueAt };
 };
 
-/** The event has ended before anything was begun for it, or the machine is gone: there is nothing to do any more. */
+/**
+ * Cancels a request whose event has ended before any work, or whose machine is gone: nothing is
+ * left to do.
+ */
 export const cancelObsolete: MachineStep = (snapshot, now) => {
   const { request, machine, node } = snapshot;
   if (request.history.startedAt !== undefined) return undefined;
@@ -113,7 +128,7 @@ export const cancelObsolete: MachineStep = (snapshot, now) => {
   return { phase: 'Cancelled', reason: state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted', message };
 };
 
-/** Somebody only wants to know. */
+/** Handles strategy Notify, which only reports. */
 export const notify: MachineStep = snapshot => {
   if (strategyOf(snapshot).strategy !== 'Notify') return undefined;
   const state = ended(snapshot);
@@ -121,7 +136,10 @@ export const notify: MachineStep = snapshot => {
   return { phase: 'Notified', reason: 'EventPending', message: 'Announced; strategy Notify takes no action' };
 };
 
-/** A machine that is only to be drained, and has no node, has nothing to drain: one may join at any time before the event. */
+/**
+ * Waits for a node: a machine that is only to be drained, and has no node, has nothing to drain.
+ * One may join at any time before the event.
+ */
 export const joined: MachineStep = snapshot => {
   const { request, machine, node } = snapshot;
   if (request.history.startedAt !== undefined || machine === undefined || node !== undefined) return undefined;
@@ -130,15 +148,16 @@ export const joined: MachineStep = snapshot => {
   return { phase: 'Scheduled', reason: 'NoNode', message };
 };
 
-/** The event was cancelled while the work was under way: what can still be taken back is taken back. */
+/** Undoes the work, as far as possible, if the event was cancelled meanwhile. */
 export const cancelOnEventEnd: MachineStep = (snapshot, now) => {
   const { request, machine } = snapshot;
   const state = ended(snapshot);
   const committed = request.deletionIssued || machine === undefined || machine.deleting;
   const { strategy } = strategyOf(snapshot);
-  // Not by the phase: calling it off is Releasing too, and has to go on until nothing is left.
+  // Not by the phase: a cancellation has the phase Releasing too, and has to go on until nothing is
+  // left.
   const drained = request.history.drainedAt !== undefined;
-  // A node that the cloud is done with has to be fit before it is released: that is asked later.
+  // A node that the cloud is done with has to be fit before it is released: that is checked later.
   if (state === undefined || (strategy === 'Drain' ? state === 'Completed' || drained : committed)) return undefined;
   const harm = harmDone(snapshot, state, now);
   if (harm !== undefined) return harm === 'proceed' ? undefined : harm;

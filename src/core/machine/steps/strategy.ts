@@ -2,9 +2,9 @@ import { type EventState, isPending, type MachineEvent } from '../event.ts';
 import { defaultStrategy, type MachineStrategy } from '../request.ts';
 import type { MachineSnapshot, MachineStep } from '../snapshot.ts';
 
-/** Which strategy it is, whether it can be followed, and which events it answers. */
+/** The strategy, whether it is possible, and which events it covers. */
 
-/** Why the machine cannot be replaced in this way; undefined when it can. */
+/** Returns why the machine cannot be replaced in this way; undefined if it can. */
 const obstacle = ({ request, machine, replacement, unidentified }: MachineSnapshot, strategy: MachineStrategy): string | undefined => {
   if (strategy === 'Drain' || strategy === 'Notify') return undefined;
   if (machine === undefined) {
@@ -16,7 +16,7 @@ const obstacle = ({ request, machine, replacement, unidentified }: MachineSnapsh
     return `${what} belongs to the control plane, and no active ControlPlaneMachineSet or KubeadmControlPlane would replace it`;
   }
   if (strategy === 'Replace') {
-    // Who asks for it by name accepts that nothing takes its place.
+    // A user who sets the strategy explicitly accepts that nothing replaces it.
     return replacement === undefined && request.strategy !== 'Replace' ? `${what} belongs to no set: nothing would replace it` : undefined;
   }
   if (machine.controlPlane) return `${what} belongs to the control plane: its controller knows the order, use strategy Replace`;
@@ -27,7 +27,10 @@ const obstacle = ({ request, machine, replacement, unidentified }: MachineSnapsh
   return undefined;
 };
 
-/** The strategy in force. A default that cannot be followed becomes Drain: the node is empty at least when the cloud comes. */
+/**
+ * Returns the strategy in force. A default that is not possible becomes Drain: at least the node is
+ * empty when the cloud begins.
+ */
 export const strategyOf = (snapshot: MachineSnapshot): { readonly strategy: MachineStrategy; readonly obstacle?: string } => {
   const { request } = snapshot;
   const chosen = request.history.strategy ?? request.strategy;
@@ -40,31 +43,43 @@ export const strategyOf = (snapshot: MachineSnapshot): { readonly strategy: Mach
   return chosen === undefined ? { strategy: 'Drain' } : { strategy, obstacle: found };
 };
 
-/** A strategy that somebody has chosen and that cannot be followed is not replaced by a guess. */
+/**
+ * Rejects a strategy that a user has chosen and that is not possible: it is not replaced by a
+ * guess.
+ */
 export const validateStrategy: MachineStep = snapshot => {
   const { obstacle } = strategyOf(snapshot);
   return obstacle === undefined ? undefined : { phase: 'Pending', reason: 'StrategyNotPossible', message: obstacle, warning: true };
 };
 
-/** The same, as if nothing had been begun. */
+/** Returns the snapshot as if nothing had begun. */
 export const withoutHistory = (snapshot: MachineSnapshot): MachineSnapshot => {
   const { startedAt: _started, strategy: _strategy, ...history } = snapshot.request.history;
   return { ...snapshot, request: { ...snapshot.request, history } };
 };
 
-/** Something was announced meanwhile that calls for another machine, and the node is only kept out of service. */
+/**
+ * Reports whether an event that was announced meanwhile demands another machine, while the node is
+ * only kept out of service.
+ */
 export const isOutgrown = (snapshot: MachineSnapshot): boolean => {
   const { events, history } = snapshot.request;
   return history.strategy === 'Drain' && events.some(isPending) && strategyOf(withoutHistory(snapshot)).strategy === 'Replace';
 };
 
-/** The events that what was begun is an answer to: a node is not held for as long as a retirement is due in some weeks. */
+/**
+ * Returns the events that the present work covers: a node is not held until a retirement that is
+ * due in some weeks.
+ */
 export const coveredEvents = (snapshot: MachineSnapshot): readonly MachineEvent[] => {
   const { events } = snapshot.request;
   return isOutgrown(snapshot) ? events.filter(event => !isPending(event) || defaultStrategy([event]) !== 'Replace') : events;
 };
 
-/** How those events have ended; undefined as long as one is pending, or where the request is not an answer to any. */
+/**
+ * Returns how those events have ended; undefined as long as one is pending, or if the request does
+ * not respond to any.
+ */
 export const ended = (snapshot: MachineSnapshot): EventState | undefined => {
   const events = coveredEvents(snapshot);
   if (snapshot.request.independent || events.some(isPending)) return undefined;

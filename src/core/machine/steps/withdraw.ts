@@ -5,9 +5,9 @@ import type { MachineRequest } from '../request.ts';
 import type { MachineDecision, MachineSnapshot } from '../snapshot.ts';
 import { hookWrite, markWrite, scaleWrite } from '../writes.ts';
 
-/** Taking back what has been done for a request. */
+/** Withdrawal of the work that has been done for a request. */
 
-/** The mark says whose it is: somebody else's stays. */
+/** Returns the mark of this request: a mark of another owner stays. */
 export const markOf = (request: MachineRequest): string => request.uid;
 
 const releasing = (message: string, writes: readonly Write[] = []): MachineDecision => ({
@@ -17,7 +17,10 @@ const releasing = (message: string, writes: readonly Write[] = []): MachineDecis
   writes,
 });
 
-/** A mark of Drydock is the uid of a machine maintenance, also of one that is gone; people mark machines too, for reasons of their own. */
+/**
+ * Form of a mark that Drydock wrote: the uid of a machine maintenance, which may be deleted by now.
+ * Marks of any other form are those of people.
+ */
 const uidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const isSurgeMark = (mark: string | undefined, request: MachineRequest, { surges }: MachineSet): mark is string =>
@@ -26,8 +29,10 @@ const isSurgeMark = (mark: string | undefined, request: MachineRequest, { surges
 const byAge = (one: Machine, other: Machine): number => Temporal.Instant.compare(other.createdAt, one.createdAt);
 
 /**
- * The machine that goes when the set is made smaller by one: put first in line already, or the youngest that is not. Of several surges of a set each has one
- * machine in line until it makes the set smaller, and the controller may take any of them. Missing: the set has fewer machines than it wants, and none goes.
+ * Returns the machine that is deleted when the set shrinks by one: a marked one, or the youngest that
+ * has to be marked first. Each surge of a set keeps one machine marked until it shrinks the set, and
+ * the controller may delete any of them. Undefined if the set has fewer machines than it wants: then
+ * none is deleted.
  */
 const nextInLine = (snapshot: MachineSnapshot, set: MachineSet): { readonly machine: Machine; readonly isMarked: boolean } | undefined => {
   const { request, machine, replacement } = snapshot;
@@ -43,15 +48,17 @@ const nextInLine = (snapshot: MachineSnapshot, set: MachineSet): { readonly mach
 };
 
 /**
- * The number of machines goes back to what it was. The machine that goes for it is the one that was added: it is put first in line, and the one
- * that was to be replaced taken out of it. The mark is written once more, as it is, before the number: where the machine is not as it was seen, because
- * another surge was taken back meanwhile, the set is not made smaller, for its controller would choose any machine.
+ * Restores the number of machines. The added machine is the one to be deleted for it: it is marked
+ * as the next, and the mark of the machine that was to be replaced is removed. The mark is written
+ * again, unchanged, before the number: if the machine has changed since the snapshot, because another
+ * surge was reverted meanwhile, the set does not shrink, for its controller would pick any machine.
  */
 export const revertScale = (snapshot: MachineSnapshot, set: MachineSet): MachineDecision => {
   const { request, machine } = snapshot;
   const mark = markOf(request);
   const message = `${set.kind} ${set.name} gets its replica count back`;
-  // It goes all the same, and counts until it is gone: the set takes it, and no other.
+  // The machine is deleted in any case, and counts until it is gone: the set takes it, and no
+  // other.
   if (machine?.deleting) return releasing(message, [scaleWrite(set, request, -1)]);
   if (machine?.deleteMark === mark && !machine.deleting) return releasing('Keeping the machine', [markWrite(machine, null)]);
   const next = nextInLine(snapshot, set);
@@ -60,7 +67,7 @@ export const revertScale = (snapshot: MachineSnapshot, set: MachineSet): Machine
   return releasing(message, [markWrite(next.machine, next.machine.deleteMark ?? mark), scaleWrite(set, request, -1)]);
 };
 
-/** Takes back what is left of the work; undefined when nothing is. */
+/** Withdraws the rest of the work; undefined if nothing is left. */
 export const withdraw = (snapshot: MachineSnapshot): MachineDecision | undefined => {
   const { request, machine, surged, child } = snapshot;
   const [set] = surged;
@@ -74,7 +81,7 @@ export const withdraw = (snapshot: MachineSnapshot): MachineDecision | undefined
   return deleteChild(child);
 };
 
-/** The node is released; undefined when it has been. */
+/** Releases the node; undefined when it is released. */
 export const deleteChild = (child: MachineSnapshot['child']): MachineDecision | undefined => {
   if (child === undefined) return undefined;
   return releasing('The node is being released', child.deleting ? [] : [deleteChildWrite(child)]);

@@ -13,7 +13,10 @@ import { closesAt, closing, deadlineFor } from './begin.ts';
 import { ended, strategyOf } from './strategy.ts';
 import { markOf, revertScale, withdraw } from './withdraw.ts';
 
-/** The work itself: a machine more, the node empty, the machine gone. Each step sees from the objects how far it is. */
+/**
+ * The work itself: one more machine, the node empty, the machine gone. Each step reads its progress
+ * from the objects.
+ */
 
 const surging = (message: string, writes: NonNullable<MachineDecision['writes']> = []): MachineDecision => ({
   phase: 'Surging',
@@ -24,12 +27,16 @@ const surging = (message: string, writes: NonNullable<MachineDecision['writes']>
 
 const hasReadyNode = ({ node }: MachineSnapshot): boolean => node !== undefined && isReady(node);
 
-/** Seconds that the operator's clock may be ahead of the clocks that say when a machine was created, and since when a node is not Ready. */
+/**
+ * Seconds that the operator's clock may be ahead of the clocks of a machine's creation time, and of
+ * a node's transition times.
+ */
 const clockTolerance = 30;
 
 /**
- * A machine that had failed, or whose node was not Ready, before the work began: whether somebody replaces it is another matter, and the work does not wait for it.
- * It does wait for one that was made since, and where the clocks leave it open.
+ * Reports whether the machine had failed, or its node was not Ready, before the work began: its
+ * replacement is a separate matter, and the work does not wait for it. The work does wait for a
+ * machine that was created since, and if the clocks leave it open.
  */
 const isUnreadyBefore = ({ machine, since }: UnreadyMachine, { history: { startedAt } }: MachineRequest): boolean => {
   const isEarlier = (moment: Temporal.Instant | undefined): boolean =>
@@ -55,7 +62,10 @@ const readyText = ({ set, ready, unready }: ReplacementSet, request: MachineRequ
   return `${set.kind} ${set.name} has ${ready} of ${set.replicas} machines with a node that is Ready${awaited}${besides}`;
 };
 
-/** The same, whatever the machine itself is like that is to be replaced: its cloud may have stopped it already. */
+/**
+ * Reports the same without regard to the machine that is to be replaced: its cloud may have stopped
+ * it already.
+ */
 const isCompleteBeside = (machine: Machine, replacement: ReplacementSet, snapshot: MachineSnapshot): boolean => {
   const others = { ...replacement, unready: replacement.unready.filter(one => one.machine.uid !== machine.uid) };
   const own = hasReadyNode(snapshot) ? 0 : 1;
@@ -64,7 +74,10 @@ const isCompleteBeside = (machine: Machine, replacement: ReplacementSet, snapsho
 
 const isHooked = ({ preDrainHooks }: Machine): boolean => preDrainHooks.some(({ name }) => name === hookName);
 
-/** Cluster API counts a machine that is being deleted, so its set has to be made larger by one. */
+/**
+ * Surges by scale: Cluster API counts a machine that is being deleted, so its set has to be scaled
+ * up by one.
+ */
 const surgeByScale = (snapshot: MachineSnapshot, replacement: ReplacementSet): MachineDecision | undefined => {
   const { request, machine, surged } = snapshot;
   if (machine === undefined || machine.deleting || request.deletionIssued) return undefined;
@@ -80,7 +93,10 @@ const surgeByScale = (snapshot: MachineSnapshot, replacement: ReplacementSet): M
     : surging(`Waiting for the machine that was added: ${readyText(replacement, request)}`);
 };
 
-/** OpenShift does not count it, and makes another as soon as one is deleted; the hook keeps the old one whole meanwhile. */
+/**
+ * Surges by hook: OpenShift does not count such a machine, and creates another as soon as one is
+ * deleted; the hook keeps the old one meanwhile.
+ */
 const surgeByHook = (snapshot: MachineSnapshot, replacement: ReplacementSet): MachineDecision | undefined => {
   const { request, machine } = snapshot;
   if (machine === undefined) return undefined;
@@ -94,11 +110,11 @@ const surgeByHook = (snapshot: MachineSnapshot, replacement: ReplacementSet): Ma
   return surging(`Waiting for the replacement: ${readyText(replacement, request)}`);
 };
 
-/** What is under way waits before it touches a machine that has been paused meanwhile. */
+/** Pauses work in progress before it changes a machine that has been paused meanwhile. */
 const pausedAt = (phase: MachinePhase, { pause, machine }: MachineSnapshot): MachineDecision | undefined =>
   pause === undefined || machine === undefined ? undefined : { phase, ...pause, warning: true };
 
-/** One machine more before the node is emptied. */
+/** Adds one machine before the node is drained. */
 export const surge: MachineStep = (snapshot, now) => {
   const { machine, replacement } = snapshot;
   if (strategyOf(snapshot).strategy !== 'ReplaceWithSurge' || machine === undefined || replacement === undefined) return undefined;
@@ -107,17 +123,22 @@ export const surge: MachineStep = (snapshot, now) => {
   return machine.api === 'capi' ? surgeByScale(snapshot, replacement) : surgeByHook(snapshot, replacement);
 };
 
-/** Seconds past its deadline after which a machine that its cloud wanted back and whose node is silent counts as lost. */
+/**
+ * Seconds past its deadline after which a machine that its cloud takes back and whose node is
+ * silent counts as lost.
+ */
 const lostAfter = 30;
 
 /**
- * The cloud has taken the machine, by the word of somebody whose word counts, and its node is silent: nobody ends its pods, so that a drain would wait for ever.
- * That a node is not known says nothing of it.
+ * Reports whether the cloud has taken the machine, according to a trusted source, and its node is
+ * silent: no kubelet terminates its pods, so a drain would wait for ever. An unknown node proves
+ * nothing about that.
  */
 const isLost = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean => {
   const { node, request, urgentSources } = snapshot;
   if (node === undefined || isReady(node)) return false;
-  // A stop or a retirement needs no right to be declared: there the kubelet has to be silent too, and the cluster ends the pods of such a node itself, after five minutes.
+  // A stop or a retirement may be announced without any right: for those the kubelet has to be
+  // silent too, and the cluster ends the pods of such a node itself, after five minutes.
   const isSilent = conditionOf(node, 'Ready')?.status !== 'False';
   const counts = (event: MachineEvent): boolean => urgentSources.has(event.source) && (isSilent || takesAtOnce(event));
   if (ended(snapshot) !== undefined) return takenBy(snapshot).some(counts);
@@ -147,10 +168,13 @@ const paused = (snapshot: MachineSnapshot, now: Temporal.Instant): MachineDecisi
   return back ?? { phase: 'Scheduled', reason: 'WindowClosed', message, restarts: true, ...requeueAt };
 };
 
-/** Its own Maintenance says so, of the drain that it is told. */
+/** Reports whether its own Maintenance has drained the node, with the wanted drain policy. */
 const isEmptied = ({ child, childChanged }: MachineSnapshot): boolean => child !== undefined && !childChanged && isDrained(child);
 
-/** What another Maintenance says of another node, or for somebody else, moves nothing on here. */
+/**
+ * Returns the decision for a foreign Maintenance: one of another node, or of another owner, proves
+ * nothing here.
+ */
 const stranger = ({ stranger: other, request }: MachineSnapshot): MachineDecision | undefined =>
   other && {
     phase: 'Draining',
@@ -159,12 +183,13 @@ const stranger = ({ stranger: other, request }: MachineSnapshot): MachineDecisio
     warning: true,
   };
 
-/** Seconds until a node is looked for again. */
+/** Seconds until a node is looked up again. */
 const lookAgainAfter = 1;
 
 /**
- * The watch of the nodes may be later than that of the machines: a node that the machine names, or that would have its providerID, is there until the API server has
- * said otherwise.
+ * Looks up the node: the watch of the nodes may lag behind that of the machines. A node that the
+ * machine names, or that would have its providerID, counts as existing until the API server has
+ * denied it.
  */
 const unseen = ({ request, machine, nodeIsGone }: MachineSnapshot, now: Temporal.Instant): MachineDecision | undefined => {
   if (machine === undefined || machine.deleting || nodeIsGone) return undefined;
@@ -177,7 +202,10 @@ const unseen = ({ request, machine, nodeIsGone }: MachineSnapshot, now: Temporal
   return { phase: 'Draining', reason: 'NodeUnknown', message, unseenNode, requeueAt: secondsAfter(now, lookAgainAfter) };
 };
 
-/** The node is held and emptied, by a Maintenance of its own: its budgets, its quorum and its blockers are the same as everywhere. */
+/**
+ * Holds and drains the node, by a Maintenance of its own: with the same budgets, quorum and
+ * blockers as everywhere.
+ */
 export const drain: MachineStep = (snapshot, now) => {
   const { request, machine, child, node } = snapshot;
   const nodeName = nodeNameOf(request, machine);
@@ -185,9 +213,10 @@ export const drain: MachineStep = (snapshot, now) => {
   // A machine that never became a node, or whose node is gone, has nothing to drain.
   if (nodeName === undefined) return unseen(snapshot, now);
   const isReplaced = strategyOf(snapshot).strategy !== 'Drain';
-  // A node may outlive the machine that was replaced: once emptied and released, it is not taken again.
+  // A node may outlive the machine that was replaced: once drained and released, it is not taken
+  // again.
   if (isReplaced && machine === undefined && child === undefined && request.history.drainedAt !== undefined) return undefined;
-  // Its event is over, one way or the other: what is left is to give the node back.
+  // Its event is over in either way: only the release of the node is left.
   if (!isReplaced && ended(snapshot) !== undefined) return undefined;
   if (node === undefined) return unseen(snapshot, now);
   const alien = stranger(snapshot);
@@ -215,15 +244,16 @@ const replacing = (message: string, writes: NonNullable<MachineDecision['writes'
 });
 
 /**
- * Cluster API's set takes a machine that is being deleted first when it is made smaller. So the machine is deleted, kept whole by the hook, then
- * the one that was added is counted off, and then the hook goes: whatever else is being deleted, exactly this machine goes. The flag is stored
- * first: from then on only forward.
+ * Releases the surge of Cluster API, whose set deletes a machine that is being deleted first when
+ * it is scaled down. So the machine is deleted while the hook keeps it, then the set is scaled down
+ * by the added one, and then the hook is removed: whatever else is being deleted, exactly this
+ * machine goes. The flag is stored first: from then on the work only goes forward.
  */
 const letGoByScale = (snapshot: MachineSnapshot): MachineDecision | undefined => {
   const { request, surged, machine } = snapshot;
   const [set] = surged;
   if (set === undefined) return undefined;
-  // Its set has made another by itself.
+  // Its set has created another one already.
   if (machine === undefined) return revertScale(snapshot, set);
   if (!request.deletionIssued) return { ...replacing('Deleting the machine'), own: flagWrite(request) };
   if (!machine.deleting) return replacing('Deleting the machine', [deleteMachineWrite(machine, request)]);
@@ -245,7 +275,10 @@ const goneText = ({ machine }: MachineSnapshot): string => {
   return `Waiting until Machine ${machine?.name ?? ''} is gone${machine?.said === undefined ? '' : `: ${machine.said.slice(0, 500)}`}${hooks}`;
 };
 
-/** The operator leaves a node as soon as another one can do its work: a machine that it runs on is the last that may run it. */
+/**
+ * Keeps the machine while the operator runs on it. The operator leaves a node as soon as another
+ * one can run it: such a machine is the last that may run it.
+ */
 const keptByOperator = (snapshot: MachineSnapshot): MachineDecision | undefined => {
   const { machine, node, operatorPod } = snapshot;
   const isGoing = machine === undefined || (machine.deleting && !isHooked(machine));
@@ -254,7 +287,9 @@ const keptByOperator = (snapshot: MachineSnapshot): MachineDecision | undefined 
   return { phase: 'Draining', reason: 'OperatorStays', message, warning: true };
 };
 
-/** The machine goes, and the strategy is done when as many are there and Ready as there should be. */
+/**
+ * Deletes the machine; the strategy is done when the set has as many Ready machines as required.
+ */
 export const replace: MachineStep = snapshot => {
   const { request, machine, replacement } = snapshot;
   const { strategy } = strategyOf(snapshot);

@@ -3,20 +3,26 @@ import { secondsAfter } from '../../time.ts';
 import { cancelEvictions as callBack } from '../../vm/eviction-cancellation.ts';
 import { isActive, type ReconcileContext, type ReconcileStep } from '../reconcile-context.ts';
 
-/** Its pods may have been asked for. */
+/** Reports whether evictions of its pods may have been sent. */
 const hasBegun = ({ history: { drainStartedAt, state } }: MaintenanceRequest): boolean =>
   drainStartedAt !== undefined || state === 'Draining' || state === 'Detaching' || state === 'Drained' || state === 'Failed';
 
-/** The drain that asked the VMs to move has ended or pauses, and nobody else wants them gone as far as can be seen. */
+/**
+ * Reports whether the drain that requested the evacuations has ended or pauses, and no other party
+ * is seen to want the VMs gone.
+ */
 const wantsThemBack = ({ snapshot: { node }, progresses, leaving }: ReconcileContext): boolean => {
   if (progresses.some(isActive) || node === undefined) return false;
   if (progresses.some(({ holds, paused, failure, request }) => holds && hasBegun(request) && (paused || failure !== undefined)))
     return true;
-  // One that stays cordoned was so before: somebody else may be emptying it.
+  // A node that stays cordoned was so before: another party may be draining it.
   return leaving.some(hasBegun) && node.holdRecord === undefined && !node.unschedulable;
 };
 
-/** An uncordon alone leaves the VMs marked: KubeVirt would go on to move them. What has not begun is called back; the rest is named. */
+/**
+ * Cancels evacuations of VMs: an uncordon alone leaves the VMs marked, and KubeVirt would go on to
+ * move them. Migrations that have not begun are cancelled; the rest is named.
+ */
 export const cancelVmEvictions: ReconcileStep = context => {
   const { vms, nodeName, memo: notes } = context.snapshot;
   if (vms === undefined || !wantsThemBack(context)) return { done: true, context };

@@ -2,13 +2,14 @@ import { claimAnnotation, hasFinalizer, type MaintenanceRequest, pathOf } from '
 import type { Write } from '../../write.ts';
 import { kubeEventFor, type ReconcileStep } from '../reconcile-context.ts';
 
-/** Nothing is done for it before. */
+/** Reports whether the request is claimed. Nothing is done for it before. */
 export const isClaimed = (request: MaintenanceRequest): boolean =>
   request.claim !== 'none' && (hasFinalizer(request) || request.adapter.finalizer === undefined);
 
 /**
- * Finalizer and mark in one write. An object that has the finalizer already comes from the operator before us, and has begun; so may any
- * object of a kind without a finalizer: what the node carries decides then.
+ * Returns the write that sets finalizer and mark at once. An object that already has the finalizer
+ * comes from the previous operator, and has begun; so may any object of a kind without a finalizer:
+ * the marks on the node decide then.
  */
 const claimOf = (request: MaintenanceRequest): Write => {
   const { finalizer } = request.adapter;
@@ -33,8 +34,9 @@ const claimOf = (request: MaintenanceRequest): Write => {
 };
 
 /**
- * Nothing is done for a request before its finalizer is stored: from then on it cannot vanish without the node being released. A request
- * that is not claimed yet has no say; it does not hold up the others.
+ * Claims requests. Nothing is done for a request before its finalizer is stored: from then on it
+ * cannot vanish without a release of the node. A request that is not claimed yet takes no part in
+ * the pass and does not hold up the others.
  */
 export const claim: ReconcileStep = context => {
   const unclaimed = context.progresses.filter(({ request }) => !isClaimed(request));

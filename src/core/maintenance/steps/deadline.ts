@@ -4,8 +4,9 @@ import { outOfTime } from './drain/escalation.ts';
 import { rungOf } from './drain/view.ts';
 
 /**
- * The time limit of a drain bounds all of it: pods that leave, volumes that are detached, servers of a hypervisor that move. The step `drain` has said so already while
- * pods are left; this one says it of what comes after them.
+ * Applies the time limit of a drain, which bounds all of it: pods that leave, volumes that are
+ * detached, servers of a hypervisor that move. The step `drain` reports it while pods are left;
+ * this step reports it for the phases after that.
  */
 export const deadline: ReconcileStep = context => ({
   done: true,

@@ -3,14 +3,14 @@ import { knownSince } from '../../drain/blockers/blocker.ts';
 import { isBefore } from '../../time.ts';
 import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 
-/** Claims of the pods that are still on the node: their volumes may stay attached. */
+/** Returns the claims of the pods that are still on the node: their volumes may stay attached. */
 const claimsInUse = ({ snapshot }: ReconcileContext): readonly string[] => [
   ...new Set((snapshot.pods ?? []).flatMap(({ namespace, claims }) => claims.map(claim => `${namespace}/${claim}`))),
 ];
 
 const waitsForVolumes = ({ request, drain }: RequestProgress): boolean => drain?.emptied === true && request.policy.waitForVolumeDetach;
 
-/** Since when it has been told that this volume is attached. */
+/** Returns since when the attachment of this volume has been reported. */
 const toldSince = (attachment: Attachment, { request }: RequestProgress, { snapshot, now }: ReconcileContext): Temporal.Instant => {
   const one = { cause: 'VolumeAttached', volume: attachment.volume ?? attachment.key, message: '' } as const;
   const lasting = { cause: 'DetachFailed', afterSeconds: 0 } as const;
@@ -20,7 +20,7 @@ const toldSince = (attachment: Attachment, { request }: RequestProgress, { snaps
 const isDraining = (progress: RequestProgress): progress is RequestProgress & { readonly drain: NonNullable<RequestProgress['drain']> } =>
   progress.drain !== undefined && waitsForVolumes(progress);
 
-/** They wait until it is known. */
+/** Makes the draining requests wait until the attachments are known. */
 const withUnknown = (context: ReconcileContext): ReconcileContext => ({
   ...context,
   progresses: context.progresses.map(progress =>
@@ -44,8 +44,8 @@ const withAttached = (context: ReconcileContext, left: readonly Attachment[]): R
 };
 
 /**
- * A disk must not be pulled from under a node: a drained node has no volume of a pod that left attached any more. Which volumes belong to
- * pods that stay has to be looked up once.
+ * Waits for the volumes. A disk must not be pulled from under a node: on a drained node, no volume
+ * of a pod that left is attached any more. Volumes of pods that stay have to be looked up once.
  */
 export const detach: ReconcileStep = context => {
   const { attachments, volumes } = context.snapshot;

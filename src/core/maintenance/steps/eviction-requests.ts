@@ -10,7 +10,7 @@ import { isBefore, timeText } from '../../time.ts';
 import type { KubeEvent, Write } from '../../write.ts';
 import { nodeSubject, type ReconcileContext } from '../reconcile-context.ts';
 
-/** What becomes of our EvictionRequests: nobody else cleans them up. */
+/** Clean-up of our EvictionRequests: no other controller deletes them. */
 
 const deletion = ({ uid, ...request }: EvictionRequest, announce: readonly KubeEvent[] = []): Write => ({
   description: announce.length > 0 ? 'delete an EvictionRequest that no controller has answered' : 'delete an EvictionRequest',
@@ -31,7 +31,10 @@ const withdrawn = (request: EvictionRequest, now: Temporal.Instant): Write => ({
   events: [],
 });
 
-/** Said once: the next requests are not made. */
+/**
+ * Returns the event for a request without a response. It is sent once: the next requests are not
+ * created.
+ */
 const unanswered = ({ snapshot: { node } }: ReconcileContext, { key, createdAt }: EvictionRequest): readonly KubeEvent[] =>
   node === undefined
     ? []
@@ -47,7 +50,11 @@ const unanswered = ({ snapshot: { node } }: ReconcileContext, { key, createdAt }
 
 type Action = 'keep' | 'delete' | 'withdraw';
 
-/** Of a request for a pod that may stay, or that nobody requests any more. A responder is told as long as it has its turn: it hears a withdrawal, and of a deletion only that. */
+/**
+ * Returns the action for a request whose pod may stay, or that no drain requests any more. A
+ * responder is notified while it has its turn: it sees a withdrawal, while a deletion would show
+ * only that the request is gone.
+ */
 const idleAction = (request: EvictionRequest, { snapshot, now }: ReconcileContext): Action => {
   const responder = snapshot.responders?.get(request.podUid);
   if (request.isOver || responder === undefined || responder.isDefault) return 'delete';
@@ -64,11 +71,17 @@ const actionFor = (request: EvictionRequest, context: ReconcileContext): Action 
   return isUnanswered(request, now) ? 'delete' : 'keep';
 };
 
-/** As long as somebody wants the node drained, nothing is known to be idle before the drain has been looked at. */
+/**
+ * Reports whether idle requests cannot be known: as long as a request wants the node drained, the
+ * drain has to be judged first.
+ */
 const isUnclear = ({ snapshot, isDrainJudged }: ReconcileContext): boolean =>
   !isDrainJudged && snapshot.requests.some(({ deleting, stage }) => !deleting && stage === 'Drain');
 
-/** The writes that withdraw and delete what is left of our requests, and whether they show that nobody answers. */
+/**
+ * Returns the writes that withdraw and delete our remaining requests, and whether they show that no
+ * controller responds.
+ */
 export const cleanUpEvictionRequests = (
   context: ReconcileContext,
 ): { readonly context: ReconcileContext; readonly requestUnanswered: boolean } => {

@@ -8,7 +8,7 @@ import { markedByPredecessor } from '../held.ts';
 import { kubeEventFor, nodeSubject, type ReconcileContext, type ReconcileStep } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
 
-/** An answer that is still under way is waited for this long, in seconds, before it is looked at again. */
+/** Seconds to wait for an in-flight response before the next look. */
 const answerWithin = 1;
 
 const assumedBefore = (node: Node, requests: readonly MaintenanceRequest[]): HoldRecord => {
@@ -17,9 +17,9 @@ const assumedBefore = (node: Node, requests: readonly MaintenanceRequest[]): Hol
 };
 
 /**
- * Kinds that hold the node, as its record says, and whose objects cannot be read at the moment because the cluster does not serve them:
- * their marks stay. A kind that is gone for good leaves its hold to be taken off by hand; one that is away for a moment must not cost a node
- * its hold.
+ * Returns the kinds that hold the node according to its record while the cluster does not serve
+ * them, so that their objects cannot be read: their marks stay. The hold of a kind that is gone for
+ * good has to be removed by hand; a short absence must not cost a node its hold.
  */
 const missingHolders = (node: Node, { adapters, missingKinds }: NodeSnapshot): readonly KindAdapter[] => {
   if (missingKinds.size === 0) return [];
@@ -29,10 +29,16 @@ const missingHolders = (node: Node, { adapters, missingKinds }: NodeSnapshot): r
 
 const component = 'drydock';
 
-/** Seconds within which a write to the node's spec is taken for the one that has removed marks: they are put back at once. */
+/**
+ * Seconds within which a write to the node's spec counts as the one that removed marks: the marks
+ * are restored at once.
+ */
 const justNow = 30;
 
-/** Who has removed them, as far as managedFields tell; they do not tell of one who sets nothing. */
+/**
+ * Returns the field manager that removed the marks, as far as managedFields show; they do not show
+ * a writer that sets no field.
+ */
 const removerOf = ({ specWriter }: Node, now: Temporal.Instant): string | undefined =>
   specWriter !== undefined && Math.abs(secondsBetween(specWriter.at, now)) <= justNow ? specWriter.name : undefined;
 
@@ -61,7 +67,7 @@ const announcements = (
   return texts;
 };
 
-/** Said once, when the node is held for the first time. */
+/** Returns the events that are sent once, when the node is held for the first time. */
 const stakes = ({ progresses }: ReconcileContext): readonly KubeEvent[] =>
   progresses.flatMap(({ request, holds, atStake }) =>
     holds && atStake !== undefined ? [kubeEventFor(request, 'Warning', { reason: 'QuorumAtRisk', message: atStake })] : [],
@@ -88,11 +94,17 @@ const restoredAgain = ({ restored, now }: ReconcileContext, node: Node): NonNull
   return { count: (restored?.count ?? 0) + 1, since: restored?.since ?? now, lastAt: now, ...(by !== undefined && { by }) };
 };
 
-/** Evictions that have been sent cannot be called back: the node is not released before they are answered. */
+/**
+ * Reports whether evictions have been sent. They cannot be cancelled: the node is released only
+ * after their responses.
+ */
 const underWay = ({ snapshot }: ReconcileContext): boolean =>
   snapshot.inFlight.some(({ nodeName, state }) => nodeName === snapshot.nodeName && state === 'sent');
 
-/** Nobody is there who could want the node, and somebody has given it back already: only the record is left to go. */
+/**
+ * Reports whether no request is left and another party has already released the node: only the
+ * record remains to be removed.
+ */
 const isGivenBackByOthers = (node: Node, context: ReconcileContext): boolean =>
   context.snapshot.requests.length === 0 &&
   isOutdated(readHoldRecord(node.holdRecord, marksOf(context.snapshot.adapters)) ?? emptyRecord, node.taints);
@@ -115,8 +127,9 @@ const requestsOf = ({ progresses, leaving }: ReconcileContext): readonly Mainten
 ];
 
 /**
- * One write puts on the node what all requests together want, takes off what none of them wants any more, and puts back what somebody
- * else has removed. Nothing that comes after happens before the result has been seen.
+ * Sets in one write the marks that all requests together want, removes those that none of them
+ * wants any more, and restores those that another party removed. No later step runs before the
+ * result has been observed.
  */
 export const hold: ReconcileStep = context => {
   const { node } = context.snapshot;

@@ -11,7 +11,7 @@ import {
   type RequestProgress,
 } from '../reconcile-context.ts';
 
-/** For a node that is only to get nothing new. */
+/** Policy for a node that is only to get nothing new. */
 const leaveAll: ServerPolicy = { active: 'Leave', paused: 'Leave', stopped: 'Leave', failed: 'Leave', localDisk: 'Leave' };
 
 const desiredOf = ({ request }: RequestProgress, policy: ServerPolicy): DesiredHostState => ({
@@ -19,7 +19,10 @@ const desiredOf = ({ request }: RequestProgress, policy: ServerPolicy): DesiredH
   policy,
 });
 
-/** What is wanted of the hypervisor at this look. A drain that pauses or has failed wants nothing moved. */
+/**
+ * Returns the state that the hypervisor is to have after this pass. A drain that pauses or has
+ * failed moves nothing.
+ */
 const desiredState = ({ progresses }: ReconcileContext): DesiredHostState | undefined => {
   const holding = progresses.filter(hasNode);
   const draining = holding.find(progress => isActive(progress) && progress.drain !== undefined);
@@ -65,7 +68,10 @@ const withHost = (drain: DrainProgress, view: HostView | 'unknown'): DrainProgre
   };
 };
 
-/** A node that is a hypervisor of OpenStack is not drained before the hypervisor is empty as well. */
+/**
+ * Waits for the hypervisor: a node that is a hypervisor of OpenStack is drained only once the
+ * hypervisor is empty as well.
+ */
 export const hypervisor: ReconcileStep = context => {
   const { host } = context.snapshot;
   if (host === undefined || host === 'none') return { done: true, context };

@@ -7,11 +7,17 @@ import { isHeldAlready } from '../held.ts';
 import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 import type { Problem } from '../report.ts';
 
-/** Lost leases are asked for again after this many seconds, and given up after more than `allowedErrors` times (seed contract 3.1). */
+/**
+ * Seconds after which a lost lease is tried again; after more than `allowedErrors` times it is
+ * given up (seed contract 3.1).
+ */
 const askAgainAfter = 5;
 const allowedErrors = 3;
 
-/** Nothing that others do with a lease goes unseen; this is the safety net, in seconds. */
+/**
+ * Seconds until the next look, as a safety net: the watch delivers every change that others make to
+ * a lease.
+ */
 const lookAgainAfter = 300;
 
 const collection = (namespace: string): string => `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
@@ -26,7 +32,10 @@ const leaseWrite = (name: LeaseName, answer: Extract<LeaseDecision, { readonly b
   events: [],
 });
 
-/** Gives up the lease of a node that nobody holds any more; undefined when there is none, it is not ours, or it is given up already. */
+/**
+ * Returns the write that releases the lease of a node that no maintenance holds any more; undefined
+ * if there is none, it belongs to another holder, or it is released already.
+ */
 export const leaseRelease = ({ snapshot }: ReconcileContext, name: LeaseName): Write | undefined => {
   const lease = snapshot.leases.get(leaseKey(name));
   if (lease === undefined || !mayRelease(lease, name.holder)) return undefined;
@@ -42,7 +51,7 @@ export const leaseRelease = ({ snapshot }: ReconcileContext, name: LeaseName): W
   return isBlank(lease) ? undefined : { ...common, method: 'PATCH', style: 'merge', body: blanked(lease) };
 };
 
-/** It wants more of the node than to be announced, and has not given up for good. */
+/** Reports whether the request wants more than to announce, and has not given up for good. */
 export const wantsNode = ({ request, failure, barred }: RequestProgress): boolean =>
   request.stage !== 'Announce' && failure !== 'GivenBack' && !barred;
 
@@ -61,7 +70,10 @@ const givenUp = (errors: number): Problem => ({
   message: `maintenance failed: lease could not be extended after ${errors} attempts`,
 });
 
-/** Somebody else has the lease. A node that we hold is kept for a few tries more, without draining; then it is released. */
+/**
+ * Returns the progress while another holder has the lease. A node that we hold is kept for a few
+ * more tries, without draining; then it is released.
+ */
 const refused = (progress: RequestProgress, message: string, context: ReconcileContext, node: Node): RequestProgress => {
   const errors = progress.leaseErrors;
   if (progress.failure === 'LeaseLost') return { ...progress, problem: givenUp(errors) };
@@ -72,13 +84,16 @@ const refused = (progress: RequestProgress, message: string, context: ReconcileC
   return { ...progress, holds: true, leaseErrors: counted, problem: lostForNow(message, counted) };
 };
 
-/** The lease can be had: that it was lost once is over. */
+/** Clears an earlier loss of the lease, because the lease is available. */
 const forgiven = ({ failure, ...progress }: RequestProgress): RequestProgress => ({
   ...progress,
   ...(failure !== undefined && failure !== 'LeaseLost' && { failure }),
 });
 
-/** The lease is on its way to us. A node that is held stays so meanwhile: it is not released for the time of one write. */
+/**
+ * Returns the progress while the lease is being acquired. A node that is held stays so: it is not
+ * released for the duration of one write.
+ */
 const onItsWay = (progress: RequestProgress, node: Node): RequestProgress => ({
   ...forgiven(progress),
   holds: isHeldAlready(node, progress.request),
@@ -105,7 +120,8 @@ const ask = (progress: RequestProgress, context: ReconcileContext, node: Node): 
     case 'create':
       return { progress: onItsWay(progress, node), write: leaseWrite(name, answer), missed: false };
     case 'update': {
-      // A renewal in good time does not interrupt anything; taking a lease over has to be seen first.
+      // A timely renewal does not interrupt anything; a takeover of the lease has to be observed
+      // first.
       const running = lease?.holder === name.holder && isHeldAlready(node, progress.request);
       return { progress: running ? granted(progress) : onItsWay(progress, node), write: leaseWrite(name, answer), missed: false };
     }
@@ -123,8 +139,8 @@ const ask = (progress: RequestProgress, context: ReconcileContext, node: Node): 
 const differentPaths = (writes: readonly Write[]): readonly Write[] => [...new Map(writes.map(write => [write.path, write])).values()];
 
 /**
- * The node belongs to the one who has its Lease; who works on nodes without asking for it is not a good neighbour. A request without it
- * waits, the others go on.
+ * Acquires the Lease of the node. The node belongs to the holder of its Lease; to work on nodes
+ * without it is not neighbourly. A request without the Lease waits, the others go on.
  */
 export const lease: ReconcileStep = context => {
   const { node } = context.snapshot;

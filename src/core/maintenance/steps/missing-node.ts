@@ -1,6 +1,9 @@
 import type { ReconcileStep } from '../reconcile-context.ts';
 
-/** A node that does not exist cannot be held; its requests fail until it appears, and those that want to go may go. */
+/**
+ * Fails the requests of a node that does not exist, until it appears; requests that are being
+ * deleted may go.
+ */
 export const missingNode: ReconcileStep = context => {
   const { node, nodeName } = context.snapshot;
   if (node !== undefined) return { done: true, context };
@@ -8,7 +11,7 @@ export const missingNode: ReconcileStep = context => {
     done: true,
     context: {
       ...context,
-      // One whose node was to go has nothing more to say.
+      // A request of a machine maintenance reports nothing more: its node was meant to go.
       progresses: context.progresses
         .filter(({ request }) => request.part === undefined)
         .map(progress => ({

@@ -15,7 +15,10 @@ const ownersOf = (reported: readonly Reported[]): string =>
 
 const draining: readonly MaintenanceState[] = ['Draining', 'Detaching'];
 
-/** The two words on the drain, as kubectl's alpha table has them: under way True/False, complete False/True, given up False/False. */
+/**
+ * Returns the two conditions on the drain, as in kubectl's alpha table: in progress True/False,
+ * complete False/True, given up False/False.
+ */
 const drainWords = (states: readonly MaintenanceState[], owners: string): WantedConditions => {
   if (states.some(state => draining.includes(state))) {
     return {
@@ -33,7 +36,10 @@ const drainWords = (states: readonly MaintenanceState[], owners: string): Wanted
   return { DrainInProgress: say('False', 'DrydockDrainFailed', owners), Drained: say('False', 'DrydockDrainFailed', owners) };
 };
 
-/** What the node's conditions have to say (KEP-5683), from what its maintenances report. The node is held by those that hold it. */
+/**
+ * Returns the wanted conditions of the node (KEP-5683), computed from the reports of its
+ * maintenances. The node is held by the maintenances that hold it.
+ */
 export const lifecycleConditionsFor = (reported: readonly Reported[]): WantedConditions => {
   const holding = reported.filter(({ report }) => report.held);
   const planned = reported.filter(({ report }) => !report.held && report.state !== 'Failed');

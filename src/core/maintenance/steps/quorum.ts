@@ -6,13 +6,16 @@ import { markedByPredecessor } from '../held.ts';
 import type { ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 import type { NodeSnapshot, Quorum } from '../snapshot.ts';
 
-/** The nodes of the quorum wake each other; this is the safety net, in seconds. */
+/** Seconds until the next look, as a safety net: the nodes of the quorum wake each other. */
 const lookAgainAfter = 30;
 
 type QuorumRefusal = { readonly message: string; readonly leave?: Extract<QuorumVerdict, { readonly allowed: false }> };
 type Answer = 'allowed' | 'unknown' | QuorumRefusal;
 
-/** The rule of etcd's own operator first, then the arithmetic: each sees what the other cannot. */
+/**
+ * Applies the rule of etcd's own operator first, then the arithmetic: each sees facts that the
+ * other cannot.
+ */
 const ask = (snapshot: NodeSnapshot, { members, seats, etcdBudgets }: Quorum): Answer => {
   const { nodeName, pods } = snapshot;
   if (etcdBudgets !== undefined) {
@@ -26,11 +29,14 @@ const ask = (snapshot: NodeSnapshot, { members, seats, etcdBudgets }: Quorum): A
   return leave.allowed ? 'allowed' : { message: leave.message, leave };
 };
 
-/** What the operator before us has taken out is out: nothing is gained by letting it wait. */
+/**
+ * Reports whether the quorum rule is skipped. A node that the previous operator has taken out is
+ * out: a wait gains nothing.
+ */
 const isExempt = ({ request }: RequestProgress, node: Node): boolean =>
   request.mayLoseQuorum || request.stage === 'Announce' || markedByPredecessor(node, request);
 
-/** Its kind lets the node go all the same, and says what that costs. */
+/** Reports whether the kind of the request allows the loss, and reports only its cost. */
 const isAccepted = ({ request }: RequestProgress, { leave }: QuorumRefusal, { etcdBudgets }: Quorum): boolean =>
   leave !== undefined && isWarnedOnly(leave, request.adapter.quorum, etcdBudgets !== undefined);
 
@@ -42,8 +48,8 @@ const barred = (progress: RequestProgress, node: Node, answer: Exclude<Answer, '
 };
 
 /**
- * Never more members of the control plane's quorum are out than it can spare: asked again right before the node would be held, whatever
- * admission has let through. A node that is held already stays so.
+ * Keeps at most as many members of the control plane's quorum out as it can spare: checked right
+ * before the hold, regardless of admission. A node that is held already stays so.
  */
 export const quorum: ReconcileStep = context => {
   const { snapshot } = context;

@@ -5,7 +5,7 @@ import type { KubeEvent, Write } from '../../write.ts';
 import { kubeEventFor, type ReconcileContext, type ReconcileStep } from '../reconcile-context.ts';
 import { leaseRelease, wantsNode } from './lease.ts';
 
-/** The write that makes the node's conditions say this; none when they do. */
+/** Returns the write that sets the node's conditions; none if they are set already. */
 export const conditionsWrites = ({ snapshot, now }: ReconcileContext, wanted: WantedConditions): readonly Write[] => {
   const { node } = snapshot;
   const body = node && conditionsPatch(node, wanted, now);
@@ -48,7 +48,10 @@ const removeFinalizer = (request: MaintenanceRequest, stillMoving: readonly stri
   ],
 });
 
-/** Leases that were asked for on this node and that no request wants any more. A hold whose request vanished leaves one of any kind. */
+/**
+ * Returns the writes that release leases of this node that no request wants any more. A hold whose
+ * request vanished leaves a lease of any kind.
+ */
 const idleLeases = (context: ReconcileContext): readonly Write[] => {
   const { snapshot, progresses, leaving } = context;
   const { node, nodeName, requests, adapters } = snapshot;
@@ -67,14 +70,14 @@ const idleLeases = (context: ReconcileContext): readonly Write[] => {
 };
 
 /**
- * Requests that are being deleted lose their finalizer once the node is without what only they wanted: first the marks (the step before),
- * then what was said on the node and the lease, then the finalizer.
+ * Removes the finalizer of deleted requests once the node is free of what only they wanted: first
+ * the marks (the step before), then the node's conditions and the lease, then the finalizer.
  */
 export const release: ReconcileStep = context => {
   const nobody = context.progresses.length === 0 && context.snapshot.node?.holdRecord === undefined;
   const clean = [...(nobody ? conditionsWrites(context, {}) : []), ...idleLeases(context)];
   if (clean.length > 0) {
-    // Whoever stays goes on meanwhile; only the finalizers wait.
+    // The remaining requests go on meanwhile; only the finalizers wait.
     return { done: !nobody, context: { ...context, writes: [...context.writes, ...clean] } };
   }
   return {

@@ -33,14 +33,14 @@ import type { ReconcileMemo, Restored } from '../snapshot.ts';
 import { isClaimed } from './claim.ts';
 import { givenBack } from './drain/escalation.ts';
 
-/** Progress is written at most this often, in seconds; transitions at once. */
+/** Seconds between two writes of progress; transitions are written at once. */
 const progressEvery = 5;
 
-/** And when nothing but the words about a blocker has changed, this often. */
+/** Seconds between two writes when only the text of a blocker has changed. */
 const wordsEvery = 60;
 
 const stateOf = ({ request, failure, granted, holds, drain, lingers }: RequestProgress, isHeld: boolean): MaintenanceState => {
-  // Its node is as it was when it was deleted: nothing more is looked at.
+  // The node stays as it was at the deletion: nothing more is evaluated.
   if (lingers && request.history.state !== undefined) return request.history.state;
   if (failure !== undefined) return 'Failed';
   if (request.stage === 'Announce') return 'Announced';
@@ -51,7 +51,10 @@ const stateOf = ({ request, failure, granted, holds, drain, lingers }: RequestPr
   return holds ? (request.history.state ?? 'Pending') : 'Pending';
 };
 
-/** There is something to say: the steps have come far enough for this request, or it is clear what keeps them. */
+/**
+ * Reports whether a report is possible: the steps have come far enough for this request, or the
+ * obstacle is known.
+ */
 const isInformed = (progress: RequestProgress, finished: boolean): boolean =>
   progress.problem !== undefined ||
   progress.failure !== undefined ||
@@ -80,7 +83,7 @@ const blockersOf = (progress: RequestProgress, context: ReconcileContext): reado
       .sort(order),
   );
 
-/** When the first blocker that passes by itself in most cases counts as one that has not. */
+/** Returns the time at which the first blocker that usually passes counts as lasting. */
 const lastingAt = (progress: RequestProgress, context: ReconcileContext): Temporal.Instant | undefined =>
   earliest(
     infosOf(progress).flatMap(one => {
@@ -89,7 +92,7 @@ const lastingAt = (progress: RequestProgress, context: ReconcileContext): Tempor
     }),
   );
 
-/** VMs take as long as they are big; pods leave at the rate seen so far. */
+/** Estimates the end: VMs take as long as they are big; pods leave at the rate seen so far. */
 const endOf = (
   startedAt: Temporal.Instant,
   { count, vms, vmsMovedAt }: DrainProgress,
@@ -149,17 +152,21 @@ const reportOf = (progress: RequestProgress, context: ReconcileContext): Report 
 const blockedText = ({ pod, volume, message }: Blocker): string =>
   `${pod ? `${pod.namespace}/${pod.name}` : (volume ?? 'the drain')}: ${message}`;
 
-/** Blockers of which somebody has been told: those of the last report, or, after a restart, those that are stored. */
+/**
+ * Returns a predicate for blockers that are already reported: those of the last report, or, after a
+ * restart, the stored ones.
+ */
 const isTold = ({ request }: RequestProgress, { snapshot }: ReconcileContext): ((blocker: Blocker) => boolean) => {
   const last = snapshot.memo.reported.get(request.key);
   if (last !== undefined) return blocker => last.stuck.has(blockerId(blocker));
   const { blockedSince, blockerCount = 0 } = request.history;
-  // Only some are stored where there are many: those of a cause that is among them are taken for told.
+  // Only some are stored where there are many: blockers of a cause that is among them count as
+  // reported.
   const causes = new Set(blockerCount > blockedSince.size ? [...blockedSince.keys()].map(causeOfId) : []);
   return blocker => blockedSince.has(blockerId(blocker)) || causes.has(blocker.cause);
 };
 
-/** What somebody has to help with and was not blocked before, of kinds that store their blockers. */
+/** Returns the event for new blockers that need help, for kinds that store their blockers. */
 const newlyBlocked = (progress: RequestProgress, { state, blockers }: Report, context: ReconcileContext): readonly KubeEvent[] => {
   const { request } = progress;
   const stuck = blockers.filter(needsHelp);
@@ -173,11 +180,14 @@ const newlyBlocked = (progress: RequestProgress, { state, blockers }: Report, co
   ];
 };
 
-/** The node cannot be written to, and nobody has been told so. */
+/** Returns the event for a node that cannot be written to, unless the status reports it already. */
 const refusedWrite = ({ request }: RequestProgress, { problem }: Report): readonly KubeEvent[] =>
   problem?.reason !== 'WriteRefused' || saysText(request.status, problem.message) ? [] : [kubeEventFor(request, 'Warning', problem)];
 
-/** Kinds that store no sentence have no other place for it. */
+/**
+ * Returns the event for the operator's own pod: kinds that store no sentence have no other place
+ * for it.
+ */
 const leftBehind = ({ request }: RequestProgress, { stays }: Report): readonly KubeEvent[] =>
   stays === undefined ? [] : [kubeEventFor(request, 'Warning', { reason: 'OperatorStays', message: stays })];
 
@@ -185,7 +195,8 @@ const announcements = (progress: RequestProgress, report: Report, context: Recon
   const { request } = progress;
   const { state } = report;
   const { state: before } = request.history;
-  // Pods that come to a drained node leave it again: that it is drained is news once.
+  // Pods that come to a drained node leave it again: that the node is drained is an event only
+  // once.
   const isFirst = request.history.drainedAt === undefined;
   if (state !== before && state === 'Drained')
     return [...(isFirst ? [kubeEventFor(request, 'Normal', request.adapter.events.succeeded)] : []), ...leftBehind(progress, report)];
@@ -193,7 +204,7 @@ const announcements = (progress: RequestProgress, report: Report, context: Recon
   return [...refusedWrite(progress, report), ...newlyBlocked(progress, report, context)];
 };
 
-/** One report and what is to be written of it. */
+/** Report of one request, and its write. */
 export type Reported = {
   readonly progress: RequestProgress;
   readonly report: Report;
@@ -201,10 +212,15 @@ export type Reported = {
   readonly requeueAt?: Temporal.Instant;
 };
 
-/** Of a responder's own words people go by; those of budgets change with every count. */
+/**
+ * Returns the parts of a blocker that count as a change. People rely on a responder's text; the
+ * text of budgets changes with every count.
+ */
 const wordOf = (blocker: Blocker): readonly string[] => [blockerId(blocker), ...(tellsProgress(blocker) ? [blocker.message] : [])];
 
-/** What a report comes to. Budgets count anew all the time; that alone is not worth a write. */
+/**
+ * Returns the gist of a report. Budgets count again all the time; that alone is not worth a write.
+ */
 const gistOf = (
   { state, pods, problem, failure, blockers, vms, stays }: Report,
   generation: number,
@@ -219,11 +235,14 @@ const gistOf = (
     generation,
     blockers.map(wordOf),
     vms?.map(vm => [vm.id, vm.state, vm.target]),
-    // Twice as often is news.
+    // A doubled count is news.
     restored && [restored.by, Math.floor(Math.log2(restored.count))],
   ]);
 
-/** When the status may be written next, unless it is a transition; undefined: it may be now. */
+/**
+ * Returns the earliest time of the next write of the status, unless it is a transition; undefined:
+ * now.
+ */
 const dueAt = ({ request }: RequestProgress, report: Report, { snapshot, restored }: ReconcileContext): Temporal.Instant | undefined => {
   const last = snapshot.memo.reported.get(request.key);
   if (last === undefined) return undefined;
@@ -236,7 +255,8 @@ const statusWrite = (progress: RequestProgress, report: Report, context: Reconci
   const { state, leaseErrors } = request.history;
   const isTransition = report.state !== state || report.leaseErrors !== leaseErrors;
   const due = dueAt(progress, report, context);
-  // Not even looked at before it is due: most looks at a node come from its pods leaving one by one.
+  // The status is not even computed before it is due: most passes of a node come from pods that
+  // leave one after the other.
   if (!isTransition && due !== undefined && isBefore(context.now, due)) return { requeueAt: due };
   const patch = statusChange(request.status, request.adapter.status(report, request, context.now));
   const later = request.adapter.readsDifferentlyAt(report, context.now);
@@ -253,8 +273,9 @@ const reported = (progress: RequestProgress, context: ReconcileContext): Reporte
 };
 
 /**
- * What there is to say of each request, and the writes that say it: only what differs from what is stored. `finished`: all steps before
- * have had their turn. A request that is written to for another reason is left for the next look.
+ * Returns the report of each request, and the writes that store it: only differences from the
+ * stored status. `finished`: all steps before have run. A request that this pass already writes to
+ * is left for the next pass.
  */
 export const reports = (context: ReconcileContext, finished: boolean): readonly Reported[] => {
   const touched = new Set(context.writes.map(({ path }) => path));
@@ -265,8 +286,9 @@ export const reports = (context: ReconcileContext, finished: boolean): readonly 
 };
 
 /**
- * Of requests that could not be claimed, that the API server has refused a write: where it is the claim itself, nothing else would say why nothing is begun. Should the
- * claim be stored this time, this is a conflict, and the next look says better.
+ * Returns reports for requests that could not be claimed because the API server refused a write: if
+ * the claim itself was refused, nothing else shows why nothing begins. If the claim is stored this
+ * time, this write is a conflict, and the next pass reports correctly.
  */
 export const refusedClaims = (context: ReconcileContext): readonly Reported[] =>
   context.snapshot.trouble === undefined
@@ -277,7 +299,7 @@ export const refusedClaims = (context: ReconcileContext): readonly Reported[] =>
 
 const stuckIn = ({ blockers }: Report): ReadonlySet<string> => new Set(blockers.filter(needsHelp).map(blockerId));
 
-/** The notes for the next look. */
+/** Returns the memo for the next pass. */
 export const memoAfter = (context: ReconcileContext, reported: readonly Reported[]): ReconcileMemo => {
   const { memo: notes, requests } = context.snapshot;
   const present = new Set(requests.map(({ key }) => key));

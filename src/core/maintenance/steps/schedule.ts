@@ -9,10 +9,10 @@ import { isHeldAlready } from '../held.ts';
 import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
 
-/** How long a drain takes where nothing has been seen yet, in seconds. */
+/** Seconds that a drain is expected to take before any has been observed. */
 const defaultDrainSeconds = 900;
 
-/** No opening is in sight: looked for again a day later, in seconds. */
+/** Seconds until the next search for an opening, if none is in sight: one day. */
 const lookAgainAfter = 86_400;
 
 const calendarFor = ({ windows }: RequestedStart, node: Node, snapshot: NodeSnapshot): Calendar =>
@@ -23,7 +23,7 @@ const calendarFor = ({ windows }: RequestedStart, node: Node, snapshot: NodeSnap
 const expectedFor = ({ expectedSeconds }: RequestedStart, calendar: Calendar, { drainSeconds }: NodeSnapshot): number =>
   expectedSeconds ?? expectedIn(calendar, drainSeconds, defaultDrainSeconds);
 
-/** It has laid hands on the node, as its status says. */
+/** Reports whether the request has changed the node, according to its status. */
 const hasBegun = ({ history }: MaintenanceRequest): boolean =>
   history.state !== undefined && history.state !== 'Pending' && history.state !== 'Announced' && history.state !== 'Failed';
 
@@ -45,7 +45,10 @@ const waiting = (
   moment,
 });
 
-/** The node's hold or its lease is there, and nobody else has begun: they are the request's, whose status has not been stored yet, or was lost. */
+/**
+ * Reports whether the node's hold or lease is there and no other request has begun: they belong to
+ * this request, whose status has not been stored yet, or was lost.
+ */
 const mayHaveBegun = (request: MaintenanceRequest, { node, nodeName, leases, requests }: NodeSnapshot): boolean => {
   const isHeld = node !== undefined && isHeldAlready(node, request);
   const hasTraces = isHeld || isLeased(leaseNames([request.adapter], nodeName), leases);
@@ -53,8 +56,10 @@ const mayHaveBegun = (request: MaintenanceRequest, { node, nodeName, leases, req
 };
 
 /**
- * The watch of the windows may be later than that of the requests: before one begins, the API server is asked whether there is another window. A node that is held already
- * is not released for the time of that question. Nothing is said before an answer has failed to come: nearly always it begins a moment later.
+ * Reports whether the request begins. The watch of the windows may lag behind that of the requests:
+ * before a request begins, the API server is queried for other windows. A node that is held already
+ * is not released for the duration of that query. Nothing is reported before a response has failed
+ * to come: nearly always the request begins a moment later.
  */
 const begins = (progress: RequestProgress, { windows }: RequestedStart, snapshot: NodeSnapshot): Found => {
   const { request } = progress;
@@ -65,7 +70,7 @@ const begins = (progress: RequestProgress, { windows }: RequestedStart, snapshot
   return { progress: { ...progress, ...problem, barred: true }, lookup: { kind: 'MaintenanceWindows', key, uid, generation } };
 };
 
-/** Whether it may lay hands on the node now, and when else. */
+/** Decides whether the request may change the node now, and otherwise when. */
 const beforeStart = (progress: RequestProgress, start: RequestedStart, calendar: Calendar, { snapshot, now }: ReconcileContext): Found => {
   const expectedSeconds = expectedFor(start, calendar, snapshot);
   const found = startOf(calendar, { ...start, expectedSeconds }, now);
@@ -87,7 +92,10 @@ const beforeStart = (progress: RequestProgress, start: RequestedStart, calendar:
   return waiting(progress, 'MaintenanceWindow', `${message}, when ${calendar.names.join(', ')} allows it`, at, at);
 };
 
-/** What the end of the window means for a drain that is under way. One that has only its deadline to go by goes on. */
+/**
+ * Applies the end of the window to a running drain. A drain that is bound only by its deadline goes
+ * on.
+ */
 const whileUnderWay = (
   progress: RequestProgress,
   start: RequestedStart,
@@ -118,15 +126,16 @@ const look = (progress: RequestProgress, node: Node, context: ReconcileContext):
   const { start } = request;
   if (start === undefined || request.stage === 'Announce' || lingers) return { progress };
   const calendar = calendarFor(start, node, context.snapshot);
-  // A status that was refused, because somebody has edited the object, says nothing yet: without the notes the node would be given back where the
-  // opening is no longer long enough.
+  // A status whose write was refused, because a user has edited the object, proves nothing yet:
+  // without the memo the node would be released where the opening is no longer long enough.
   const isUnderWay = hasBegun(request) || context.snapshot.memo.holding.has(request.uid);
   return isUnderWay ? whileUnderWay(progress, start, calendar, context) : beforeStart(progress, start, calendar, context);
 };
 
 /**
- * A maintenance begins when it may: not before the time that it names, and in an opening of the windows for its node that it can be expected to
- * end in. Kinds that know nothing of this begin at once.
+ * Starts maintenances when they may start: not before their requested time, and in an opening of
+ * the windows for the node in which they are expected to end. Kinds without a schedule begin at
+ * once.
  */
 export const schedule: ReconcileStep = context => {
   const { node } = context.snapshot;

@@ -3,7 +3,9 @@ import { isHeldAlready } from '../held.ts';
 import type { ReconcileContext, ReconcileStep } from '../reconcile-context.ts';
 import type { Self } from '../snapshot.ts';
 
-/** The operator's own pod has been deleted: its process goes on for some seconds. */
+/**
+ * Reports whether the operator's own pod has been deleted: its process runs for some seconds more.
+ */
 const isGoing = (self: Self | undefined): boolean => self?.pods?.some(pod => pod.key === self.pod && isTerminating(pod)) === true;
 
 const barredFor = ({ pod }: Self): { readonly barred: true; readonly problem: { readonly reason: string; readonly message: string } } => {
@@ -11,7 +13,10 @@ const barredFor = ({ pod }: Self): { readonly barred: true; readonly problem: { 
   return { barred: true, problem: { reason: 'OperatorGoes', message } };
 };
 
-/** An operator that goes takes no other node: it may be the only one left that the next operator could run on. */
+/**
+ * Bars new nodes while the operator's pod terminates: such a node may be the only one left on which
+ * the next operator could run.
+ */
 export const succession: ReconcileStep = (context: ReconcileContext) => {
   const { node, self } = context.snapshot;
   if (node === undefined || self === undefined || !isGoing(self)) return { done: true, context };

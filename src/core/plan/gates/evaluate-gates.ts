@@ -4,16 +4,16 @@ import { isRetried } from '../retries.ts';
 import type { PlanSnapshot, Waiting } from '../snapshot.ts';
 import type { Gate, GateHalt, GateState, GateValue } from './gate.ts';
 
-/** What the gates of a plan let through. */
+/** Evaluation of the gates of a plan. */
 
 const unknown: GateValue = { value: 'Unknown', message: 'it has not been evaluated yet' };
 
 const valueOf = ({ gates }: Pick<PlanSnapshot, 'gates'>, { name }: Gate): GateValue => gates.get(name) ?? unknown;
 
-/** A gate, and what it says now. */
+/** A gate and its current state. */
 export type AskedGate = { readonly gate: Gate; readonly state: GateState };
 
-/** Every gate now, and since when it says what it says. */
+/** Returns every gate with its current value, and since when it has that value. */
 export const evaluateGates = (snapshot: PlanSnapshot, now: Temporal.Instant): readonly AskedGate[] =>
   snapshot.plan.gates.map(gate => {
     const { value, message } = valueOf(snapshot, gate);
@@ -26,7 +26,7 @@ const notTrue = ({ name }: Gate, { value, message }: GateValue): Waiting => ({
   who: value === 'False' ? `gate ${name}: ${message}` : `gate ${name} is unknown: ${message}`,
 });
 
-/** What keeps nodes from being begun with: a gate that is not true, or not for long enough. */
+/** Returns the gate that keeps nodes from beginning: it is not true, or not for long enough. */
 export const gateBeforeNode = (gates: readonly AskedGate[], now: Temporal.Instant): Waiting | undefined => {
   for (const { gate, state } of gates) {
     if (!gate.at.includes('BeforeNode')) continue;
@@ -37,7 +37,10 @@ export const gateBeforeNode = (gates: readonly AskedGate[], now: Temporal.Instan
   return undefined;
 };
 
-/** What breaks the quiet time of a node; undefined when every gate that is asked there is true. */
+/**
+ * Returns why the quiet time of a node is broken; undefined if every gate with the place Soak is
+ * true.
+ */
 export const gateAtSoak = (snapshot: PlanSnapshot): string | undefined => {
   for (const gate of snapshot.plan.gates) {
     const value = valueOf(snapshot, gate);
@@ -47,8 +50,9 @@ export const gateAtSoak = (snapshot: PlanSnapshot): string | undefined => {
 };
 
 /**
- * The gate that has stopped the plan, until somebody sets it aside: true again is not enough. A gate that is false before any node was begun with is waited for: it
- * says nothing of what the plan has done.
+ * Returns the gate that has halted the plan, until a user sets it aside: true again is not enough.
+ * If a gate is false before any node has begun, the plan waits for it: its value is no effect of
+ * the plan.
  */
 export const gateHaltOf = (
   { plan }: Pick<PlanSnapshot, 'plan'>,

@@ -4,12 +4,12 @@ import { podTarget } from '../writes.ts';
 import type { PodTask } from './hook.ts';
 import { foreignPodText, isOwnPod } from './own-pod.ts';
 
-/** A pod that is to run to its end once, beside the work itself: what has become of it. */
+/** A pod that is to run to its end once, beside the work itself, and its state. */
 
-/** `missing`: it is to be made. `seen`: its uid is to be stored. */
+/** State of a task. `missing`: the pod is to be created. `seen`: its uid is to be stored. */
 export type PodTaskState =
   | { readonly kind: 'missing' }
-  /** `idle`: no container has run, for longer than a pod needs to begin. */
+  /** `idle`: no container has run, for longer than a pod needs to start. */
   | { readonly kind: 'running'; readonly idle: boolean }
   | { readonly kind: 'succeeded' }
   | { readonly kind: 'seen'; readonly podUid: string }
@@ -17,15 +17,21 @@ export type PodTaskState =
 
 const maxMessageLength = 300;
 
-/** Seconds that a pod may take to begin before it is taken for one that cannot. */
+/** Seconds that a pod may take to start before it counts as unable to. */
 const idleAfterSeconds = 60;
 
-/** Seconds within which a pod on a node has to begin, where its own limit is not shorter: its node waits for nothing meanwhile. */
+/**
+ * Seconds within which a pod on a node has to start, unless its own limit is shorter: its node is
+ * out of service for nothing meanwhile.
+ */
 const maxStartSeconds = 600;
 
 export const startSeconds = (timeoutSeconds: number): number => Math.min(timeoutSeconds, maxStartSeconds);
 
-/** Why it has not begun or ended: what its pod says, or why the API server refuses it. */
+/**
+ * Returns why it has not started or ended: the message of its pod, or the API server's refusal to
+ * create it.
+ */
 export const troubleOf = (snapshot: Pick<PlanSnapshot, 'pods' | 'plan' | 'refusals' | 'settings'>, task: PodTask): string => {
   const pod = podOfTask(snapshot, task);
   const refusal = snapshot.refusals.get(podTarget(snapshot.settings, task.pod));
@@ -35,7 +41,7 @@ export const troubleOf = (snapshot: Pick<PlanSnapshot, 'pods' | 'plan' | 'refusa
 
 const because = (text: string): string => (text === '' ? '' : `: ${text}`);
 
-/** The pod of this name, if the plan has made it. */
+/** Returns the pod of this name, if the plan has created it. */
 export const podOfTask = (
   { pods, plan }: Pick<PlanSnapshot, 'pods' | 'plan'>,
   { pod: name }: Pick<PodTask, 'pod'>,
@@ -44,7 +50,7 @@ export const podOfTask = (
   return pod !== undefined && isOwnPod(pod, plan) ? pod : undefined;
 };
 
-/** What has become of it, by its pod. */
+/** Returns the state of a task, computed from its pod. */
 export const stateOfTask = (
   snapshot: Pick<PlanSnapshot, 'pods' | 'plan' | 'refusals' | 'settings'>,
   task: PodTask,
@@ -53,7 +59,7 @@ export const stateOfTask = (
 ): PodTaskState => {
   const { podUid, since } = task;
   const named = snapshot.pods.get(task.pod);
-  // One that somebody else has made says nothing of the task, and keeps its pod from being made.
+  // A foreign pod proves nothing about the task, and prevents the creation of its pod.
   if (named !== undefined && !isOwnPod(named, snapshot.plan)) return { kind: 'failed', message: foreignPodText(named) };
   const pod = podUid === undefined || named?.uid === podUid ? named : undefined;
   if (podUid !== undefined && pod?.phase === 'Succeeded') return { kind: 'succeeded' };
@@ -68,7 +74,7 @@ export const stateOfTask = (
   return podUid === undefined ? { kind: 'missing' } : { kind: 'failed', message: 'somebody has deleted its pod' };
 };
 
-/** When it is another matter by time alone. */
+/** Returns the times at which the state changes by time alone. */
 export const momentsOf = ({ since }: PodTask, timeoutSeconds: number, now: Temporal.Instant): readonly Temporal.Instant[] =>
   [idleAfterSeconds, startSeconds(timeoutSeconds), timeoutSeconds]
     .map(seconds => secondsAfter(since, seconds))

@@ -8,23 +8,26 @@ import type { PlanView } from '../view.ts';
 import { createPodWrite, deletePodWrite, isNamedFor, podNameFor, preparePurpose } from '../writes.ts';
 import { momentsOf, podOfTask, startSeconds, stateOfTask, troubleOf } from './pod-task.ts';
 
-/** What is done on nodes before they are held: it costs nobody anything, so several are got ready at once, ahead of their turn. */
+/**
+ * Preparation of nodes before they are held: it takes nothing out of service, so several nodes are
+ * prepared at once, ahead of their turn.
+ */
 
-/** What is to be stored of it, and what is to be done then. */
+/** Entries to store, and writes to send after that. */
 export type Preparation = {
   readonly preparing: readonly Preparing[];
   readonly writes: readonly Write[];
   readonly requeueAt?: Temporal.Instant;
 };
 
-/** So many nodes ahead, for each that may be in flight at once. */
+/** Number of nodes that are prepared ahead, for each node that may be in flight at once. */
 const aheadOfEach = 2;
 
-/** At most so many at once, and so many that are not ready: the status stays small. */
+/** Maximum number of preparations at once, and of refused ones: the status stays small. */
 const maxAhead = 50;
 const maxRefused = 200;
 
-/** Somebody has said that it has its turn again. */
+/** Reports whether a user has retried the preparation. */
 const isSetAside = (one: Preparing, { snapshot }: PlanView): boolean => isRefused(one) && isRetried(one.since, snapshot.plan, one.node);
 
 const podOf = ({ snapshot }: PlanView, one: Preparing): WorkPod | undefined => {
@@ -39,10 +42,10 @@ const because = (one: Preparing, state: Preparing['state'], message: string, now
   since: now,
 });
 
-/** `idle`: its pod cannot begin. It keeps no other from being got ready. */
+/** `idle`: its pod cannot start. It does not keep others from their preparation. */
 type PreparingStep = { readonly next: Preparing; readonly writes: readonly Write[]; readonly idle?: boolean };
 
-/** The next step of one that is being got ready. Its entry is stored before its pod is made. */
+/** Returns the next step of a preparation. Its entry is stored before its pod is created. */
 const advanceOne = (view: PlanView, one: Preparing, prepare: Prepare, now: Temporal.Instant): PreparingStep => {
   if (one.state !== 'Running') return { next: one, writes: [] };
   const { timeoutSeconds } = prepare;
@@ -59,7 +62,10 @@ const advanceOne = (view: PlanView, one: Preparing, prepare: Prepare, now: Tempo
   return { next: because(one, state, task.message, now), writes: [] };
 };
 
-/** One that has begun, is over or is not due any more: its pod goes first, then its entry. */
+/**
+ * Removes a preparation whose node has begun, is over or is not due any more: its pod first, then
+ * its entry.
+ */
 const leave = (view: PlanView, one: Preparing): Preparation => {
   const pod = podOf(view, one);
   return { preparing: pod === undefined ? [] : [one], writes: pod === undefined || pod.deleting ? [] : [deletePodWrite(pod)] };
@@ -74,11 +80,17 @@ const fresh = ({ node }: PlanNode, { snapshot }: PlanView, now: Temporal.Instant
   message: '',
 });
 
-/** It is of this run, its node has not begun, and nobody wants it tried again. */
+/**
+ * Reports whether the preparation counts: it is of this run, its node has not begun, and no user
+ * has retried it.
+ */
 const counts = (one: Preparing, view: PlanView, open: ReadonlySet<string>): boolean =>
   open.has(one.uid) && isNamedFor(one.pod, preparePurpose(view.snapshot.plan, one.uid)) && !isSetAside(one, view);
 
-/** The next candidates are got ready, as many as may soon have their turn; what is there for others is taken away. */
+/**
+ * Prepares the next candidates, as many as may soon have their turn; removes the preparations of
+ * other nodes.
+ */
 export const prepareAhead = (view: PlanView, candidates: readonly PlanNode[], now: Temporal.Instant): Preparation => {
   const { prepare, preparing } = view.snapshot.plan;
   const open = new Set(prepare === undefined ? [] : candidates.map(({ node }) => node.uid));
@@ -100,11 +112,11 @@ export const prepareAhead = (view: PlanView, candidates: readonly PlanNode[], no
   };
 };
 
-/** A node that is not ready yet, or will not be: others pass it. */
+/** Returns why a node is not prepared yet, or will not be: others pass it. */
 export const unprepared = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined => {
   const { prepare, preparing } = snapshot.plan;
   if (prepare === undefined) return undefined;
-  // What was got ready for other work says nothing.
+  // A preparation for other work does not count.
   const own = preparePurpose(snapshot.plan, node.uid);
   const one = preparing.find(({ uid, pod }) => uid === node.uid && isNamedFor(pod, own));
   if (one?.state === 'Prepared') return undefined;

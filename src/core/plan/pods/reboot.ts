@@ -1,8 +1,9 @@
 import type { JsonObject } from '../../json.ts';
 
 /**
- * The pod that reboots its node: as root among the processes of the node, without a single capability, for the kernel lets root signal root. It tells systemd, the
- * first process, to reboot (SIGRTMIN+5, systemd(1)); AppArmor and SELinux forbid that to ordinary containers.
+ * Returns the pod that reboots its node: as root among the processes of the node, without a single
+ * capability, because the kernel lets root signal root. It signals systemd, the first process, to
+ * reboot (SIGRTMIN+5, systemd(1)); AppArmor and SELinux forbid that to ordinary containers.
  */
 export const rebootPodSpec = (image: string): JsonObject => ({
   hostPID: true,

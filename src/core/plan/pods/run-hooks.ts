@@ -8,15 +8,15 @@ import { createPodWrite, deletePodWrite, hookPurpose, isNamedFor, podNameFor } f
 import type { Hook, HookPlace, HookRun } from './hook.ts';
 import { podOfTask, stateOfTask, troubleOf } from './pod-task.ts';
 
-/** Hooks: each runs once for what it is about, and what comes behind it waits for its end. */
+/** Hooks: each runs once per scope, and whatever comes after it waits for its end. */
 
-/** The moment, and what the pods are told of it in their environment. */
+/** The moment of hooks, and the environment of their pods. */
 type Occasion = {
   readonly at: HookPlace;
   readonly of: string;
   readonly stage?: string;
   readonly node?: string;
-  /** Why no pod is made now: what runs is followed, and the rest waits. */
+  /** Reason why no pod is created now: running ones are followed, and the rest waits. */
   readonly stop?: Stop | undefined;
 };
 
@@ -25,9 +25,9 @@ export const haltScope = 'halt';
 export const stageScope = (name: string): string => `stage ${name}`;
 export const ofNode = ({ uid, startedAt }: InFlight): string => `node ${uid} at ${timeText(startedAt)}`;
 
-/** What is to be stored, and done then. */
+/** Entries to store, and writes to send after that. */
 export type HookStep = {
-  /** All have ended, and that is stored: what comes behind them may go on. */
+  /** True if all have ended, and that is stored: whatever comes after them may go on. */
   readonly done: boolean;
   readonly runs: readonly HookRun[];
   readonly writes: readonly Write[];
@@ -45,11 +45,11 @@ const fresh = (snapshot: PlanSnapshot, { name }: Hook, of: string, attempt: numb
   message: '',
 });
 
-/** Of an earlier run it says nothing. */
+/** Reports whether the hook ran in this run; an earlier run does not count. */
 const isOfThisRun = ({ name, of, attempt, pod }: HookRun, { plan }: PlanSnapshot): boolean =>
   isNamedFor(pod, hookPurpose(plan, `${name}/${of}`, attempt));
 
-/** Somebody has said that it is to run again. */
+/** Reports whether a user has retried the hook. */
 const isSetAside = ({ state, since }: HookRun, { plan }: PlanSnapshot): boolean => state === 'Failed' && isRetried(since, plan);
 
 const environmentOf = ({ plan }: PlanSnapshot, { at, stage, node }: Occasion): Readonly<Record<string, string>> => ({
@@ -91,11 +91,11 @@ const waitingFor = (snapshot: PlanSnapshot, { name, timeoutSeconds }: Hook, run:
   };
 };
 
-/** Its entry is stored, and its pod is not made yet. */
+/** Reports whether its entry is stored, and its pod is not created yet. */
 const lacksPod = (snapshot: PlanSnapshot, run: HookRun): boolean =>
   run.state === 'Running' && run.podUid === undefined && podOfTask(snapshot, run) === undefined;
 
-/** Runs the hooks of this moment, one after the other; each is stored before its pod is made. */
+/** Runs the hooks of this moment, one after the other; each is stored before its pod is created. */
 export const runHooks = (snapshot: PlanSnapshot, occasion: Occasion, now: Temporal.Instant): HookStep => {
   const { hooks, hookRuns } = snapshot.plan;
   const runs: HookRun[] = [];
@@ -122,7 +122,7 @@ export const runHooks = (snapshot: PlanSnapshot, occasion: Occasion, now: Tempor
   return { done: isStored, runs, writes };
 };
 
-/** Whether what it is about is still there. */
+/** Reports whether the scope of the hook still exists. */
 const isCurrent = (run: HookRun, snapshot: PlanSnapshot, isHalted: boolean): boolean => {
   const { of } = run;
   const { inFlight } = snapshot.plan;
@@ -130,11 +130,14 @@ const isCurrent = (run: HookRun, snapshot: PlanSnapshot, isHalted: boolean): boo
   return isThere && isOfThisRun(run, snapshot);
 };
 
-/** One attempt makes way for the next, and its pod goes with it. */
+/** Reports whether a later attempt has replaced this one; its pod is deleted with it. */
 const isOutdone = (run: HookRun, all: readonly HookRun[]): boolean =>
   all.some(({ name, of, attempt }) => name === run.name && of === run.of && attempt > run.attempt);
 
-/** All runs as they are to be stored; what is over, or about nothing any more, loses its pod first, and then its entry. */
+/**
+ * Returns all hook runs to store; a run that is over, or whose scope is gone, loses its pod first,
+ * and then its entry.
+ */
 export const hooksToStore = (
   snapshot: PlanSnapshot,
   steps: readonly HookStep[],

@@ -4,12 +4,14 @@ import type { PlanSnapshot, WorkPod } from '../snapshot.ts';
 import { deletePodWrite, isNamedFor, isWorkName, workPurpose } from '../writes.ts';
 import { isOwnPod } from './own-pod.ts';
 
-/** The pods that work on a node: one at most may run, and only as long as the plan has a right to it. */
+/**
+ * Pods that work on a node: at most one may run, and only as long as the plan is entitled to it.
+ */
 
-/** No container of it runs, or ever will again. */
+/** Reports whether no container of it runs, or ever will again. */
 export const isOver = ({ phase }: WorkPod): boolean => phase === 'Succeeded' || phase === 'Failed';
 
-/** Of all attempts of this turn of the node. */
+/** Returns the pods of all attempts of this turn of the node. */
 export const podsOfTurn = ({ plan, pods }: PlanSnapshot, one: InFlight): readonly WorkPod[] => {
   const purposes = Array.from({ length: one.attempt }, (_, index) => workPurpose(plan, { ...one, attempt: index + 1 }));
   return [...pods.values()].filter(
@@ -17,14 +19,17 @@ export const podsOfTurn = ({ plan, pods }: PlanSnapshot, one: InFlight): readonl
   );
 };
 
-/** Of any turn of a node of this name: those that may run. */
+/** Returns the pods of any turn of a node of this name that may run. */
 export const workPodsOn = ({ plan, pods }: PlanSnapshot, node: string): readonly WorkPod[] =>
   [...pods.values()].filter(pod => pod.nodeName === node && isOwnPod(pod, plan) && isWorkName(pod.name) && !isOver(pod));
 
-/** But for the pod of the present attempt: none of them may run beside it. */
+/** Returns these pods except the pod of the present attempt: none of them may run beside it. */
 export const podsOfOtherAttempts = (snapshot: PlanSnapshot, { node, pod: own }: InFlight): readonly WorkPod[] =>
   workPodsOn(snapshot, node).filter(({ name }) => name !== own);
 
-/** Deletes them, but for those that are being deleted. One that has not run a container is deleted only as it was seen: it may have begun since. */
+/**
+ * Deletes the pods that are not being deleted yet. A pod that has not run a container is deleted
+ * only in the version that was read: it may have started since.
+ */
 export const deletions = (pods: readonly WorkPod[]): readonly Write[] =>
   pods.filter(({ deleting }) => !deleting).map(pod => deletePodWrite(pod, isOver(pod) || pod.ran ? 'unconditional' : 'unchanged'));

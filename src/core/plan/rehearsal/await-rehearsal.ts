@@ -3,7 +3,7 @@ import type { PlanView } from '../view.ts';
 import { refusalOf } from './refusals.ts';
 import { isAbout, subjectOf } from './run-rehearsal.ts';
 
-/** What the rehearsal of a plan keeps its next node waiting for, if anything. */
+/** Returns what the next node of the plan waits for in its rehearsal, if anything. */
 export const awaitRehearsal = (view: PlanView): Waiting | undefined => {
   const { rehearse, rehearsal, forecast, name } = view.snapshot.plan;
   if (rehearse === undefined) return undefined;

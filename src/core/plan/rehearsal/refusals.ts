@@ -4,7 +4,10 @@ import type { Waiting } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
 import type { RehearsalRefusal, Rehearse, RehearsedForecast } from './rehearsal.ts';
 
-/** What a rehearsal foretells may keep a run from its first node. What has begun goes on: to stop half-way mends nothing. */
+/**
+ * Refusals by a rehearsal: its forecast may keep a run from its first node. A run that has begun
+ * goes on: a stop half-way repairs nothing.
+ */
 
 const named = (forecast: RehearsedForecast): string =>
   joinLimited(
@@ -12,7 +15,7 @@ const named = (forecast: RehearsedForecast): string =>
     3,
   );
 
-/** Why the plan should not begin, by each of the refusals that a plan may name. */
+/** Reasons why the plan should not begin, by the refusals that a plan may name. */
 const reasons: Readonly<
   Record<RehearsalRefusal, (forecast: RehearsedForecast, deadline: Temporal.Instant | undefined) => string | undefined>
 > = {
@@ -37,11 +40,11 @@ const reasonIn = (view: PlanView, forecast: RehearsedForecast, { refuse }: Rehea
   return all.length === 0 ? undefined : all.join('; ');
 };
 
-/** Whether this forecast keeps the run from its first node. */
+/** Reports whether this forecast keeps the run from its first node. */
 export const isRefusing = (view: PlanView, forecast: RehearsedForecast, rehearse: Rehearse): boolean =>
   reasonIn(view, forecast, rehearse) !== undefined;
 
-/** What this forecast keeps the run waiting for, if anything. */
+/** Returns what the run waits for because of this forecast, if anything. */
 export const refusalOf = (view: PlanView, forecast: RehearsedForecast, rehearse: Rehearse): Waiting | undefined => {
   const reason = reasonIn(view, forecast, rehearse);
   if (reason === undefined) return undefined;

@@ -1,65 +1,67 @@
 import type { PodTask } from '../pods/hook.ts';
 
-/** Rehearsals of a plan: a pod plays the plan on a copy of the cluster and says how it ends. */
+/** Rehearsals of a plan: a pod plays the plan on a copy of the cluster and reports how it ends. */
 
-/** What of a forecast keeps a run from its first node. */
+/** Forecasts that keep a run from its first node. */
 export const rehearsalRefusals = ['MissesDeadline', 'BlockedNodes', 'Unfinished'] as const;
 export type RehearsalRefusal = (typeof rehearsalRefusals)[number];
 
 export type Rehearse = {
-  /** No node begins before the plan, as it is now, has been rehearsed. */
+  /** True if no node begins before the plan has been rehearsed in its current form. */
   readonly required: boolean;
-  /** How often it is repeated while the plan runs; missing: it is not. */
+  /** Seconds between two rehearsals while the plan runs; missing: it is not repeated. */
   readonly everySeconds?: number;
   readonly refuse: readonly RehearsalRefusal[];
   readonly timeoutSeconds: number;
-  /** Of Drydock; the operator's own when left out. */
+  /** Image of Drydock; the operator's own if left out. */
   readonly image?: string;
-  /** How long the work and a reboot take, where somebody knows. */
+  /** Seconds that the work and a reboot take, if known. */
   readonly workSeconds?: number;
   readonly rebootSeconds?: number;
-  /** Hash of what changes how the plan goes. */
+  /** Hash of the parts that change how the plan goes. */
   readonly specHash: string;
 };
 
-/** What a forecast is about: it says nothing of another run, or of the plan after an edit. */
+/**
+ * Subject of a forecast: the forecast does not apply to another run, or to the plan after an edit.
+ */
 export type RehearsalSubject = { readonly runId: string; readonly specHash: string };
 
 export const rehearsalStates = ['Running', 'Succeeded', 'Failed'] as const;
 
-/** One rehearsal, as it is stored: status.rehearsal. */
+/** A rehearsal as it is stored: status.rehearsal. */
 export type RehearsalTask = PodTask & RehearsalSubject & { readonly state: (typeof rehearsalStates)[number]; readonly attempt: number };
 
-/** How the plan goes on, as its latest rehearsal has it: what `drydock plan rehearse --summary-file` writes. */
+/** Forecast of the latest rehearsal: the contents of `drydock plan rehearse --summary-file`. */
 export type RehearsalSummary = {
-  /** When the copy of the cluster was taken. */
+  /** Time at which the copy of the cluster was taken. */
   readonly takenAt: Temporal.Instant;
-  /** Every node that is due is done in the end, in every simulated run. */
+  /** True if every due node is done in the end, in every simulated run. */
   readonly finishes: boolean;
-  /** Half of the runs are over by then, and nine in ten; missing where none is. */
+  /** Times by which half of the runs are over, and nine in ten; missing if none is. */
   readonly end?: Temporal.Instant;
   readonly latestEnd?: Temporal.Instant;
-  /** Nodes that it begins with. */
+  /** Number of nodes that it begins with. */
   readonly nodes: number;
-  /** Openings of the windows in which it begins with them. */
+  /** Number of openings of the windows in which it begins with them. */
   readonly windows: number;
   readonly podsMoved: number;
-  /** Of these, those that are moved once more. */
+  /** Number of these pods that are moved once more. */
   readonly podsMovedAgain: number;
   /** Nodes that it is not done with, and why; the first of `blockedNodes`. */
   readonly blocked: readonly { readonly node: string; readonly message: string }[];
   readonly blockedNodes: number;
   /** Workloads with the fewest ready pods. */
   readonly lowest: readonly { readonly workload: string; readonly ready: number; readonly replicas: number }[];
-  /** With `order.by: Cost`: the nodes to begin with. */
+  /** Names of the nodes to begin with, for `order.by: Cost`. */
   readonly firstNodes: readonly string[];
 };
 
-/** What is stored of it: status.forecast. */
+/** Forecast as it is stored: status.forecast. */
 export type RehearsedForecast = RehearsalSummary &
   RehearsalSubject & {
-    /** By the operator's clock. */
+    /** Time of the rehearsal by the operator's clock. */
     readonly rehearsedAt: Temporal.Instant;
-    /** What the first rehearsal of the run had said. */
+    /** End according to the first rehearsal of the run. */
     readonly firstEnd?: Temporal.Instant;
   };

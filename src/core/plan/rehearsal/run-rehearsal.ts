@@ -11,9 +11,12 @@ import type { RehearsalSubject, RehearsalSummary, RehearsalTask, Rehearse, Rehea
 import { rehearsalPodSpec } from './rehearsal-pod.ts';
 import { readSummary } from './summary.ts';
 
-/** When a plan is rehearsed, and what is kept of it. One rehearsal at a time, by a pod that is stored before it is made. */
+/**
+ * Decides when a plan is rehearsed, and what is kept of it. One rehearsal at a time, by a pod whose
+ * name is stored before it is created.
+ */
 
-/** What is to be stored, and done then. */
+/** State to store, and writes to send after that. */
 export type RehearsalStep = {
   readonly task?: RehearsalTask | undefined;
   readonly forecast?: RehearsedForecast | undefined;
@@ -21,29 +24,35 @@ export type RehearsalStep = {
   readonly requeueAt?: Temporal.Instant | undefined;
 };
 
-/** A forecast that keeps the run from its first node is made anew so often, in seconds: what it names may have been mended. */
+/**
+ * Seconds after which a forecast that keeps the run from its first node is repeated: its reasons
+ * may have been repaired.
+ */
 const refusedAgain = 600;
 
-/** Seconds until another attempt, by the attempts so far. */
+/** Returns the seconds until another attempt, by the attempts so far. */
 const retryAfter = (attempt: number): number => Math.min(3600, 60 * 2 ** Math.min(attempt - 1, 6));
 
-/** What a rehearsal would be about now. */
+/** Returns the subject of a rehearsal now. */
 export const subjectOf = ({ run, runId }: Plan, { specHash }: Rehearse): RehearsalSubject => ({ runId: run?.id ?? runId, specHash });
 
-/** It is about this run, and about the plan as it is now. */
+/** Reports whether it is about this run, and about the plan in its current form. */
 export const isAbout = (one: RehearsalSubject, subject: RehearsalSubject): boolean =>
   one.runId === subject.runId && one.specHash === subject.specHash;
 
-/** Plans that are stopped for a while, or wait for somebody, are rehearsed as well: whoever decides wants to know. */
+/**
+ * Phases with rehearsals. Plans that are stopped for a while, or wait for an approval, are
+ * rehearsed as well: the approver needs the forecast.
+ */
 const phasesThatRehearse: readonly PlanPhase[] = ['Running', 'AwaitingApproval', 'Paused'];
 
-/** Seconds after which a forecast that is about the plan as it is now is made anew. */
+/** Returns the seconds after which a forecast about the current form of the plan is repeated. */
 const repeatedAfter = (view: PlanView, forecast: RehearsedForecast, rehearse: Rehearse, phase: PlanPhase): number | undefined => {
   if (isRefusing(view, forecast, rehearse)) return rehearse.everySeconds ?? refusedAgain;
   return phase === 'Running' ? rehearse.everySeconds : undefined;
 };
 
-/** When the next rehearsal is to begin; undefined: not by itself. */
+/** Returns when the next rehearsal is to begin; undefined: it does not begin on its own. */
 const dueAt = (view: PlanView, rehearse: Rehearse, phase: PlanPhase, now: Temporal.Instant): Temporal.Instant | undefined => {
   const { plan } = view.snapshot;
   if (!phasesThatRehearse.includes(phase) || view.open.size + plan.inFlight.length === 0) return undefined;
@@ -70,7 +79,7 @@ const kept = (view: PlanView, summary: RehearsalSummary, task: RehearsalTask, no
   return { ...summary, runId, specHash, rehearsedAt: now, ...(first && { firstEnd: first }) };
 };
 
-/** The next step of the one that runs. */
+/** Returns the next step of the running rehearsal. */
 const advanceRunning = (view: PlanView, task: RehearsalTask, rehearse: Rehearse, now: Temporal.Instant): RehearsalStep => {
   const { snapshot } = view;
   const pod = podOfTask(snapshot, task);
@@ -92,7 +101,10 @@ const createWrites = (snapshot: PlanSnapshot, task: RehearsalTask, rehearse: Reh
   return [createPodWrite(snapshot, { podSpec }, { name: task.pod, what: 'rehearses the plan', deadlineSeconds: rehearse.timeoutSeconds })];
 };
 
-/** One that is over, or about nothing any more: its pod goes first, then its entry. A failure is kept, for its next attempt. */
+/**
+ * Removes a rehearsal that is over, or about an old form: its pod first, then its entry. A failure
+ * is kept, for its next attempt.
+ */
 const leave = (snapshot: PlanSnapshot, task: RehearsalTask): RehearsalStep => {
   const pod = podOfTask(snapshot, task);
   const isLeft = pod !== undefined || task.state === 'Failed';
@@ -109,11 +121,11 @@ const afterFailure = (view: PlanView, task: RehearsalTask, due: Temporal.Instant
   return { task: begun(snapshot, task, task.attempt + 1, now), writes: [] };
 };
 
-/** It stays with its run, for the order by cost and for whoever compares. */
+/** Returns the forecast of this run: it is kept for the order by cost and for comparisons. */
 const forecastOfRun = ({ forecast, run, runId }: Plan): Pick<RehearsalStep, 'forecast'> =>
   forecast !== undefined && forecast.runId === (run?.id ?? runId) ? { forecast } : {};
 
-/** The next step of the rehearsals of a plan in this phase. */
+/** Returns the next step of the rehearsals of a plan in this phase. */
 export const runRehearsal = (view: PlanView, phase: PlanPhase, now: Temporal.Instant): RehearsalStep => {
   const { snapshot } = view;
   const { rehearse, rehearsal: task } = snapshot.plan;

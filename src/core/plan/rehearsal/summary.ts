@@ -3,9 +3,12 @@ import { truncate } from '../../text.ts';
 import { readTime, timeText } from '../../time.ts';
 import type { RehearsalSummary } from './rehearsal.ts';
 
-/** The answer of a rehearsal's pod: JSON in its termination message, which kubelet cuts at 4096 bytes (kubernetes.io, "Customizing the termination message"). */
+/**
+ * The result of a rehearsal's pod: JSON in its termination message, which kubelet cuts at 4096
+ * bytes (kubernetes.io, "Customizing the termination message").
+ */
 
-/** Bytes. */
+/** Maximum length in bytes. */
 export const maxSummaryLength = 4096;
 
 const maxBlocked = 10;
@@ -41,7 +44,10 @@ const parsed = (text: string): JsonObject | undefined => {
   }
 };
 
-/** Bounded in every field, whoever wrote it; of status.forecast too. Undefined: it is none. */
+/**
+ * Reads a summary, also from status.forecast, with every field bounded, regardless of its author.
+ * Undefined: it is not a summary.
+ */
 export const summaryIn = (raw: JsonObject): RehearsalSummary | undefined => {
   const takenAt = readTime(raw['takenAt']);
   if (takenAt === undefined || typeof raw['finishes'] !== 'boolean') return undefined;
@@ -63,13 +69,16 @@ export const summaryIn = (raw: JsonObject): RehearsalSummary | undefined => {
   };
 };
 
-/** Reads what a rehearsal's pod has said. Undefined where that is no summary. */
+/** Reads the termination message of a rehearsal's pod. Undefined if it is not a summary. */
 export const readSummary = (text: string): RehearsalSummary | undefined => {
   const raw = text.length > maxSummaryLength ? undefined : parsed(text);
   return raw && summaryIn(raw);
 };
 
-/** Its fields as they are written, in the pod's answer and in status.forecast. Times are whole seconds, UTC. */
+/**
+ * Returns the JSON of the fields, in the pod's result and in status.forecast. Times are whole
+ * seconds, UTC.
+ */
 export const summaryJson = ({ takenAt, finishes, end, latestEnd, ...rest }: RehearsalSummary): JsonObject => {
   const { nodes, windows, podsMoved, podsMovedAgain, blocked, blockedNodes, lowest, firstNodes } = rest;
   return {
@@ -88,12 +97,12 @@ export const summaryJson = ({ takenAt, finishes, end, latestEnd, ...rest }: Rehe
   };
 };
 
-/** Characters are bytes then. */
+/** Escapes a text to ASCII, so that characters are bytes. */
 const ascii = (text: string): string => text.replace(/[\u0080-\uffff]/g, one => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 const half = <T>(all: readonly T[]): readonly T[] => all.slice(0, Math.floor(all.length / 2));
 
-/** The answer of a rehearsal's pod: as much of its lists as fits. */
+/** Returns the result of a rehearsal's pod, with as much of its lists as fits. */
 export const summaryText = (summary: RehearsalSummary): string => {
   const text = ascii(JSON.stringify(summaryJson(summary)));
   if (text.length <= maxSummaryLength) return text;

@@ -5,18 +5,21 @@ import { revisionOfRun } from '../records.ts';
 import type { Approval } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
 
-/** What somebody has agreed to: that a run begins, that it goes on after a stage, or that a quiet time is over. */
+/** Approvals: that a run begins, that it goes on after a stage, or that a quiet time is over. */
 
-/** Whether there is such an agreement now. */
+/** State of an approval now. */
 export type ApprovalState = {
   readonly isGiven: boolean;
-  /** It is void from then on, unless that has begun by then which it is for. */
+  /** Time from which it is void, unless whatever it approves has begun by then. */
   readonly until?: Temporal.Instant;
-  /** There is one that has expired. */
+  /** Approval that has expired. */
   readonly expired?: Approval;
 };
 
-/** It was given to this very run, of this plan and of no earlier one of the same name. */
+/**
+ * Reports whether it was given to this very run, of this plan and not of an earlier one of the same
+ * name.
+ */
 const isOfRun = ({ plan: name, run, revision, createdAt }: Approval, plan: Plan): boolean =>
   name === plan.name &&
   plan.run !== undefined &&
@@ -24,26 +27,35 @@ const isOfRun = ({ plan: name, run, revision, createdAt }: Approval, plan: Plan)
   revision === revisionOfRun(plan.run) &&
   !isBefore(createdAt, plan.createdAt);
 
-/** The spec that it agrees to: the one that it names, else the one that was there when it was first seen. */
+/**
+ * Returns the spec that it agrees to: the one that it names, otherwise the one that existed when it
+ * was first observed.
+ */
 const agreedSpecOf = ({ specHash, uid }: Approval, plan: Plan): string => specHash ?? plan.run?.agreed?.get(uid) ?? plan.specHash;
 
-/** It was given to the plan as it is now: what was agreed to before an edit is void. */
+/**
+ * Reports whether it was given to the plan in its current form: an approval from before an edit is
+ * void.
+ */
 const isFor = (approval: Approval, plan: Plan): boolean => isOfRun(approval, plan) && agreedSpecOf(approval, plan) === plan.specHash;
 
-/** The run, with the spec that each approval without a word about it was first seen with. */
+/** Returns the run, with the spec at the first observation of each approval that names none. */
 export const runWithAgreed = (run: Run, { plan, approvals }: PlanView['snapshot']): Run => {
   const unnamed = approvals.filter(one => one.specHash === undefined && isOfRun(one, { ...plan, run }));
   const { agreed: _agreed, ...rest } = run;
   return unnamed.length === 0 ? rest : { ...rest, agreed: new Map(unnamed.map(one => [one.uid, agreedSpecOf(one, { ...plan, run })])) };
 };
 
-/** Names of the stages behind this one; all of them where it is none. */
+/** Returns the names of the stages after this one; all of them if there is none. */
 const stagesBehind = ({ stages }: PlanView, stage: string | undefined): ReadonlySet<string> => {
   const names = stages.map(one => one.stage.name);
   return new Set(stage === undefined ? names : names.slice(names.indexOf(stage) + 1));
 };
 
-/** When nodes of this run were begun with behind this stage, or in any of them where it is none. */
+/**
+ * Returns the times at which nodes of this run began after this stage, or in any stage if there is
+ * none.
+ */
 export const startsBehind = (view: PlanView, stage?: string): readonly Temporal.Instant[] => {
   const { plan, slices } = view.snapshot;
   const { run } = plan;
@@ -51,7 +63,7 @@ export const startsBehind = (view: PlanView, stage?: string): readonly Temporal.
   const behind = stagesBehind(view, stage);
   const flying = plan.inFlight.filter(({ revision }) => revision === run.revision);
   const stored = [...(run.begun ?? [])].map(([of, startedAt]) => ({ stage: of, startedAt }));
-  // What is left of another run of the same work has begun before this one.
+  // A remainder of another run of the same work has begun before this one.
   return [...stored, ...slices.flatMap(({ verdicts }) => verdicts), ...flying].flatMap(one =>
     behind.has(one.stage) && !isBefore(one.startedAt, run.startedAt) ? one.startedAt : [],
   );
@@ -72,11 +84,11 @@ const agreement = (view: PlanView, stage: string | undefined, given: readonly Ap
 const about = ({ snapshot: { plan, approvals } }: PlanView, stage: string | undefined): readonly Approval[] =>
   approvals.filter(one => isFor(one, plan) && (one.promote === 'Full' || one.stage === stage));
 
-/** Whether somebody has agreed to the run, or to what follows this stage. */
+/** Returns the approval of the run, or of the stages after this one. */
 export const approvalOf = (view: PlanView, now: Temporal.Instant, stage?: string): ApprovalState =>
   agreement(view, stage, about(view, stage), now);
 
-/** Whether somebody has ended the quiet time after this stage. */
+/** Returns the promotion that ends the quiet time after this stage. */
 export const promotionOf = (view: PlanView, now: Temporal.Instant, stage: string): ApprovalState =>
   agreement(
     view,
@@ -85,7 +97,10 @@ export const promotionOf = (view: PlanView, now: Temporal.Instant, stage: string
     now,
   );
 
-/** The run, with the moment at which its stage was begun with: an approval that held then goes on to hold. */
+/**
+ * Returns the run, with the time at which its stage began: an approval that held then continues to
+ * hold.
+ */
 export const runWith = (run: Run, plan: Plan, begun: InFlight | undefined): Run =>
   begun === undefined || plan.approvalExpiresAfter === undefined || run.begun?.has(begun.stage) === true
     ? run

@@ -7,28 +7,32 @@ import type { PlanView } from '../view.ts';
 import { defaultNodeSeconds, meanDuration } from './starts.ts';
 import { begunIn, calendarFor } from './time-limits.ts';
 
-/** When a plan will be over, by what it has seen so far: coarse, and never a reason to pass a limit. */
+/**
+ * Forecast of the end of a plan, from what it has measured so far: coarse, and never a reason to
+ * exceed a limit.
+ */
 
-/** What is left to do: nodes to begin with, and nodes at once. */
+/** Remaining work: nodes to begin with, nodes in flight, and nodes at once. */
 type Rest = { readonly open: number; readonly flying: number; readonly atOnce: number; readonly seconds: number };
 
-/** How long it takes to go through what is left without a pause, in seconds; undefined where nothing may begin. */
+/** Returns the seconds for all remaining nodes without a pause; undefined if nothing may begin. */
 const workSeconds = ({ snapshot }: PlanView, { open, atOnce, seconds }: Rest, now: Temporal.Instant): number | undefined => {
   if (open > 0 && atOnce < 1) return undefined;
   const still = snapshot.plan.inFlight
     .map(({ startedAt }) => Math.max(0, seconds - secondsBetween(startedAt, now)))
     .toSorted((one, other) => one - other);
   const free = Array.from({ length: Math.max(0, atOnce - still.length) }, () => 0);
-  // As many slots as may be used, the first that are free first; each takes one node after the other.
+  // As many slots as may be used, the earliest free ones first; each takes one node after the
+  // other.
   const slots = [...free, ...still].slice(-Math.max(1, atOnce));
   return Math.max(...slots.map((begin, index) => begin + Math.ceil(Math.max(0, open - index) / slots.length) * seconds));
 };
 
-/** Quiet times that are still to come, in seconds. */
+/** Returns the seconds of quiet times that are still to come. */
 const quietSeconds = (view: PlanView, now: Temporal.Instant): number => {
   const left = view.stages.map(({ stage }) => view.underWay.has(stage.name));
   return view.stages.reduce((sum, stage, index) => {
-    // Behind the last stage nobody waits.
+    // After the last stage nothing waits.
     if (!left.includes(true, index + 1)) return sum;
     if (left[index] === true) return sum + stage.stage.soakSeconds;
     const { soak } = view;
@@ -38,7 +42,7 @@ const quietSeconds = (view: PlanView, now: Temporal.Instant): number => {
   }, 0);
 };
 
-/** When the last nodes begin where only so many may begin in one opening. */
+/** Returns when the last nodes begin if the number of starts in one opening is limited. */
 const lastOpening = (view: PlanView, calendar: Calendar, open: number, now: Temporal.Instant): Temporal.Instant | undefined => {
   const { startsPerWindow: most } = view.snapshot.plan.concurrency;
   if (most === undefined || calendar.always || open === 0) return now;
@@ -66,7 +70,7 @@ const restOf = (view: PlanView, calendar: Calendar): Rest => {
     open,
     flying,
     atOnce: Math.min(counts.maxInFlight, counts.maxUnavailable ?? counts.maxInFlight, open + flying),
-    // Whole tens: what is told does not change with every node.
+    // Rounded up to tens: the message does not change with every node.
     seconds: Math.max(10, Math.ceil(seconds / 10) * 10),
   };
 };
@@ -74,10 +78,16 @@ const restOf = (view: PlanView, calendar: Calendar): Rest => {
 const told = ({ open, flying, atOnce, seconds }: Rest, deadline: Temporal.Instant): string =>
   `${open} nodes are due and ${flying} in flight, ${atOnce} at once take ${seconds} s each; the deadline is ${timeText(deadline)}`;
 
-/** How much older than it is repeated a rehearsal may be to say more than what the run has seen itself. */
+/**
+ * Age, as a multiple of the interval, up to which a rehearsal is preferred to the run's own
+ * measurements.
+ */
 const staleAfter = 2;
 
-/** What its rehearsal says, as long as that is about the plan as it is, and not of long ago. */
+/**
+ * Returns the forecast of the rehearsal, as long as it is about the current form of the plan, and
+ * not too old.
+ */
 const rehearsedOf = ({ snapshot: { plan } }: PlanView, now: Temporal.Instant): RehearsedForecast | undefined => {
   const { rehearse, forecast, inFlight } = plan;
   if (rehearse === undefined || forecast === undefined || !isAbout(forecast, subjectOf(plan, rehearse))) return undefined;
@@ -92,7 +102,7 @@ const toldOf = (rehearsed: RehearsedForecast, deadline: Temporal.Instant): strin
   return `it ends ${when}${stuck}, by the rehearsal of ${timeText(rehearsedAt)}; the deadline is ${timeText(deadline)}`;
 };
 
-/** What a plan is expected to come to. */
+/** Returns the forecast of a plan. */
 export const forecastOf = (view: PlanView, now: Temporal.Instant): Forecast => {
   const { plan } = view.snapshot;
   const calendar = calendarFor(
@@ -109,7 +119,7 @@ export const forecastOf = (view: PlanView, now: Temporal.Instant): Forecast => {
       : rehearsed.end;
   const { deadline, mode } = plan.pace ?? {};
   const isMet = deadline !== undefined && (soonest === undefined ? isOver : !isBefore(deadline, soonest));
-  // What is spread ends when it has to.
+  // A spread plan ends at its deadline.
   const end = mode === 'Spread' && isMet && rest.open > 0 ? deadline : soonest;
   const message = deadline && (rehearsed === undefined ? told(rest, deadline) : toldOf(rehearsed, deadline));
   return { ...(end && !isOver && { end }), ...(message !== undefined && { deadline: { isMet, message } }) };

@@ -10,9 +10,12 @@ import { outOfService, type PlanView } from '../view.ts';
 import { rampOf } from './ramp.ts';
 import type { StageNodes } from './stages.ts';
 
-/** Whether one more node may go: each limit answers with a word when it may not. */
+/** Limits on whether one more node may begin: a limit returns a reason if it forbids that. */
 
-/** Who has the nodes that are out, for people; of those on which the plan itself has failed, the way out, for nothing else brings them back. */
+/**
+ * Returns who has taken the nodes out of service, for people; for nodes on which the plan itself
+ * has failed also the remedy, because nothing else brings them back.
+ */
 const outBy = (names: readonly string[], { snapshot, verdicts }: PlanView): string => {
   const { name: plan } = snapshot.plan;
   const failed = new Set([...verdicts.values()].flatMap(({ node, verdict, held }) => (verdict === 'Failed' && held ? [node] : [])));
@@ -27,17 +30,22 @@ const outBy = (names: readonly string[], { snapshot, verdicts }: PlanView): stri
 const stageLimit = ({ maxInFlight }: Stage, nodes: number): number | undefined =>
   maxInFlight === undefined ? undefined : (resolveAmount(maxInFlight, nodes) ?? 0);
 
-/** Slots that need no look at the size of the status: measuring it takes a moment. */
+/** Number of slots up to which the size of the status is not measured: measuring takes a moment. */
 const fewSlots = 50;
 
-/** What is in flight has to be stored, with what becomes of it. */
+/**
+ * Limits the nodes in flight by the size of the status, which has to store them and their outcomes.
+ */
 const statusLimit = ({ inFlight, status }: Plan): Waiting | undefined => {
   if (inFlight.length < fewSlots || JSON.stringify(status).length < maxStatusLength) return undefined;
   const who = `${inFlight.length} nodes are in flight, and the status of the plan has no room for more: others begin when some of them are done`;
   return { word: 'StatusFull', who };
 };
 
-/** Drains end when pods and budgets let them, which may be never: who keeps the others so. */
+/**
+ * Returns the nodes that are still being drained. Drains end when pods and budgets allow it, which
+ * may be never.
+ */
 const drainedText = (inFlight: readonly InFlight[]): string => {
   const drained = inFlight.flatMap(({ node, state }) => (state === 'Holding' ? node : [])).toSorted();
   const [first, ...others] = drained;
@@ -45,7 +53,10 @@ const drainedText = (inFlight: readonly InFlight[]): string => {
   return `; ${joinLimited(drained, 3)} ${others.length === 0 ? 'is' : 'are'} still being drained: drydock why ${first} tells what keeps it`;
 };
 
-/** How many may be in flight: what the plan, its ramp and the stage say. Undefined as long as there is room. */
+/**
+ * Limits the number of nodes in flight by the plan, its ramp and the stage. Undefined as long as
+ * there is room.
+ */
 export const inFlightLimit = (view: PlanView, { stage, nodes }: StageNodes): Waiting | undefined => {
   const { snapshot, counts, verdicts } = view;
   const { inFlight, concurrency } = snapshot.plan;
@@ -65,7 +76,7 @@ export const inFlightLimit = (view: PlanView, { stage, nodes }: StageNodes): Wai
   return limit === undefined ? undefined : under(limit, ofStage, `maxInFlight of stage ${stage.name}`);
 };
 
-/** A limit on one node; asked of every candidate, so what it counts is counted once a pass. */
+/** A limit on one node; evaluated for every candidate, so its counts are computed once a pass. */
 type NodeLimit = (node: Node) => Waiting | undefined;
 
 const ownLimit = (view: PlanView, out: readonly string[]): NodeLimit => {
@@ -77,7 +88,7 @@ const ownLimit = (view: PlanView, out: readonly string[]): NodeLimit => {
   return () => ({ word: 'MaxUnavailable', who });
 };
 
-/** What it would do to the limit of another plan. */
+/** Limits nodes by the limit of another plan. */
 const otherLimit = (view: PlanView, { name: plan, selected, maxUnavailable }: OtherPlan): NodeLimit => {
   const out = maxUnavailable === undefined ? [] : unavailableOf(selected, view.snapshot.outages);
   if (maxUnavailable === undefined || out.length + 1 <= maxUnavailable) return () => undefined;
@@ -85,7 +96,10 @@ const otherLimit = (view: PlanView, { name: plan, selected, maxUnavailable }: Ot
   return ({ name }) => (selected.has(name) ? { word: 'OtherPlanLimit', who } : undefined);
 };
 
-/** Where a node is, or was, when its Node object is gone and its machine is being replaced. */
+/**
+ * Returns the domain of a node, also if its Node object is gone because its machine is being
+ * replaced.
+ */
 const domainOf = ({ snapshot }: PlanView, name: string, key: string): string =>
   snapshot.nodes.get(name)?.node.labels[key] ?? snapshot.plan.inFlight.find(({ node }) => node === name)?.domains?.[key] ?? '';
 
@@ -101,7 +115,7 @@ const perDomain = (view: PlanView, { key, maxUnavailable }: TopologyLimit, out: 
   };
 };
 
-/** It counts nodes in flight, whether they were out before or not. */
+/** Limits the domains of nodes in flight, whether these were out before or not. */
 export const domainLimit = (view: PlanView): NodeLimit => {
   const { inFlight, concurrency } = view.snapshot.plan;
   const limits = concurrency.perTopology.flatMap(({ key, maxDomains }) =>
@@ -123,13 +137,16 @@ const quorumLimit = ({ snapshot }: PlanView): NodeLimit => {
   };
 };
 
-/** The last node that is in service stays there. A plan of one node has no other. */
+/** Keeps the last node that is in service. A plan of one node has no other. */
 const lastHealthy = ({ selected }: PlanView, out: readonly string[]): NodeLimit => {
   const isLast = selected.size > 1 && selected.size - out.filter(name => selected.has(name)).length <= 1;
   return () => (isLast ? { word: 'LastHealthy', who: 'no other selected node is in service' } : undefined);
 };
 
-/** What keeps one node from being taken out of service. A node that is out already costs nothing. */
+/**
+ * Returns the limits that keep one node from being taken out of service. A node that is out already
+ * costs nothing.
+ */
 export const outageLimits = (view: PlanView): NodeLimit => {
   const { snapshot } = view;
   const out = outOfService(snapshot);

@@ -3,9 +3,12 @@ import type { PlanNode, PlanSnapshot, Waiting } from '../snapshot.ts';
 import { type NodeUnavailability, outageBy } from '../unavailability.ts';
 import type { PlanView } from '../view.ts';
 
-/** Why a node itself cannot be begun with, whatever limits and times say. */
+/** Reasons of a node itself not to begin, regardless of limits and times. */
 
-/** A plan that has left it held, and has it not in flight: the work of that plan has failed on it, and what is on it nobody knows. */
+/**
+ * Returns the plan that has left the node held without having it in flight: the work of that plan
+ * has failed on it, and its state is unknown.
+ */
 const leftBy = (node: PlanNode['node'], { plan, outages, others }: PlanSnapshot): string | undefined => {
   const isFlying = (by: string): boolean =>
     others.some(({ name, inFlight }) => outageBy(name) === by && inFlight.some(one => one.node === node.name));
@@ -13,7 +16,10 @@ const leftBy = (node: PlanNode['node'], { plan, outages, others }: PlanSnapshot)
   return found?.by;
 };
 
-/** Nobody works on a node beside whoever else has it out of service, or when it is about to be gone. Plans share it, one after the other. */
+/**
+ * Returns who else has the node out of service, or that it is about to be gone: nothing works on it
+ * beside that. Plans share a node, one after the other.
+ */
 const heldBy = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined => {
   const { foreignCordon } = snapshot.plan.concurrency;
   const outages = snapshot.outages.get(node.name) ?? [];
@@ -27,7 +33,10 @@ const heldBy = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined
   return { word: 'HeldBy', who, node: node.name };
 };
 
-/** A node that cannot be worked on costs no limit and gets no slot: it has its turn when it is back. */
+/**
+ * Returns why the node cannot be worked on: it costs no limit and gets no slot, and has its turn
+ * when it is back.
+ */
 export const notReady = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined => {
   const lack = unsoundness(node);
   if (lack === undefined || snapshot.plan.work.kind === 'external') return undefined;
@@ -35,13 +44,16 @@ export const notReady = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | 
   return { word: 'NotReady', who: `Node ${node.name} ${lack}: ${helps}`, node: node.name };
 };
 
-/** Nothing would come in the place of a node without a Machine. */
+/** Returns why nothing would replace a node without a Machine. */
 const noReplacement = ({ node, machine, noMachine }: PlanNode, { snapshot }: PlanView): Waiting | undefined =>
   snapshot.plan.work.kind !== 'replace' || machine !== undefined
     ? undefined
     : { word: 'NoMachine', who: `nothing would replace node ${node.name}: ${noMachine ?? 'no Machine is known'}`, node: node.name };
 
-/** The program of the built-in reboot is one for Linux; whoever registers the node says what it runs (kubernetes.io/os). */
+/**
+ * Returns why the built-in reboot does not apply: it is for Linux; the kubelet that registers the
+ * node sets its operating system (kubernetes.io/os).
+ */
 const unbootable = ({ node: { name, labels } }: PlanNode, { snapshot: { plan } }: PlanView): Waiting | undefined => {
   const os = labels['kubernetes.io/os'] ?? 'linux';
   if (plan.work.kind !== 'reboot' || os === 'linux') return undefined;
@@ -49,6 +61,6 @@ const unbootable = ({ node: { name, labels } }: PlanNode, { snapshot: { plan } }
   return { word: 'NotLinux', who: `Node ${name} runs ${os}, and spec.work.reboot is for Linux: ${helps}`, node: name };
 };
 
-/** The first that keeps it; undefined where it could be worked on. */
+/** Returns the first reason; undefined if the node could be worked on. */
 export const ownReason = (one: PlanNode, view: PlanView): Waiting | undefined =>
   notReady(one, view) ?? noReplacement(one, view) ?? unbootable(one, view) ?? heldBy(one, view);

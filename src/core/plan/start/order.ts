@@ -7,7 +7,9 @@ const text = (one: string, other: string): number => (one < other ? -1 : one > o
 
 type Compare = (one: PlanNode, other: PlanNode) => number;
 
-/** As the latest rehearsal has them; the others after these, all alike. */
+/**
+ * Compares by the latest rehearsal; nodes that it does not list come after the others, all equal.
+ */
 const byCost = ({ forecast }: Pick<Plan, 'forecast'>): Compare => {
   const first = forecast?.firstNodes ?? [];
   const places = new Map(first.map((name, place) => [name, place]));
@@ -27,8 +29,9 @@ const reversed =
     compare(other, one);
 
 /**
- * The order of a plan: by its expression, then as `order.by` says, then by name, so that it is the same after every restart. A plan that is undone goes the other way
- * round; a rehearsal has found its cost as it is.
+ * Sorts the nodes in the order of a plan: by its expression, then by `order.by`, then by name, so
+ * that the order is the same after every restart. A plan that is undone has the reverse order; the
+ * order by cost stays, because a rehearsal has computed it for the undone plan.
  */
 export const inPlanOrder = (nodes: Iterable<PlanNode>, plan: Pick<Plan, 'order' | 'forecast' | 'undo'>): readonly PlanNode[] => {
   const cost = byCost(plan);
@@ -47,7 +50,9 @@ export const inPlanOrder = (nodes: Iterable<PlanNode>, plan: Pick<Plan, 'order' 
   });
 };
 
-/** Those that somebody has moved to the front, as they stand there; then the others as they were. */
+/**
+ * Puts the nodes of `order.first` first, in the order of that list; the others keep their order.
+ */
 export const pinnedFirst = (nodes: readonly PlanNode[], { first }: Pick<Plan, 'first'>): readonly PlanNode[] => {
   if (first.length === 0) return nodes;
   const places = new Map(first.map((name, place) => [name, place]));

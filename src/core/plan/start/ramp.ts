@@ -1,8 +1,9 @@
 import type { NodeVerdict } from '../in-flight.ts';
 
 /**
- * How many nodes may be in flight at once so far: `start` at first; after as many successes as are allowed at once, `factor` times as many; after a failure
- * `start` again. Counted anew from the verdicts each time, oldest first.
+ * Returns how many nodes may be in flight at once so far: `start` at first; after as many successes
+ * as are allowed at once, `factor` times as many; after a failure `start` again. Computed again
+ * from the verdicts each time, oldest first.
  */
 export const rampOf = (
   { start, factor }: { readonly start: number; readonly factor: number },
@@ -18,6 +19,6 @@ export const rampOf = (
   return atOnce;
 };
 
-/** As they came; the name decides between those of one second. */
+/** Sorts by time; the name decides between verdicts of the same second. */
 export const inOrder = (verdicts: readonly NodeVerdict[]): readonly NodeVerdict[] =>
   verdicts.toSorted((one, other) => Temporal.Instant.compare(one.completedAt, other.completedAt) || (one.node < other.node ? -1 : 1));

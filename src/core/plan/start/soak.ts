@@ -8,9 +8,15 @@ import type { PlanView } from '../view.ts';
 import { startsBehind } from './approvals.ts';
 import { doneIn, lastVerdictAt, type StageNodes } from './stages.ts';
 
-/** The soak time of a stage: its nodes are watched until something behind it begins. What breaks it has it start again, and is a failure at its bound. */
+/**
+ * The soak time of a stage: its nodes are watched until a node of a later stage begins. A break
+ * starts it again, and is a failure after a limit.
+ */
 
-/** What is not as it was proven; undefined while the node is well and done, and where it does not exist any more. */
+/**
+ * Returns what is not as it was proven; undefined while the node is healthy and done, and if it
+ * does not exist any more.
+ */
 const lackOf = ({ nodes, doneSince }: PlanSnapshot, { node: name, uid }: Pick<NodeVerdict, 'node' | 'uid'>): string | undefined => {
   const one = nodes.get(name);
   if (one?.node.uid !== uid) return undefined;
@@ -25,7 +31,10 @@ const lackOf = ({ nodes, doneSince }: PlanSnapshot, { node: name, uid }: Pick<No
 
 const isThere = ({ nodes }: PlanSnapshot, { node, uid }: Pick<NodeVerdict, 'node' | 'uid'>): boolean => nodes.get(node)?.node.uid === uid;
 
-/** The nodes of a stage that are there, as they live now: a stage may have more of them than are kept one by one. */
+/**
+ * Returns a mark of the existing nodes of a stage and their current starts: a stage may have more
+ * nodes than are kept one by one.
+ */
 const markOf = (done: readonly NodeVerdict[], { nodes }: PlanSnapshot): string => {
   const lives = done.flatMap(({ node: name, uid }) => {
     const one = nodes.get(name)?.node;
@@ -34,21 +43,30 @@ const markOf = (done: readonly NodeVerdict[], { nodes }: PlanSnapshot): string =
   return `${lives.length}/${short(lives.toSorted().join())}`;
 };
 
-/** As many nodes as before, and not all of them have lived on: one that has gone since, or was done since, breaks nothing. */
+/**
+ * Reports whether there are as many nodes as before, and one of them has restarted: a node that has
+ * gone since, or was done since, breaks nothing.
+ */
 const isAnother = (mark: string, before: string | undefined): boolean =>
   before !== undefined && before !== mark && Number.parseInt(before, 10) === Number.parseInt(mark, 10);
 
-/** Times of another process are by another clock, and nobody vouches for what came between. */
+/**
+ * Returns the later of the time and the start of this process's watch: times of another process are
+ * by another clock, and nothing proves what happened in between.
+ */
 const seenSince = (since: Temporal.Instant, { watchedSince }: PlanSnapshot): Temporal.Instant =>
   latest([since, ...(watchedSince ? [watchedSince] : [])]) ?? since;
 
-/** The stage that nothing behind has begun since its last verdict. */
+/** Reports whether a node of a later stage has begun since the stage's last verdict. */
 const isPassed = (stage: StageNodes, view: PlanView): boolean => {
   const last = lastVerdictAt(stage, view.verdicts);
   return last !== undefined && startsBehind(view, stage.stage.name).some(startedAt => !isBefore(startedAt, last));
 };
 
-/** The first stage that soaks: over, with something done in it, and something behind it that has not begun. */
+/**
+ * Returns the first stage that soaks: over, with a node done in it, and with a later stage that has
+ * not begun.
+ */
 const soakingStage = (view: PlanView): StageNodes | undefined => {
   if (!view.stages.some(({ stage }) => stage.soakSeconds > 0)) return undefined;
   const first = view.stages.findIndex(({ stage }) => view.underWay.has(stage.name));
@@ -59,13 +77,15 @@ const soakingStage = (view: PlanView): StageNodes | undefined => {
 
 const failedText = (stage: string, what: string): string => `It was done, and failed in the soak time of stage ${stage}: it ${what}`;
 
-/** A node that broke, and is gone: whoever repairs nodes has deleted it. */
+/** Returns a broken node that is gone: a repair tool has deleted it. */
 const lostOf = ({ snapshot, verdicts }: PlanView, { lacking }: StageSoak): NodeVerdict | undefined =>
   snapshot.plan.work.kind === 'replace'
     ? undefined
     : lacking.map(({ uid }) => verdicts.get(uid)).find(one => one?.verdict === 'Done' && !isThere(snapshot, one));
 
-/** What was broken when another node came to the stage, which is under way again: it is watched on. */
+/**
+ * Keeps watching nodes that were broken when another node joined the stage, which is active again.
+ */
 const stillLacking = (view: PlanView, soak: StageSoak): SoakWatch | undefined => {
   const { snapshot, verdicts, stages } = view;
   const stage = stages.find(one => one.stage.name === soak.stage);
@@ -89,7 +109,7 @@ const failing = (verdict: NodeVerdict, message: string, now: Temporal.Instant): 
   completedAt: now,
 });
 
-/** Since when each of them is not well, as far as that is kept. */
+/** Returns since when each of them is unhealthy, as far as that is kept. */
 const lackingOf = (
   broken: readonly Broken[],
   before: readonly SoakLack[],
@@ -119,7 +139,7 @@ const whileBroken = (
   return { soak, waiting, failed: failing(first[0], message, now) };
 };
 
-/** What the soak time comes to now; undefined while no stage soaks. */
+/** Returns the current observation of the soak time; undefined while no stage soaks. */
 const watchSoak = (view: PlanView, now: Temporal.Instant): SoakWatch | undefined => {
   const { snapshot, verdicts } = view;
   const { soak: last } = snapshot.plan.run ?? {};
@@ -141,7 +161,7 @@ const watchSoak = (view: PlanView, now: Temporal.Instant): SoakWatch | undefined
     return lack === undefined ? [] : [[verdict, lack]];
   });
   if (broken.length > 0) {
-    // Those that have been so for longest come first: the first decides.
+    // Nodes that have been broken for longest come first: the first decides.
     const before = stored?.lacking ?? [];
     const sinceOf = ([{ uid }]: Broken): number => before.find(entry => entry.uid === uid)?.since.epochMilliseconds ?? Number.MAX_VALUE;
     const sorted = broken.toSorted((each, other) => sinceOf(each) - sinceOf(other));
@@ -156,16 +176,19 @@ const watchSoak = (view: PlanView, now: Temporal.Instant): SoakWatch | undefined
   return { soak, waiting: { word: 'StageSoak', who: `stage ${name} is done, and its soak time is not over`, ends } };
 };
 
-/** The same with what the soak time of a stage comes to. */
+/** Returns the view with the observation of the soak time. */
 export const withSoak = (view: PlanView, now: Temporal.Instant): PlanView => {
   const soak = watchSoak(view, now);
   return soak === undefined ? view : { ...view, soak };
 };
 
-/** Nodes that are named to whoever agrees. */
+/** Number of nodes that are named to the approver. */
 const maxShown = 3;
 
-/** What its nodes show, for whoever has to agree: what was done, and what is not well any more. */
+/**
+ * Returns the state of the stage's nodes for the approver: what was done, and what is unhealthy
+ * since.
+ */
 export const shownBy = (stage: StageNodes, { snapshot, verdicts }: PlanView): string => {
   const done = doneIn(stage, verdicts);
   const failed = [...verdicts.values()].filter(one => one.stage === stage.stage.name && one.verdict === 'Failed').length;

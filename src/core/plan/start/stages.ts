@@ -10,17 +10,20 @@ import { inPlanOrder, pinnedFirst } from './order.ts';
 export type StageNodes = {
   readonly stage: Stage;
   readonly nodes: readonly PlanNode[];
-  /** Its verdicts about nodes that take no part any more: deleted, replaced, come back as others, not selected. They count like those of the others. */
+  /**
+   * Verdicts of the stage about nodes that take no part any more: deleted, replaced, registered
+   * again as others, not selected. They count like the others.
+   */
   readonly past: readonly NodeVerdict[];
 };
 
-/** It has, or has had, nodes. */
+/** Reports whether the stage has, or has had, nodes. */
 export const isUsed = ({ nodes, past }: StageNodes): boolean => nodes.length + past.length > 0;
 
-/** The control plane has a stage of its own where it comes first or last: one at a time. */
+/** Stage of the control plane, if it comes first or last: one node at a time. */
 const controlPlaneStage: Stage = { name: 'control-plane', maxInFlight: 1, soakSeconds: 0, approveAfter: false };
 
-/** All stages of a plan, the implied ones too. */
+/** Returns all stages of a plan, including the implied ones. */
 const allStages = ({ stages, controlPlane }: Pick<Plan, 'stages' | 'controlPlane'>): readonly Stage[] => [
   ...(controlPlane === 'First' ? [controlPlaneStage] : []),
   ...stages,
@@ -32,7 +35,10 @@ type Verdicts = ReadonlyMap<string, NodeVerdict>;
 
 type FillingStage = { readonly stage: Stage; readonly nodes: PlanNode[]; readonly past: readonly NodeVerdict[]; taken: number };
 
-/** A turn that came to nothing, and a node that is left out, take no place of a limit. */
+/**
+ * Reports whether the node counts against the limit of its stage: a turn without a result, and a
+ * node that is left out, do not.
+ */
 const fillsPlace = ({ node }: PlanNode, verdicts: Verdicts): boolean => {
   const verdict = verdicts.get(node.uid)?.verdict;
   return verdict !== 'Skipped' && verdict !== 'Gone';
@@ -43,13 +49,17 @@ const takes = ({ stage, taken }: FillingStage, { node }: PlanNode, { skips }: Pl
   (stage.nodeSelector === undefined || matches(stage.nodeSelector, node.labels)) &&
   (stage.limit === undefined || (taken < stage.limit && !skips.has(node.name)));
 
-/** Of nodes that are gone, the machines that the plan has replaced stay in their stage: it does not take others for them. */
+/**
+ * Returns the verdicts of nodes that are gone and still count in their stage: machines that the
+ * plan has replaced do, so that the stage does not take other nodes for them.
+ */
 const placesOf = (past: readonly NodeVerdict[], { work }: Plan): readonly NodeVerdict[] =>
   work.kind === 'replace' ? past.filter(({ verdict }) => verdict === 'Done') : [];
 
 /**
- * Which node belongs to which stage: the one that it was begun or recorded in, however the order has changed since; else the first whose selector it matches and
- * that has room. Every node of the run has one: the last takes what is left.
+ * Assigns the nodes to stages: to the one that a node was begun or recorded in, even if the order
+ * has changed since; otherwise to the first one whose selector matches and that has room. Every
+ * node of the run has a stage: the last one takes the rest.
  */
 export const stagesOf = (
   plan: Plan,
@@ -62,7 +72,7 @@ export const stagesOf = (
   const before = new Map([...verdicts.values(), ...plan.inFlight].map(({ uid, stage }) => [uid, stage]));
   const sorted = inPlanOrder(nodes, plan);
   const here = new Set(sorted.map(({ node }) => node.uid));
-  // The machine of one in flight may be gone already, and its node with it.
+  // The machine of a node in flight may be gone already, and its node with it.
   const gone = [...placesOf(past, plan), ...plan.inFlight.filter(({ uid }) => !here.has(uid))];
   const rooms = stages.map(
     (stage): FillingStage => ({
@@ -90,16 +100,22 @@ export const stagesOf = (
   return rooms.map(room => ({ stage: room.stage, nodes: pinnedFirst(inPlanOrder(room.nodes, plan), plan), past: room.past }));
 };
 
-/** The verdicts of this run that were given in the stage, whatever became of their nodes. */
+/**
+ * Returns the verdicts of this run that were given in the stage, regardless of the present state of
+ * their nodes.
+ */
 export const verdictsIn = ({ nodes, past }: StageNodes, verdicts: Verdicts): readonly NodeVerdict[] => [
   ...nodes.flatMap(({ node }) => verdicts.get(node.uid) ?? []),
   ...past,
 ];
 
-/** What was done and proven in it in this run: what its approval, or its soak time, is about. */
+/**
+ * Returns the nodes that were done and proven in it in this run: its approval, or its soak time, is
+ * about these.
+ */
 export const doneIn = (stage: StageNodes, verdicts: Verdicts): readonly NodeVerdict[] =>
   verdictsIn(stage, verdicts).filter(({ verdict }) => verdict === 'Done');
 
-/** When the last of its nodes had its verdict; undefined where none has. */
+/** Returns when the last of its nodes had its verdict; undefined if none has. */
 export const lastVerdictAt = (stage: StageNodes, verdicts: Verdicts): Temporal.Instant | undefined =>
   latest(verdictsIn(stage, verdicts).map(({ completedAt }) => completedAt));

@@ -15,37 +15,46 @@ import { doneIn, isUsed, type StageNodes, verdictsIn } from './stages.ts';
 import { passedOverOf, reserved, starvedOf } from './starved.ts';
 import { timeLimits } from './time-limits.ts';
 
-/** Which node is begun with now, if any: at most one, and the first word that keeps the others. */
+/**
+ * Decision on which node begins now: at most one, and the first reason of each kind for the others.
+ */
 export type StartDecision = {
   readonly slot?: InFlight;
   readonly waiting: readonly Waiting[];
-  /** The stage that is under way. */
+  /** Name of the active stage. */
   readonly stage?: string;
-  /** All stages are over. */
+  /** True if all stages are over. */
   readonly over?: true;
   readonly requeueAt?: Temporal.Instant;
-  /** What of the hooks is to be stored and done. */
+  /** Steps of the hooks to store and carry out. */
   readonly hooks?: readonly HookStep[];
-  /** Where nodes are got ready: those of the stage that have not begun and could be worked on, in their order. */
+  /**
+   * Nodes of the stage to prepare: those that have not begun and could be worked on, in their
+   * order.
+   */
   readonly candidates?: readonly PlanNode[];
-  /** The next ones of the stage, in their order: the first names of them. */
+  /** Names of the next nodes of the stage, in their order, up to a limit. */
   readonly upNext?: readonly string[];
-  /** Who waits behind limits while others begin; missing: nobody. */
+  /** Nodes that wait behind limits while others begin; missing: none. */
   readonly passedOver?: Plan['passedOver'];
 };
 
-/** The node of the operator itself goes last in its stage: behind all that can begin by themselves sooner or later, not behind a node that is down for weeks. */
+/**
+ * Keeps the node of the operator itself for last in its stage: after all nodes that can begin
+ * without help sooner or later, but not after a node that is down for weeks.
+ */
 const ownNode = ({ node }: PlanNode, { snapshot }: PlanView, isLast: boolean): Waiting | undefined =>
   snapshot.ownNode !== node.name || (isLast && snapshot.plan.inFlight.length === 0)
     ? undefined
     : { word: 'OwnNode', who: 'the operator runs on it: it goes last', node: node.name };
 
-/** Words of a node that waits for others than the plan, for as long as they like. */
+/** Reasons of nodes that wait for others than the plan, possibly for ever. */
 const mayLast = new Set(['NotReady', 'NoMachine', 'HeldBy', 'Blocked']);
 
 /**
- * First those that somebody has moved to the front; then those that are out already, by another plan: they share its drain and cost no limit; then those that have been
- * passed over for too long; last those that were given back before.
+ * Returns the candidates: first those that a user has moved to the front; then those that are out
+ * already because of another plan: they share its drain and cost no limit; then those that have
+ * been passed over for too long; last those that were released before.
  */
 const candidatesOf = (stage: StageNodes, view: PlanView, starved: ReadonlyMap<string, StarvedNode>): readonly PlanNode[] => {
   const { outages, plan } = view.snapshot;
@@ -62,10 +71,13 @@ const candidatesOf = (stage: StageNodes, view: PlanView, starved: ReadonlyMap<st
     .toSorted((one, other) => rank(one) - rank(other) || since(one) - since(other));
 };
 
-/** One of each word is enough: whoever asks for a node finds its own with drydock why. */
+/**
+ * Number of reasons that are kept; one of each kind is enough: `drydock why` shows those of a
+ * single node.
+ */
 const maxWaiting = 20;
 
-/** Its labels that a limit goes by. */
+/** Returns the labels of the node that a limit uses. */
 const domainsOf = ({ concurrency }: Plan, { labels }: PlanNode['node']): Pick<InFlight, 'domains'> => {
   const found = concurrency.perTopology.flatMap(({ key }) => (labels[key] === undefined ? [] : [[key, labels[key]] as const]));
   return found.length === 0 ? {} : { domains: Object.fromEntries(found) };
@@ -85,11 +97,11 @@ const begun = ({ plan }: PlanView['snapshot'], { node }: PlanNode, stage: string
   attempt: 0,
 });
 
-/** Why a node may not begin now. */
+/** Reasons why a node may not begin now. */
 type Reasons = {
-  /** It is about the node itself. */
+  /** Reason of the node itself. */
   readonly own?: Waiting | undefined;
-  /** Others have what it needs. */
+  /** Limit that other nodes have used up. */
   readonly limit?: Waiting | undefined;
   readonly time?: () => Waiting | undefined;
 };
@@ -107,12 +119,13 @@ const reasons = (view: PlanView, now: Temporal.Instant, candidates: readonly Pla
 
 type Starved = ReadonlyMap<string, StarvedNode>;
 
-/** What the candidates wait for, and the first that does not. */
+/** Reasons of the candidates, and the first candidate without one. */
 type CandidateSearch = { readonly one?: PlanNode; readonly waiting: ReadonlyMap<string, Waiting>; readonly refused: readonly PlanNode[] };
 
 /**
- * The first that may begin. Behind one that has been passed over for too long nobody is looked for, as long as the plan itself has nodes in flight: what they give back
- * is kept for it. Where only others keep it, the plan goes on, with one node at a time.
+ * Returns the first candidate that may begin. After one that has been passed over for too long the
+ * search ends, as long as the plan itself has nodes in flight: the capacity that they free is kept
+ * for it. If only parties outside the plan hold it back, the plan goes on, with one node at a time.
  */
 const seek = (candidates: readonly PlanNode[], view: PlanView, starved: Starved, now: Temporal.Instant): CandidateSearch => {
   const reasonsOf = reasons(view, now, candidates);
@@ -160,7 +173,7 @@ const amongCandidates = (
   return { stage: name, waiting: all, passedOver: passedOverOf(plan, candidates, [], now), ...(requeueAt && { requeueAt }) };
 };
 
-/** Hooks that have not ended: nothing behind them goes on. */
+/** Returns the decision while hooks have not ended: nothing after them goes on. */
 const held = (step: HookStep, stage?: string): StartDecision | undefined =>
   step.done
     ? undefined
@@ -182,22 +195,27 @@ const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Star
   return { ...start, ...(fit && { candidates: fit }), upNext: next.slice(0, maxUpNext).map(({ node }) => node.name), hooks: [hooks] };
 };
 
-/** Every node of the stage has its verdict: its hooks run before anything else goes on. */
+/**
+ * Runs the hooks after a stage in which every node has its verdict, before anything else goes on.
+ */
 const hooksAfter = (stage: StageNodes, view: PlanView, now: Temporal.Instant): HookStep | undefined => {
   const { name } = stage.stage;
   return isUsed(stage) ? runHooks(view.snapshot, { at: 'AfterStage', of: stageScope(name), stage: name }, now) : undefined;
 };
 
-/** Who has to agree to what, and by which command. */
+/** Returns which approval is needed, and the command for it. */
 const asked = (what: string, { expired }: ApprovalState, { plan }: PlanView['snapshot'], stage = ''): Waiting => {
   const before = expired === undefined ? '' : `; the approval of ${timeText(expired.createdAt)} has expired`;
   return { word: 'Approval', who: `${what}: drydock plan approve ${plan.name}${stage}${before}` };
 };
 
-/** Nothing keeps it: when that may be another matter. */
+/** Result for a stage that is passed: when that may change. */
 type StagePassed = { readonly waiting?: never; readonly requeueAt?: Temporal.Instant };
 
-/** Why nothing was done in a stage, for whoever has to say whether the plan goes on all the same. */
+/**
+ * Returns why nothing was done in a stage, for the person who decides whether the plan goes on all
+ * the same.
+ */
 const emptyText = (one: StageNodes, { verdicts, snapshot: { plan } }: PlanView): string => {
   const { stage, nodes, past } = one;
   if (!isUsed(one)) return `stage ${stage.name} has done nothing: no node of it is due`;
@@ -209,7 +227,10 @@ const emptyText = (one: StageNodes, { verdicts, snapshot: { plan } }: PlanView):
   return `stage ${stage.name} has done nothing: of its nodes ${parts.join(', ')}`;
 };
 
-/** A stage that stands before others for a reason is not passed by emptiness, however it became empty: a person says so. */
+/**
+ * Handles an empty stage: it comes before others for a reason, so it is passed only by an approval,
+ * however it became empty.
+ */
 const afterEmptyStage = (one: StageNodes, view: PlanView, now: Temporal.Instant): StartDecision | StagePassed => {
   const { name, approveAfter } = one.stage;
   const agreed = approveAfter ? approvalOf(view, now, name) : promotionOf(view, now, name);
@@ -220,7 +241,10 @@ const afterEmptyStage = (one: StageNodes, view: PlanView, now: Temporal.Instant)
   return { stage: name, waiting: [{ word: 'StageEmpty', who: `${what}; ${how}` }] };
 };
 
-/** What keeps the plan from going on behind a stage whose nodes all have their verdict, and until when nothing does. */
+/**
+ * Returns what keeps the plan from going on after a stage whose nodes all have their verdict, and
+ * until when it is passed.
+ */
 const afterStage = (one: StageNodes, view: PlanView, now: Temporal.Instant): StartDecision | StagePassed => {
   const { name, approveAfter, soakSeconds } = one.stage;
   if (!approveAfter && soakSeconds === 0) return {};
@@ -245,7 +269,7 @@ const blocked = ({ selected }: PlanView): readonly Waiting[] => {
   return [];
 };
 
-/** The first stage that is not over decides. */
+/** Decides by the first stage that is not over. */
 const inStages = (view: PlanView, now: Temporal.Instant): StartDecision => {
   const underWay = view.stages.map(({ stage }) => view.underWay.has(stage.name));
   const later: (Temporal.Instant | undefined)[] = [];
@@ -267,9 +291,9 @@ const inStages = (view: PlanView, now: Temporal.Instant): StartDecision => {
   return { waiting, hooks, ...(waiting.length === 0 && { over: true }) };
 };
 
-/** What is begun with next, if anything is. */
+/** Returns what begins next, if anything. */
 export const nextStart = (view: PlanView, now: Temporal.Instant): StartDecision => {
-  // It is recorded first: it may halt the plan.
+  // The verdict is recorded first: it may halt the plan.
   if (view.soak?.failed !== undefined) return { waiting: view.soak.waiting === undefined ? [] : [view.soak.waiting] };
   const agreed: ApprovalState = view.snapshot.plan.needsApproval ? approvalOf(view, now) : { isGiven: true };
   if (!agreed.isGiven) return { waiting: [asked('somebody has to agree to the run', agreed, view.snapshot)] };

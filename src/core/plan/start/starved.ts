@@ -2,20 +2,29 @@ import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import type { Plan, StarvedNode } from '../plan.ts';
 import type { PlanNode, Waiting } from '../snapshot.ts';
 
-/** Nodes that limits keep while others of the plan begin: whoever has waited too long reserves the limits. */
+/**
+ * Nodes that limits hold back while others of the plan begin: a node that has waited too long
+ * reserves the limits.
+ */
 
-/** So many are remembered: the one that has waited longest is enough, and the next ones follow. */
+/**
+ * Number of nodes that are remembered: the one that has waited longest is enough, and the next ones
+ * follow.
+ */
 const maxPassedOver = 20;
 
 const starvedAt = ({ since }: StarvedNode, plan: Plan): Temporal.Instant => secondsAfter(since, plan.starvedAfterSeconds ?? 0);
 
-/** By uid: those that have waited too long, since when. */
+/** Returns the nodes that have waited too long, by uid. */
 export const starvedOf = (plan: Plan, now: Temporal.Instant): ReadonlyMap<string, StarvedNode> =>
   plan.starvedAfterSeconds === undefined
     ? new Map()
     : new Map(plan.passedOver.filter(one => !isBefore(now, starvedAt(one, plan))).map(one => [one.uid, one]));
 
-/** Those that are still to begin, and keep their time; with `refused` those that limits have kept while another node begins. */
+/**
+ * Returns the nodes that are still to begin, with the times that they keep, and the nodes in
+ * `refused`, which limits have held back while another node begins.
+ */
 export const passedOverOf = (
   plan: Plan,
   candidates: readonly PlanNode[],
@@ -30,7 +39,7 @@ export const passedOverOf = (
   return [...kept, ...fresh].slice(0, maxPassedOver);
 };
 
-/** Nobody begins before it. */
+/** Returns the reason for others: none begins before the starved node. */
 export const reserved = ({ node, since }: StarvedNode, { word, who }: Waiting): Waiting => ({
   word: 'Starved',
   who: `${node} has been passed over since ${timeText(since)}: no other node begins before it, and it waits for ${word}: ${who}`,

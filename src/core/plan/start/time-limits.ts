@@ -15,9 +15,12 @@ import type { Waiting } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
 import { defaultNodeSeconds, maxSeenLength, startsOf } from './starts.ts';
 
-/** Whether the windows and the pace let a node begin now. Nodes with the same windows have the same answer, which is found once. */
+/**
+ * Limits by windows and pace. They are the same for nodes with the same windows, and computed once
+ * for them.
+ */
 
-/** The windows that have a say for at least one of these nodes. */
+/** Returns the windows that apply to at least one of these nodes. */
 export const calendarFor = ({ snapshot }: Pick<PlanView, 'snapshot'>, nodes: readonly Pick<Node, 'labels'>[]): Calendar =>
   calendarOf(
     snapshot.plan.windows === 'Ignore'
@@ -37,11 +40,14 @@ const openLimit = (calendar: Calendar, expectedSeconds: number, now: Temporal.In
   return { word: frozen === undefined ? 'Window' : 'Frozen', who, ends: start.at };
 };
 
-/** How many nodes have begun within a span: one that has begun twice is one. */
+/** Returns how many nodes have begun within a span: a node that has begun twice counts once. */
 export const begunIn = ({ snapshot }: PlanView, { from, to }: Span): number =>
   new Set(startsOf(snapshot).flatMap(({ node, startedAt }) => (isBefore(startedAt, from) || !isBefore(startedAt, to) ? [] : node))).size;
 
-/** No opening of any window has more starts than that: each of those that are open now is looked at by itself. */
+/**
+ * Limits the starts in each opening of a window: every opening that is current now is checked
+ * separately.
+ */
 const rateLimit = (view: PlanView, calendar: Calendar, expectedSeconds: number, now: Temporal.Instant): Waiting | undefined => {
   const { startsPerWindow: most } = view.snapshot.plan.concurrency;
   if (most === undefined || calendar.always) return undefined;
@@ -54,8 +60,9 @@ const rateLimit = (view: PlanView, calendar: Calendar, expectedSeconds: number, 
 };
 
 /**
- * Nodes that are still to begin are spread over the open time that is left, so that the last one begins when it can still end by the deadline. Counted anew from the last
- * start each time: what was late by other limits is spread over the rest.
+ * Spreads the remaining starts over the open time that is left, so that the last node begins when
+ * it can still end by the deadline. Computed again from the last start each time: delays by other
+ * limits are spread over the rest.
  */
 const paceLimit = (view: PlanView, calendar: Calendar, expectedSeconds: number, now: Temporal.Instant): Waiting | undefined => {
   const { pace } = view.snapshot.plan;
@@ -70,7 +77,7 @@ const paceLimit = (view: PlanView, calendar: Calendar, expectedSeconds: number, 
   return { word: 'Pace', who, ends: next };
 };
 
-/** What the windows and the pace say of each node: nothing begins before all windows are known. */
+/** Returns the time limits of each node: nothing begins before all windows are known. */
 export const timeLimits = (view: PlanView, now: Temporal.Instant): ((node: Node) => Waiting | undefined) => {
   const { plan, windowsProblem } = view.snapshot;
   if (plan.windows !== 'Ignore' && windowsProblem !== undefined) {

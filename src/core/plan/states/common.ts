@@ -8,25 +8,25 @@ import type { PlanNode, PlanSnapshot, Waiting } from '../snapshot.ts';
 import { isForNow, type Stop } from '../stop.ts';
 import { childDrainWrite, holdNameOf } from '../writes.ts';
 
-/** One node in flight at this moment. */
+/** A node in flight at this moment. */
 export type NodeView = {
   readonly snapshot: PlanSnapshot;
   readonly slot: InFlight;
-  /** Missing: there is no node of this name and uid (any more). */
+  /** Node; missing: there is no node of this name and uid (any more). */
   readonly node?: PlanNode;
   readonly child?: MaintenanceRequest;
   readonly intent: PlanDirective;
 };
 
-/** What the plan as a whole asks of its nodes in flight. */
+/** Directive of the plan as a whole for its nodes in flight. */
 export type PlanDirective = {
-  /** It gives up what has not begun to change a node. */
+  /** True if nodes whose work has not begun are given up. */
   readonly withdrawn: boolean;
-  /** Why nothing new is begun. Work that has begun is followed to its end. */
+  /** Reason why nothing new begins. Work that has begun is followed to its end. */
   readonly stop?: Stop | undefined;
 };
 
-/** What becomes of it in this pass. Without an entry the slot is free. */
+/** Result of a node in this pass. Without an entry the slot is free. */
 export type NodeStepResult = {
   readonly slot?: InFlight;
   readonly writes?: readonly Write[];
@@ -35,7 +35,7 @@ export type NodeStepResult = {
   readonly requeueAt?: Temporal.Instant;
 };
 
-/** One state of a node in flight. */
+/** Function for one state of a node in flight. */
 export type NodeStateFn = (view: NodeView, now: Temporal.Instant) => NodeStepResult;
 
 export const viewOfNode = (snapshot: PlanSnapshot, one: InFlight, intent: PlanDirective): NodeView => {
@@ -44,13 +44,16 @@ export const viewOfNode = (snapshot: PlanSnapshot, one: InFlight, intent: PlanDi
   return { snapshot, slot: one, intent, ...(node?.node.uid === one.uid && { node }), ...(child && { child }) };
 };
 
-/** How often this node has been given back already in this run because its drain was stuck. A failure that is set aside begins the count anew. */
+/**
+ * Returns how often this node has been released already in this run because its drain was stuck. A
+ * failure that is set aside resets the count.
+ */
 export const requeuesOf = ({ snapshot: { slices, plan }, slot: one }: NodeView): number => {
   const last = slices.flatMap(({ verdicts }) => verdicts).find(({ uid }) => uid === one.uid);
   return last === undefined || (last.verdict === 'Failed' && isRetried(last.completedAt, plan, one.node)) ? 0 : last.requeues;
 };
 
-/** The hooks of this moment of the node; undefined when they have all ended. */
+/** Runs the hooks of this moment of the node; undefined when they have all ended. */
 export const hooksOf = (
   { snapshot, slot: one, intent }: NodeView,
   at: 'BeforeNode' | 'AfterNode',
@@ -63,7 +66,7 @@ export const hooksOf = (
     : { slot: one, hooks: step, ...(step.waiting && { waiting: step.waiting }), ...(step.requeueAt && { requeueAt: step.requeueAt }) };
 };
 
-/** When the work and its reboot began and ended is kept; with another attempt it begins anew. */
+/** Records when the work and its reboot began and ended; another attempt resets these times. */
 const withTimes = (one: InFlight, state: NodeState, now: Temporal.Instant): InFlight => {
   if (state === 'Rebooting') return { ...one, rebootStartedAt: now };
   if (state === 'Verifying') return { ...one, workEndedAt: now };
@@ -72,13 +75,16 @@ const withTimes = (one: InFlight, state: NodeState, now: Temporal.Instant): InFl
   return { ...rest, workStartedAt: now };
 };
 
-/** It goes on to another state. */
+/** Moves the node to another state. */
 export const transition = (one: InFlight, state: NodeState, now: Temporal.Instant, more: Partial<InFlight> = {}): NodeStepResult => {
   const { soakSince: _soakSince, soakMark: _soakMark, soakBrokenAt: _soakBrokenAt, ...rest } = one;
   return { slot: { ...withTimes(rest, state, now), state, since: now, ...more } };
 };
 
-/** It has come to a verdict. Nothing that was changed is given back unproven, unless the plan says so. */
+/**
+ * Ends the turn of the node with a verdict. A changed node is not released without a proof, unless
+ * the plan demands it.
+ */
 export const end = (
   one: InFlight,
   now: Temporal.Instant,
@@ -90,28 +96,40 @@ export const end = (
   return transition(one, 'Releasing', now, { outcome });
 };
 
-/** Its Maintenance is there and stays: without one nothing holds the node. */
+/** Reports whether its Maintenance exists and stays: without one nothing holds the node. */
 export const hasHold = ({ child }: NodeView): boolean => child !== undefined && !child.deleting;
 
-/** Work by pods of which none has run a container: nothing on the node is changed. */
+/**
+ * Reports whether its work is by pods of which none has run a container: nothing on the node is
+ * changed.
+ */
 const isUntouched = ({ slot: one }: NodeView): boolean =>
   one.state === 'Working' && one.ranAttempt === undefined && (one.work.kind === 'job' || one.work.kind === 'reboot');
 
-/** A failed node stays held, where the plan says so and something holds it. */
+/** Reports whether a failed node stays held, if the plan demands it and something holds it. */
 export const staysHeld = (view: NodeView): boolean => view.snapshot.plan.onFailure === 'Hold' && hasHold(view);
 
-/** It has failed, after the work began; where no container of its pod has run, nothing keeps it from being given back. */
+/** Fails the node after the work began; if no container of its pod has run, it can be released. */
 export const fail = (view: NodeView, now: Temporal.Instant, message: string): NodeStepResult =>
   end(view.slot, now, 'Failed', message, { held: !isUntouched(view) && staysHeld(view) });
 
-/** The plan has been edited to other work since the node was begun with: nothing of that work is done in this slot. */
+/**
+ * Reports whether the plan has been edited to other work since the node began: nothing of that work
+ * is done in this slot.
+ */
 export const isOutdated = ({ slot: one, snapshot }: NodeView): boolean => one.revision !== snapshot.plan.run?.revision;
 
-/** The Maintenance is what the plan wrote: whatever it says of its drain otherwise, it does not say of the plan's. */
+/**
+ * Reports whether the Maintenance is as the plan wrote it: the status of a changed one is not about
+ * the plan's drain.
+ */
 const isAsWritten = ({ child, snapshot }: NodeView): boolean =>
   child !== undefined && child.stage === 'Drain' && !snapshot.changedChildren.has(child.name);
 
-/** Puts the Maintenance back to what the plan wrote, and waits for it to be drained so; undefined where nobody has changed it. */
+/**
+ * Restores the Maintenance to what the plan wrote, and waits for that drain; undefined if it is
+ * unchanged.
+ */
 export const restored = (view: NodeView): NodeStepResult | undefined => {
   const { slot: one, child, snapshot } = view;
   if (child === undefined || child.deleting || isAsWritten(view)) return undefined;
@@ -119,7 +137,9 @@ export const restored = (view: NodeView): NodeStepResult | undefined => {
   return { slot: one, writes: [childDrainWrite(snapshot, child)], waiting };
 };
 
-/** Why nothing may be begun on the node now: it is not held as it has to be. Undefined where it is. */
+/**
+ * Returns why no work may begin on the node now: it is not held as required. Undefined if it is.
+ */
 export const missingHoldReason = (view: NodeView): string | undefined => {
   const { child, node } = view;
   if (child === undefined || !isAsWritten(view) || !isDrained(child)) return 'the node is drained again first';
@@ -127,11 +147,14 @@ export const missingHoldReason = (view: NodeView): string | undefined => {
   return undefined;
 };
 
-/** A halted plan begins no work: a node without any would be out of service for nothing, for as long as nobody comes. */
+/**
+ * Releases the node for a later turn. A halted plan begins no work: a node that waits would be out
+ * of service for nothing, until a person comes.
+ */
 const requeueSlot = ({ slot: one }: NodeView, halted: string, now: Temporal.Instant): NodeStepResult =>
   end(one, now, 'Requeued', `The plan was halted before the work began, it is released and comes again later: ${halted}`);
 
-/** Why the plan would not begin with the node any more. It comes again should that change. */
+/** Returns why the plan would not begin with the node any more. It comes again if that changes. */
 const notAsked = ({ slot: one, node, snapshot: { plan, unfinished } }: NodeView): string | undefined => {
   if (one.ranAttempt !== undefined) return undefined;
   const reason = plan.skips.get(one.node);
@@ -142,8 +165,9 @@ const notAsked = ({ slot: one, node, snapshot: { plan, unfinished } }: NodeView)
 };
 
 /**
- * What a stop means for a node whose work has not begun: given up, or put off; and so for one that the plan would not begin with any more. Undefined: it goes on, as nodes
- * in flight of a paused plan do.
+ * Applies a stop to a node whose work has not begun: it is given up, or postponed; the same for a
+ * node that the plan would not begin with any more. Undefined: it goes on, as nodes in flight of a
+ * paused plan do.
  */
 export const beforeWork = (view: NodeView, now: Temporal.Instant, withdrawn: string): NodeStepResult | undefined => {
   const { slot: one, intent } = view;
@@ -155,7 +179,10 @@ export const beforeWork = (view: NodeView, now: Temporal.Instant, withdrawn: str
   return unasked === undefined ? undefined : end(one, now, 'Requeued', `${unasked} before its work began: it is released`);
 };
 
-/** The boot of the node is another than before the work, and than any that came before a container of its pod had run. */
+/**
+ * Reports whether the boot of the node differs from the one before the work, and from any that came
+ * before a container of its pod had run.
+ */
 export const isRebooted = ({ slot: one, node }: NodeView): boolean =>
   node?.node.bootId !== undefined &&
   one.bootIdBefore !== undefined &&

@@ -21,7 +21,7 @@ import {
 import { beginReplacement } from './replace.ts';
 import { closedWindow, pausesAtEnd } from './window.ts';
 
-/** The slot is written; now the Maintenance that holds the node is made. */
+/** Creates the Maintenance that holds the node, after the slot is stored. */
 export const starting: NodeStateFn = (view, now) => {
   const { slot: one, child, snapshot } = view;
   const { work } = snapshot.plan;
@@ -41,7 +41,7 @@ export const starting: NodeStateFn = (view, now) => {
       waiting: { word: 'Holding', who: 'its Maintenance is being created', node: one.node },
     };
   }
-  // The hold of an earlier turn, which nobody needed any more.
+  // The hold of an earlier turn, which is not needed any more.
   if (child.deleting) return { slot: one, waiting: { word: 'Holding', who: 'its Maintenance of before is being deleted', node: one.node } };
   if (child.plan !== snapshot.plan.name || child.nodeName !== one.node) {
     return end(one, now, 'Failed', `Maintenance ${child.name} exists and is not part of this plan: delete or rename it`);
@@ -54,7 +54,7 @@ const stuck = ({ slot: one, snapshot }: NodeView): Temporal.Instant | undefined 
   return drainStuck && secondsAfter(one.since, drainStuck.afterSeconds);
 };
 
-/** A blocker, as the status of a Maintenance has it. */
+/** A blocker in the form in which the status of a Maintenance contains it. */
 type ListedBlocker = {
   readonly cause: string;
   readonly pod?: { readonly namespace: string; readonly name: string };
@@ -62,7 +62,10 @@ type ListedBlocker = {
   readonly message: string;
 };
 
-/** What keeps its drain, by the names that its Maintenance has: nobody finds them any more when the Maintenance is gone. */
+/**
+ * Returns what blocks its drain, by the names in its Maintenance: they cannot be found any more
+ * when the Maintenance is gone.
+ */
 const blockersOf = ({ status }: MaintenanceRequest): string => {
   const listed = (Array.isArray(status['blockers']) ? status['blockers'] : []) as readonly ListedBlocker[];
   const texts = listed.map(({ cause, pod, budgets = [], message }) => {
@@ -78,7 +81,10 @@ const saidOf = (child: MaintenanceRequest | undefined): string =>
     ? 'its drain has not begun'
     : `${child.status['message']}${blockersOf(child)}`;
 
-/** Why its drain has failed. What its Maintenance says of the hold is not so any more: the node is released. */
+/**
+ * Reasons for which its drain has failed. The text of its Maintenance about the hold does not apply
+ * any more: the node is released.
+ */
 const failures: Readonly<Record<NonNullable<MaintenanceRequest['history']['failure']>, string>> = {
   DeadlineExceeded: 'it was not complete within its time limit',
   GivenBack: 'its Maintenance was given back',
@@ -105,7 +111,7 @@ const drainEnds = (view: NodeView, now: Temporal.Instant): NodeStepResult => {
   return end(one, now, 'Failed', `Its drain is stuck, and the node is released: ${said}`);
 };
 
-/** The window is open again: the drain that was paused goes on. */
+/** Resumes the paused drain when the window is open again. */
 const resumed = (view: NodeView): NodeStepResult | undefined => {
   const { slot: one, child } = view;
   if (child?.stage !== 'Cordon' || !pausesAtEnd(view)) return undefined;
@@ -116,7 +122,10 @@ const resumed = (view: NodeView): NodeStepResult | undefined => {
   };
 };
 
-/** The window has closed before the work began: what `atEnd` says of a drain goes for the node of a plan. */
+/**
+ * Applies the end of a window before the work began: `atEnd` has the same meaning for the node of a
+ * plan as for a drain.
+ */
 const windowEnd = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined => {
   const { slot: one, child } = view;
   const closed = closedWindow(view, now);
@@ -128,15 +137,21 @@ const windowEnd = (view: NodeView, now: Temporal.Instant): NodeStepResult | unde
   return { slot: one, waiting, requeueAt: ends, ...(writes && { writes }) };
 };
 
-/** Its work, its proof or its soak time would take what another plan does on the node for its own doing. */
+/**
+ * Reports whether the other plan's work, proof or soak time would be confused by work of this plan
+ * on the node.
+ */
 const isAtIt = (other: InFlight): boolean =>
   isAtWork(other) || other.state === 'Verifying' || other.state === 'Soaking' || other.soakSince !== undefined;
 
-/** Whoever else works on this node, or watches what came of that: both works share the hold, one after the other. */
+/**
+ * Returns the plan that works on this node, or watches the result: both works share the hold, one
+ * after the other.
+ */
 const workedOnBy = ({ snapshot, slot: one }: NodeView): string | undefined =>
   snapshot.others.find(({ inFlight }) => inFlight.some(other => other.uid === one.uid && isAtIt(other)))?.name;
 
-/** The node is being drained. Nothing on it has been changed yet: whatever goes wrong gives it back. */
+/** Drains the node. Nothing on it has been changed yet: any failure releases it. */
 export const holding: NodeStateFn = (view, now) => {
   const { slot: one, child, node } = view;
   const stopped = beforeWork(view, now, 'The plan was given up before the work began');

@@ -6,16 +6,23 @@ import { foreignTaints, isHealthy, livesOf, unsoundness } from '../in-service.ts
 import type { Waiting } from '../snapshot.ts';
 import { end, fail, hasHold, isOutdated, isRebooted, type NodeStateFn, type NodeStepResult, type NodeView, transition } from './common.ts';
 
-/** Proof: the node itself shows that it is well and done, and stays so. No look of the proof is a verdict before its time is over. */
+/**
+ * Proof: the node itself shows that it is healthy and done, and stays so. No look of the proof is a
+ * verdict before its time is over.
+ */
 
-/** A taint that has come with the work, as while a network or a driver is not there yet. */
+/**
+ * Returns a taint that was added during the work, for example while a network or a driver is not
+ * ready yet.
+ */
 const newTaint = ({ slot: { taintsBefore }, node }: NodeView): string | undefined =>
   node && taintsBefore && foreignTaints(node.node).find(id => !taintsBefore.includes(id));
 
-/** What is not as it should be; undefined when the node is well and done. */
+/** Returns what is not as it should be; undefined when the node is healthy and done. */
 const missing = (view: NodeView): string | undefined => {
   const { node, snapshot } = view;
-  // What has been proven stays so: a boot ID that comes back would keep the node soaking for ever.
+  // A proof stays valid: a boot ID that returns to its old value would keep the node soaking for
+  // ever.
   const rebooted = view.slot.rebooted === true || isRebooted(view);
   if (snapshot.plan.rebooted === 'Required' && !rebooted) return 'it has not booted since the work began';
   if (node === undefined) return 'it is not there';
@@ -28,13 +35,19 @@ const missing = (view: NodeView): string | undefined => {
   return snapshot.plan.expressions.done !== undefined ? 'spec.done.expression is false' : 'it is still due';
 };
 
-/** What was changed meanwhile asks for other work: this node has finished its own, is well, and has its turn again. */
+/**
+ * Ends the turn if the plan was edited meanwhile: this node has finished its own work, is healthy,
+ * and gets another turn.
+ */
 const finished = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined =>
   isOutdated(view) && view.node !== undefined && isHealthy(view.node.node)
     ? end(view.slot, now, 'Skipped', 'The plan was edited while it was worked on')
     : undefined;
 
-/** The work has ended: the node itself has to show that it is done, within the time that the plan gives it. */
+/**
+ * Waits for the proof after the end of the work: the node itself has to show that it is done,
+ * within the time that the plan allows.
+ */
 export const verifying: NodeStateFn = (view, now) => {
   const { slot: one, snapshot } = view;
   const outdated = finished(view, now);
@@ -55,22 +68,28 @@ type Soak = { readonly soakSince: Temporal.Instant; readonly soakMark: string };
 
 const freshSoak = (view: NodeView, now: Temporal.Instant): Soak => ({ soakSince: now, soakMark: markOf(view) });
 
-/** The quiet time that is under way: watched by this process all along, of this start of the node. Undefined: it begins now. */
+/**
+ * Returns the current quiet time: watched by this process without a break, in this start of the
+ * node. Undefined: it begins now.
+ */
 const soakNow = (view: NodeView): Soak | undefined => {
   const { soakSince, soakMark } = view.slot;
   return soakSince !== undefined && soakMark === markOf(view) ? { soakSince, soakMark } : undefined;
 };
 
-/** It has booted, or was not Ready, since it was looked at last. */
+/** Reports whether the node has booted, or was not Ready, since the last look. */
 const wasBroken = (view: NodeView): boolean => {
   const { soakMark } = view.slot;
   return soakMark !== undefined && !soakMark.endsWith(`/${stateOfNode(view)}`);
 };
 
-/** Its quiet time was broken, and begins anew. */
+/** Resets a quiet time that was broken. */
 const anew = ({ soakSince: _soakSince, soakMark: _soakMark, ...rest }: InFlight): InFlight => rest;
 
-/** It was not well in its quiet time: it is given the time of the proof since the first time, and what is not well after that has failed. */
+/**
+ * Handles a node that was unhealthy in its quiet time: it gets the time of the proof, counted from
+ * the first break; if it is unhealthy after that it has failed.
+ */
 const afterBreak = (view: NodeView, now: Temporal.Instant, lack: string) => {
   const { snapshot, intent } = view;
   const { provenWithinSeconds } = snapshot.plan;
@@ -104,7 +123,7 @@ const soak = (
   return soaks({ ...view, slot: breach?.one ?? one }, seconds, now, done);
 };
 
-/** It is well now. */
+/** Continues the quiet time of a healthy node. */
 const soaks = (view: NodeView, seconds: number, now: Temporal.Instant, done: () => NodeStepResult): NodeStepResult => {
   const under = soakNow(view) ?? freshSoak(view, now);
   const until = secondsAfter(under.soakSince, seconds);
@@ -116,7 +135,7 @@ const soaks = (view: NodeView, seconds: number, now: Temporal.Instant, done: () 
   };
 };
 
-/** Everything has to stay well without a break, still without pods. */
+/** Soaks the node: everything has to stay healthy without a break, still without pods. */
 export const soaking: NodeStateFn = (view, now) => {
   const { slot: one, snapshot } = view;
   const outdated = finished(view, now);
@@ -137,7 +156,10 @@ export const soaking: NodeStateFn = (view, now) => {
   );
 };
 
-/** The quiet time with pods on it, after the release: a node that is not well then has failed, and is held by nobody. */
+/**
+ * Watches the quiet time with pods on the node, after the release: a node that is unhealthy then
+ * has failed, and no hold is on it.
+ */
 export const settle = (view: NodeView, now: Temporal.Instant, done: () => NodeStepResult): NodeStepResult => {
   const seconds = view.snapshot.plan.soakAfterReleaseSeconds;
   const isQuietAnyway = seconds === 0 || view.node === undefined || view.slot.outcome?.verdict !== 'Done';

@@ -21,7 +21,7 @@ import {
 import { settle } from './proof.ts';
 import { withdrawReplacement } from './replace.ts';
 
-/** What the work took, as far as it has ended. */
+/** Returns the seconds that the work took, if it has ended. */
 const workTimes = ({ workStartedAt, rebootStartedAt, workEndedAt }: InFlight): Pick<NodeVerdict, 'workSeconds' | 'rebootSeconds'> => {
   if (workStartedAt === undefined || workEndedAt === undefined) return {};
   const workSeconds = secondsBetween(workStartedAt, rebootStartedAt ?? workEndedAt);
@@ -47,8 +47,9 @@ const verdictOf = (view: NodeView, now: Temporal.Instant): NodeVerdict | undefin
 };
 
 /**
- * What an earlier revision has come to says nothing about this one. A node that it has left unfinished stays held, and has its turn in its stage when somebody has it
- * tried again: nothing begins with it past stages, approvals and gates.
+ * Handles the outcome of an earlier revision, which does not apply to this one. A node that it has
+ * left unfinished stays held, and has its turn in its stage when a user retries it: nothing begins
+ * with it past stages, approvals and gates.
  */
 const ofEarlierRevision = ({ slot: one, node, snapshot: { plan } }: NodeView, revision: string, now: Temporal.Instant): NodeStepResult => {
   const { outcome, podUid: _podUid, ...rest } = one;
@@ -58,7 +59,7 @@ const ofEarlierRevision = ({ slot: one, node, snapshot: { plan } }: NodeView, re
   return end({ ...rest, revision, startedAt: now }, now, 'Failed', message, { held: true });
 };
 
-/** It is recorded first; then the slot is free. `waiting` is what the status says meanwhile. */
+/** Records the verdict first; then the slot is free. `waiting` is in the status meanwhile. */
 const record = (view: NodeView, now: Temporal.Instant, waiting?: Waiting): NodeStepResult => {
   const { slot: one, snapshot } = view;
   const verdict = verdictOf(view, now);
@@ -74,7 +75,10 @@ const record = (view: NodeView, now: Temporal.Instant, waiting?: Waiting): NodeS
   return isRecorded ? {} : { slot: one, writes: [recordWrite(snapshot, verdict, revisionOfRun(run))], ...(waiting && { waiting }) };
 };
 
-/** Why the slot is kept: a text for all of it, since another one would cost the plan a request. */
+/**
+ * Returns why the slot is kept: one text for the whole release, because another one would cost the
+ * plan a request.
+ */
 const releaseWaiting = ({ slot: one }: NodeView): Waiting => ({
   word: 'Releasing',
   who: 'it is being given back, and its verdict recorded',
@@ -87,18 +91,24 @@ const podsWaiting = ({ slot: one }: NodeView, [first, ...others]: readonly WorkP
   node: one.node,
 });
 
-/** Seconds that pods of the work have to end in, once they are deleted: what they were given by their author, as far as the work may take. */
+/**
+ * Returns when pods of the work have to have ended, once they are deleted: after the grace period
+ * of their author, bounded by the time limit of the work.
+ */
 const podsEndBy = ({ slot: one }: NodeView): Temporal.Instant =>
   secondsAfter(one.since, Math.max(one.work.timeoutSeconds, leastEndSeconds));
 const leastEndSeconds = 600;
 
-/** What was found is not so any more. */
+/** Turns the outcome into a failure, because it does not hold any more. */
 const failAfter = ({ slot: one }: NodeView, now: Temporal.Instant, what: string, held: boolean): NodeStepResult => {
   const { step = one.state, message = '' } = one.outcome ?? {};
   return transition(one, 'Releasing', now, { outcome: { verdict: 'Failed', step, message: `${message}; ${what}`, held } });
 };
 
-/** No container had run when the outcome was found; one has, before the pod was gone: nobody knows what it has done. */
+/**
+ * Handles a container that ran after the outcome had been decided without one: its effect is
+ * unknown.
+ */
 const ranAllTheSame = (view: NodeView, pods: readonly WorkPod[], now: Temporal.Instant): NodeStepResult | undefined => {
   const { slot: one } = view;
   const { verdict } = one.outcome ?? {};
@@ -109,17 +119,26 @@ const ranAllTheSame = (view: NodeView, pods: readonly WorkPod[], now: Temporal.I
   return failAfter(ran, now, `its pod ${pod.name} has run all the same, before it was deleted`, staysHeld(view));
 };
 
-/** Its name is dropped when no container of the work can run any more: whoever waits for the end of the work goes on. */
+/**
+ * Drops the name of the pod when no container of the work can run any more: waits for the end of
+ * the work are over then.
+ */
 const withoutPod = ({ pod: _pod, podUid: _podUid, ...rest }: InFlight): InFlight => rest;
 
-/** A pod of it may run: whoever releases the node waits for it. */
+/** Adds the name of a pod of the work that may run: the release of the node waits for it. */
 const withPod = (one: InFlight, [first]: readonly WorkPod[]): InFlight =>
   first === undefined ? one : { ...one, pod: one.pod ?? first.name };
 
-/** Nothing else on this machine ends them: its Node object is gone, and there is no other of its name. */
+/**
+ * Reports whether nothing else on this machine ends the pods: its Node object is gone, and there is
+ * no other of its name.
+ */
 const isNodeless = ({ snapshot, slot: one }: NodeView): boolean => !snapshot.nodes.has(one.node);
 
-/** It stays held. The verdict is recorded at once; the slot is free when no pod of the work runs, or nothing on the node could end one. */
+/**
+ * Handles a node that stays held. The verdict is recorded at once; the slot is free when no pod of
+ * the work runs, or nothing on the node could end one.
+ */
 const releasingHeld = (view: NodeView, running: readonly WorkPod[], now: Temporal.Instant): NodeStepResult => {
   const { node } = view;
   const one = withPod(view.slot, running);
@@ -134,7 +153,10 @@ const releasingHeld = (view: NodeView, running: readonly WorkPod[], now: Tempora
   return isWaitedFor ? { slot: one, waiting: podsWaiting(view, running, 'its slot is free'), requeueAt: until } : {};
 };
 
-/** The verdict is known: what was made for the node is taken away, pods of the work before anything else, and the verdict recorded. */
+/**
+ * Releases the node after its verdict: objects that were created for it are deleted, pods of the
+ * work first, and the verdict is recorded.
+ */
 export const releasing: NodeStateFn = (view, now) => {
   const { slot: one, child, snapshot } = view;
   const ofTurn = podsOfTurn(snapshot, one);
@@ -157,7 +179,7 @@ export const releasing: NodeStateFn = (view, now) => {
   }
   const free = withoutPod(one);
   const isHeld = child !== undefined && child.plan === snapshot.plan.name;
-  // The pods first: writes about a node are made in their order, and none after one that failed.
+  // The pods come first: writes about a node are sent in order, and none after a failed one.
   const writes = [...gone, ...(isHeld && !child.deleting ? [deleteChildWrite(child)] : [])];
   const waiting = releaseWaiting(view);
   const settled = { ...view, slot: free };

@@ -6,11 +6,17 @@ import { createReplacementWrite } from '../replacement.ts';
 import { childNameOf } from '../writes.ts';
 import { beforeWork, end, type NodeStepResult, type NodeView, transition } from './common.ts';
 
-/** A node whose machine is replaced: its MachineMaintenance holds, drains and deletes, and says when another machine is there. */
+/**
+ * A node whose machine is replaced: its MachineMaintenance holds, drains and deletes, and reports
+ * when another machine exists.
+ */
 
 type Replace = Extract<Work, { kind: 'replace' }>;
 
-/** Its machine has not been touched, and its node is drained at most: all of it can be taken back. */
+/**
+ * Phases in which its machine has not been touched, and its node is drained at most: all of it can
+ * be undone.
+ */
 const reversiblePhases: readonly (MachinePhase | undefined)[] = [
   undefined,
   'Pending',
@@ -25,7 +31,10 @@ const isReversible = ({ history, deletionIssued }: MachineRequest): boolean => !
 const requestOf = ({ snapshot, slot: one }: NodeView): MachineRequest | undefined =>
   snapshot.replacements.get(childNameOf(snapshot.plan, one.uid));
 
-/** An object of this name that is about something else, or that somebody has turned to another machine. */
+/**
+ * Reports whether an object of this name is about something else, or was changed to another machine
+ * by a user.
+ */
 const isForeign = (request: MachineRequest, { slot: one, node, snapshot }: NodeView): boolean => {
   if (request.nodeName !== one.node || request.plan !== snapshot.plan.name) return true;
   const machine = node?.machine;
@@ -35,7 +44,7 @@ const isForeign = (request: MachineRequest, { slot: one, node, snapshot }: NodeV
 const foreignText = ({ key }: MachineRequest): string =>
   `MachineMaintenance ${key} exists and is not part of this plan: delete or rename it`;
 
-/** The slot is written; now the MachineMaintenance is made. */
+/** Creates the MachineMaintenance, after the slot is stored. */
 export const beginReplacement = (view: NodeView, work: Replace, now: Temporal.Instant): NodeStepResult => {
   const { slot: one, node, snapshot } = view;
   const request = requestOf(view);
@@ -48,7 +57,7 @@ export const beginReplacement = (view: NodeView, work: Replace, now: Temporal.In
     return { slot: one, waiting, writes: [createReplacementWrite(snapshot, work, one, machine)] };
   }
   if (isForeign(request, view)) return end(one, now, 'Failed', foreignText(request));
-  // Of an earlier attempt that somebody has called off.
+  // The request of an earlier attempt that a user has cancelled.
   if (request.history.phase === 'Cancelled' || request.deleting) {
     return { slot: one, waiting, ...(!request.deleting && { writes: [deleteRequestWrite(request, 'delete the machine maintenance')] }) };
   }
@@ -65,7 +74,10 @@ const late = (view: NodeView, now: Temporal.Instant, what: string): NodeStepResu
   });
 };
 
-/** The machine goes, and its node with it: done when as many machines are Ready as should be, and this node is gone. */
+/**
+ * Follows the replacement of the machine and its node: done when as many machines are Ready as
+ * required, and this node is gone.
+ */
 export const replacing = (view: NodeView, now: Temporal.Instant): NodeStepResult => {
   const { slot: one, node } = view;
   const request = requestOf(view);
@@ -94,7 +106,7 @@ export const replacing = (view: NodeView, now: Temporal.Instant): NodeStepResult
     : late(view, now, 'its machine is replaced, and its Node object is still there');
 };
 
-/** What was made, and has not touched its machine, is taken away again. */
+/** Deletes a MachineMaintenance that has not touched its machine. */
 export const withdrawReplacement = (view: NodeView): NodeStepResult | undefined => {
   const request = requestOf(view);
   const isLeft = request !== undefined && !isForeign(request, view) && isReversible(request);

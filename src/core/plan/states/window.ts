@@ -4,24 +4,30 @@ import type { AtEnd } from '../../window/window.ts';
 import { calendarFor } from '../start/time-limits.ts';
 import type { NodeView } from './common.ts';
 
-/** What the end of a window means for a node that the plan has begun with: no work begins outside of a window whose `atEnd` says so. */
+/**
+ * The end of a window for a node that the plan has begun with: no work begins outside of a window
+ * whose `atEnd` forbids it.
+ */
 
-/** Where no opening is known, windows are looked at again after so many seconds. */
+/** Seconds until the next look at windows, if no opening is known. */
 const lookAgainAfter = 3600;
 
 export type ClosedWindow = {
   readonly atEnd: Exclude<AtEnd, 'Continue'>;
-  /** For people: since when, and until when. */
+  /** Text for people: since when, and until when. */
   readonly message: string;
-  /** When it goes on, or what is to be looked at again. */
+  /** Time at which it goes on, or of the next look. */
   readonly ends: Temporal.Instant;
 };
 
-/** Whether windows of the node have drains pause at their end. */
+/** Reports whether windows of the node pause drains at their end. */
 export const pausesAtEnd = ({ snapshot, node }: NodeView): boolean =>
   node !== undefined && atEndOf(calendarFor({ snapshot }, [node.node])) === 'Pause';
 
-/** The windows of the node have closed since it was begun with, and say that what has not begun waits or is given back. Undefined: it goes on. */
+/**
+ * Returns the windows of the node that have closed since it began, and whether nodes whose work has
+ * not begun wait or are released. Undefined: it goes on.
+ */
 export const closedWindow = ({ snapshot, node }: NodeView, now: Temporal.Instant): ClosedWindow | undefined => {
   if (node === undefined) return undefined;
   const calendar = calendarFor({ snapshot }, [node.node]);

@@ -27,13 +27,19 @@ import {
 import { replacing } from './replace.ts';
 import { closedWindow } from './window.ts';
 
-/** The plan has a problem then, and begins with no node; this one was begun before. */
+/**
+ * Text for a missing image. The plan has a problem then, and begins with no node; this one began
+ * before.
+ */
 const noImage = 'the image of the operator is not known';
 
-/** Of work that the plan asks for no more: its pod is followed, and no other one is made. */
+/**
+ * Returns work that the plan does not contain any more: its pod is followed, and no other one is
+ * created.
+ */
 const pastWork = ({ work }: NodeView['slot']): PodWork => ({ ...work, kind: 'job', podSpec: {}, attempts: 0 });
 
-/** The work as a pod, where it is one: the built-in reboot is a pod like any other. */
+/** Returns the work as a pod, if it is one: the built-in reboot is a pod like any other. */
 const podWorkOf = (view: NodeView): PodWork | undefined => {
   const { plan, settings } = view.snapshot;
   const { work } = plan;
@@ -44,7 +50,7 @@ const podWorkOf = (view: NodeView): PodWork | undefined => {
   return { kind: 'job', podSpec: rebootPodSpec(image), rebootsNode: true, timeoutSeconds: work.timeoutSeconds, attempts: 1 };
 };
 
-/** The attempt is over; the next one, while there is one left and the plan may begin it. */
+/** Ends the attempt and begins the next one, if one is left and the plan may begin it. */
 const retryOrFail = (view: NodeView, work: PodWork, now: Temporal.Instant, message: string): NodeStepResult => {
   const { slot: one, intent } = view;
   const { stop } = intent;
@@ -55,7 +61,7 @@ const retryOrFail = (view: NodeView, work: PodWork, now: Temporal.Instant, messa
   return transition(rest, 'Working', now, { attempt: one.attempt + 1 });
 };
 
-/** What is so is so for as long as the work may take; then the node has failed. */
+/** Waits until the time limit of the work; then the node has failed. */
 const late = (view: NodeView, now: Temporal.Instant, what: string, word: string = view.slot.state): NodeStepResult => {
   const { slot: one } = view;
   const { timeoutSeconds } = one.work;
@@ -64,7 +70,10 @@ const late = (view: NodeView, now: Temporal.Instant, what: string, word: string 
   return { slot: one, waiting: { word, who: what, node: one.node, ends: until }, requeueAt: until };
 };
 
-/** No container of the pod has run yet: that has a limit of its own. What it has come to is no verdict about the work. */
+/**
+ * Waits for a first container of the pod, which has a limit of its own. Its failure is no verdict
+ * about the work.
+ */
 const unbegun = (view: NodeView, work: PodWork, now: Temporal.Instant, what: string): NodeStepResult => {
   const { slot: one } = view;
   const seconds = startSeconds(one.work.timeoutSeconds);
@@ -78,16 +87,22 @@ const podOf = ({ snapshot, slot: one }: NodeView): WorkPod | undefined => {
   return pod !== undefined && (one.podUid === undefined || pod.uid === one.podUid) ? pod : undefined;
 };
 
-/** A pod of its name that it has not made. */
+/** Reports whether a pod of its name is foreign. */
 const isForeign = (pod: WorkPod, { snapshot, slot: one }: NodeView): boolean => !isOwnPod(pod, snapshot.plan) || pod.nodeName !== one.node;
 
-/** What it says of itself, behind what is told of it. */
+/** Returns the pod's own message in parentheses. */
 const because = ({ message }: WorkPod): string => (message === '' ? '' : ` (${message})`);
 
-/** Seconds until another pod is made for one that has ended before it began; twice as many with each. */
+/**
+ * Seconds until another pod is created for one that has ended before it started; twice as many each
+ * time.
+ */
 const firstPause = 10;
 
-/** The pod was turned away, evicted or lost before a container of it has run: that is no attempt of the work. Another one is tried, as long as it may take to begin. */
+/**
+ * Handles a pod that was rejected, evicted or lost before a container of it has run: that is no
+ * attempt of the work. Another one is tried, within the limit for its start.
+ */
 const endedUnbegun = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instant): NodeStepResult => {
   const { pod: _pod, podUid: _podUid, ...one } = view.slot;
   const { end: own } = workPurpose(view.snapshot.plan, view.slot);
@@ -100,10 +115,10 @@ const endedUnbegun = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal
 
 const ended = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instant): NodeStepResult => {
   const { slot: one } = view;
-  // Whoever is told to stop may end well: that says nothing of the work.
+  // A pod that is deleted may end well: that proves nothing about the work.
   if (pod.phase === 'Succeeded' && !pod.deleting) return transition(one, work.rebootsNode ? 'Rebooting' : 'Verifying', now);
   if (one.ranAttempt !== one.attempt) return stoppedBefore(view, now) ?? endedUnbegun(view, work, pod, now);
-  // A node that goes down takes its pods with it: whether the work is done, its next boot will say.
+  // A node that goes down ends its pods: its next boot shows whether the work is done.
   const goesDown = pod.killed || (view.node !== undefined && !isUp(view.node.node));
   if (work.rebootsNode && goesDown) return transition(one, 'Rebooting', now);
   const isOverdue = pod.exceeded === true && !isBefore(now, secondsAfter(one.since, one.work.timeoutSeconds));
@@ -117,15 +132,19 @@ const readySinceOf = ({ node }: NodeView): Temporal.Instant | undefined => {
   return ready && transitionTimeOf(ready);
 };
 
-/** Whether a pod that has ended began after this boot of its node, by times of the node itself. One that was killed has died in it. */
+/**
+ * Reports whether a pod that has ended started after this boot of its node, by times of the node
+ * itself. A killed pod was ended by the boot.
+ */
 const beganAfterBoot = (pod: WorkPod, view: NodeView): boolean => {
   const readySince = readySinceOf(view);
   return !pod.killed && pod.ranAt !== undefined && readySince !== undefined && !isBefore(pod.ranAt, readySince);
 };
 
 /**
- * Whether a pod that has ended began in a boot that it was seen idle in. That it began may be told later than the boot that ended it: a kubelet that goes down at once
- * has no time to say that it runs. The built-in reboot ends well only when its node goes down.
+ * Reports whether a pod that has ended started in a boot in which it was observed idle. Its start
+ * may be reported later than the boot that ended it: a kubelet that goes down at once has no time
+ * to report it. The built-in reboot succeeds only when its node goes down.
  */
 const beganSinceIdle = (pod: WorkPod, view: NodeView): boolean => {
   if (pod.killed || (view.slot.work.kind === 'reboot' && pod.phase === 'Succeeded')) return false;
@@ -133,15 +152,16 @@ const beganSinceIdle = (pod: WorkPod, view: NodeView): boolean => {
   return pod.ranAt === undefined || readySince === undefined || !isBefore(pod.ranAt, readySince);
 };
 
-/** The boot that the pod began in is the one that another has to follow. */
+/** Sets the boot in which the pod started: another boot has to follow it. */
 const begunIn = ({ idleBootId: _idle, ...one }: InFlight, bootId: string | undefined): InFlight => ({
   ...one,
   ...(bootId !== undefined && { bootIdBefore: bootId }),
 });
 
 /**
- * A container of the pod has run: which boot it began in. One that was seen idle in this boot began in it. Where boot and beginning have both come since the last look, what is told of a
- * running pod may be older than the boot: its end tells.
+ * Records that a container of the pod has run, and in which boot it started. A pod that was
+ * observed idle in this boot started in it. If boot and start have both come since the last look,
+ * the status of a running pod may be older than the boot: its end decides.
  */
 const withRun = (view: NodeView, pod: WorkPod): InFlight => {
   const { slot: one, node } = view;
@@ -159,7 +179,10 @@ const withRun = (view: NodeView, pod: WorkPod): InFlight => {
   return begunIn(ran, isAfter ? bootId : one.bootIdBefore);
 };
 
-/** What is seen of the pod and of the boot, to be stored: that a container has run, and which boots came before that, and prove nothing. */
+/**
+ * Records what was observed of the pod and the boot: that a container has run, and which boots came
+ * before that, and prove nothing.
+ */
 const noted = (view: NodeView, pod: WorkPod | undefined): NodeView => {
   const one = pod === undefined ? view.slot : { ...view.slot, podUid: pod.uid };
   const bootId = view.node?.node.bootId;
@@ -168,26 +191,29 @@ const noted = (view: NodeView, pod: WorkPod | undefined): NodeView => {
   return { ...view, slot: isIdle ? { ...one, idleBootId: bootId } : one };
 };
 
-/** One pod of the work at most is on a node: those of earlier attempts and turns go first. */
+/** Removes pods of earlier attempts and turns first: at most one pod of the work is on a node. */
 const withoutOthers = (view: NodeView, work: PodWork, now: Temporal.Instant): NodeStepResult | undefined => {
   const others = podsOfOtherAttempts(view.snapshot, view.slot);
   const [first] = others;
   if (first === undefined) return undefined;
-  // It may have begun when its time to begin was over.
+  // It may have started when its time to start was over.
   const ranAttempt = view.slot.ranAttempt ?? (view.slot.attempt > 1 && others.some(({ ran }) => ran) ? view.slot.attempt - 1 : undefined);
   const one = { ...view.slot, ...(ranAttempt !== undefined && { ranAttempt }) };
   const step = unbegun({ ...view, slot: one }, work, now, `pod ${first.name} of an earlier attempt has to be gone first`);
   return step.waiting === undefined ? step : { ...step, writes: deletions(others) };
 };
 
-/** Makes the pod of this attempt, on a node that is held and empty, and for the work that the node was begun with alone. */
+/**
+ * Creates the pod of this attempt, on a node that is held and empty, and only for the work that the
+ * node began with.
+ */
 const begin = (view: NodeView, work: PodWork, now: Temporal.Instant): NodeStepResult => {
   const { slot: one, snapshot } = view;
   const stopped = stoppedBefore(view, now);
   if (stopped !== undefined) return stopped;
   const changed = restored(view);
   const lack = missingHoldReason(view);
-  // Whoever changes it again and again keeps the node for no longer than its work may take.
+  // A user who changes it again and again keeps the node for no longer than its work may take.
   const waits = lack === undefined ? undefined : late(view, now, lack, 'HoldLost');
   if (waits !== undefined) return waits.waiting === undefined || changed === undefined ? waits : { ...waits, writes: changed.writes ?? [] };
   const others = withoutOthers(view, work, now);
@@ -201,13 +227,16 @@ const begin = (view: NodeView, work: PodWork, now: Temporal.Instant): NodeStepRe
   return step.waiting === undefined ? step : { ...step, writes: [createPodWrite(snapshot, work, place)] };
 };
 
-/** The window has closed while the pod could not begin. */
+/** Ends the turn if the window has closed before the pod could start. */
 const outOfWindow = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined => {
   const closed = closedWindow(view, now);
   return closed && end(view.slot, now, 'Requeued', `It is released and comes again later: ${closed.message}`);
 };
 
-/** A stop before a container of this attempt has run: nothing of the first one is begun then, and no other one. */
+/**
+ * Applies a stop before a container of this attempt has run: the first attempt does not begin then,
+ * and no other one.
+ */
 const stoppedBefore = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined => {
   const { slot: one, intent } = view;
   if (one.attempt <= 1) return beforeWork(view, now, 'The plan was given up before the work began') ?? outOfWindow(view, now);
@@ -219,7 +248,7 @@ const stoppedBefore = (view: NodeView, now: Temporal.Instant): NodeStepResult | 
     : fail(view, now, `The attempts before have failed; no other attempt: ${stop.message}`);
 };
 
-/** The pod is there, and no container of it has run. A pause does not take back what was begun. */
+/** Waits for a pod of which no container has run. A pause does not undo what has begun. */
 const pending = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instant): NodeStepResult => {
   const { slot: one, intent } = view;
   const stopped = one.attempt > 1 && intent.stop?.kind === 'Paused' ? undefined : stoppedBefore(view, now);
@@ -241,14 +270,17 @@ const byPod = (given: NodeView, work: PodWork, now: Temporal.Instant): NodeStepR
 
 const byOthers = (view: NodeView, now: Temporal.Instant): NodeStepResult => {
   const { slot: one, node } = view;
-  // What says that it has ended may be another expression by now.
+  // The expression for its end may be another one by now.
   if (isOutdated(view)) return fail(view, now, 'The plan was edited while somebody else worked on it');
   if (node?.finished === true) return transition(one, 'Verifying', now);
   const trouble = typeof node?.finished === 'object' ? ` (the expression fails: ${node.finished.error})` : '';
   return late(view, now, `somebody else has been working on it${trouble}`);
 };
 
-/** Somebody has released the node in the middle of the work. Work that is under way is waited for, not killed. */
+/**
+ * Handles a node that a user has released in the middle of the work. Work in progress is waited
+ * for, not killed.
+ */
 const withoutHold = (view: NodeView, now: Temporal.Instant): NodeStepResult => {
   const pod = podOf(view);
   const message = 'Somebody has deleted its Maintenance in the middle of the work';
@@ -259,7 +291,7 @@ const withoutHold = (view: NodeView, now: Temporal.Instant): NodeStepResult => {
   return late(noted(view, pod), now, `${message}, and pod ${pod.name} has been running`, 'HoldLost');
 };
 
-/** The node is held and empty: the work is done. */
+/** Does the work: the node is held and empty. */
 export const working: NodeStateFn = (view, now) => {
   const { slot: one } = view;
   if (one.work.kind === 'replace') return replacing(view, now);
@@ -270,14 +302,14 @@ export const working: NodeStateFn = (view, now) => {
   return pod === undefined ? { slot: one, waiting: { word: 'Working', who: noImage, node: one.node } } : byPod(view, pod, now);
 };
 
-/** Why the node has not booted, as far as that can be seen. */
+/** Returns why the node has not booted, as far as known. */
 const unbooted = (view: NodeView): string => {
   if (isRebooted(view)) return 'it has booted and is not Ready yet';
   const isTold = view.slot.bootIdBefore !== undefined && view.node?.node.bootId !== undefined;
   return isTold ? 'it has not booted yet' : 'it reports no boot ID, so that nobody can tell whether it has booted';
 };
 
-/** The node goes down and comes back. Only another boot ID says that it has. */
+/** Waits for the node to go down and come back. Only another boot ID proves that it has. */
 export const rebooting: NodeStateFn = (view, now) => {
   const { slot: one } = view;
   if (isRebooted(view) && view.node !== undefined && isUp(view.node.node)) return transition(one, 'Verifying', now);

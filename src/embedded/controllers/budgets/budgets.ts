@@ -14,7 +14,10 @@ import { budgetStatus, type ScaleOf } from './disruption.ts';
 const resource = 'poddisruptionbudgets.policy';
 const by = 'controllermanager';
 
-/** The scale of what controls a pod; of a replica set, that of its Deployment (the finders of disruption.go). */
+/**
+ * Returns a lookup of the scale of a pod's controller; for a ReplicaSet, that of its Deployment
+ * (the finders of disruption.go).
+ */
 const scaleOf =
   (cluster: Cluster, kinds: KindTable): ScaleOf =>
   pod => {
@@ -34,7 +37,7 @@ const scaleOf =
     return { uid: found.metadata.uid, replicas: Number(at(found, ...kind.scale.spec) ?? 0) };
   };
 
-/** A selector as Go shows it. */
+/** Formats a selector as Go does. */
 const shownInGo = (selector: Stored[string]): string => {
   const labels = Object.entries(strings(at(selector, 'matchLabels')))
     .sort(([one], [other]) => (one < other ? -1 : 1))
@@ -68,20 +71,20 @@ const reconcile = (key: string, cluster: Cluster, kinds: KindTable): number | un
   }
   if (unmanaged === true) say(cluster, budget, { type: 'Warning', reason: 'UnmanagedPods', message: unmanagedMessage(selector) });
   const written = report(cluster, resource, budget, status);
-  // A lost race: somebody has been granted a disruption meanwhile.
+  // A lost race: an eviction was granted meanwhile.
   if (written?.kind === 'refused') return 5;
   return againMs === undefined ? undefined : Math.max(0, againMs - cluster.nowMs());
 };
 
 const isHealthy = (pod: Stored): boolean => isReady(pod) && !isDeleting(pod);
 
-/** Nothing of the pod has changed that matters to a budget that counts it. */
+/** Returns whether nothing has changed that matters to a budget of the pod. */
 const isAlike = (before: Stored, after: Stored): boolean =>
   isDeleting(before) === isDeleting(after) &&
   isHealthy(before) === isHealthy(after) &&
   sameJson(before.metadata['ownerReferences'], after.metadata['ownerReferences']);
 
-/** Budgets that count the pod, or have counted it, and see a difference. */
+/** Returns the budgets that cover the pod, or have covered it, and that the change affects. */
 const countedIn = ({ store }: Cluster, change: StoreChange): readonly string[] => {
   const { object: after } = change;
   if (change.type !== 'changed') return budgetsOver(store, after).map(keyOf);
@@ -93,7 +96,7 @@ const countedIn = ({ store }: Cluster, change: StoreChange): readonly string[] =
   return [...(alike ? now.symmetricDifference(then) : now.union(then))];
 };
 
-/** The controller; it asks the scale of whatever kind has one. */
+/** Returns the controller; it reads the scale of any kind that has one. */
 export const disruptionController = (kinds: KindTable): Controller => ({
   name: by,
   settles: resource,

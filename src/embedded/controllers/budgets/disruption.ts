@@ -4,21 +4,27 @@ import { at, objects, part, type Stored, strings, without } from '../../object.t
 import { controllerOf, isDeleting, isReady } from '../pods.ts';
 import { scaled } from './scaled.ts';
 
-/** The status of a PodDisruptionBudget (k8s.io/kubernetes/pkg/controller/disruption/disruption.go), as a pure function. */
+/**
+ * The status of a PodDisruptionBudget (k8s.io/kubernetes/pkg/controller/disruption/disruption.go),
+ * as a pure function.
+ */
 
-/** A pod that was to go and has not gone counts again after this time (DeletionTimeout). */
+/** Milliseconds after which an evicted pod that still exists counts again (DeletionTimeout). */
 const deletionTimeoutMs = 2 * 60_000;
 
-/** How many pods a controller is to have; undefined when there is no such controller. Throws when it cannot be asked. */
+/**
+ * Returns the replicas of a pod's controller; undefined when it does not exist. Throws when it
+ * cannot be read.
+ */
 export type ScaleOf = (pod: Stored) => { readonly uid: string; readonly replicas: number } | undefined;
 
 export type BudgetStatus = {
   readonly status: JsonObject;
-  /** Why it cannot be told how many pods there should be. */
+  /** Reason why the expected number of pods is unknown. */
   readonly failure?: string;
-  /** There are pods that nobody controls, and the budget asks who does. */
+  /** Whether some pods have no controller, although the budget depends on one. */
   readonly unmanaged?: true;
-  /** Look again then, in milliseconds since the epoch: a disrupted pod may count again. */
+  /** Time of the next check, in milliseconds since the epoch: a disrupted pod may count again. */
   readonly againMs?: number;
 };
 
@@ -44,7 +50,7 @@ const share = (field: string, value: Parameters<typeof scaled>[0], whole: number
   return found;
 };
 
-/** Throws when it cannot be told; the budget then allows nothing. */
+/** Returns the expected pods. Throws when they are unknown; the budget then allows nothing. */
 const expectedOf = (budget: Stored, pods: readonly Stored[], scaleOf: ScaleOf): Expected => {
   const { maxUnavailable, minAvailable } = part(budget, 'spec');
   if (maxUnavailable !== undefined && maxUnavailable !== null) {
@@ -57,7 +63,10 @@ const expectedOf = (budget: Stored, pods: readonly Stored[], scaleOf: ScaleOf): 
   return { expected, desired: share('minAvailable', minAvailable, expected) };
 };
 
-/** Pods whose eviction was granted and that are still there, without those that are going or had their time. */
+/**
+ * Returns pods whose eviction was granted and that still exist, except terminating ones and those
+ * beyond the timeout.
+ */
 const disruptedNow = (budget: Stored, pods: readonly Stored[], nowMs: number): { readonly map: JsonObject; readonly againMs?: number } => {
   const before = strings(at(budget, 'status', 'disruptedPods'));
   const map: Record<string, string> = {};
@@ -76,7 +85,7 @@ const disruptedNow = (budget: Stored, pods: readonly Stored[], nowMs: number): {
 const healthyAmong = (pods: readonly Stored[], disrupted: JsonObject): number =>
   pods.filter(pod => !isDeleting(pod) && disrupted[pod.metadata.name] === undefined && isReady(pod)).length;
 
-/** metav1.Condition; the time moves when the status does. */
+/** Returns a metav1.Condition; the transition time changes with the status. */
 const condition = (budget: Stored, status: 'True' | 'False', reason: string, message: string, now: string): JsonObject => {
   const before = objects(at(budget, 'status', 'conditions')).find(({ type }) => type === 'DisruptionAllowed');
   return {
@@ -89,14 +98,17 @@ const condition = (budget: Stored, status: 'True' | 'False', reason: string, mes
   };
 };
 
-/** What the controller writes when it cannot tell: nothing may be disrupted, the rest stays as it was. */
+/**
+ * Returns the controller's status after an error: nothing may be disrupted, the rest stays
+ * unchanged.
+ */
 const failSafe = (budget: Stored, why: string, now: string): BudgetStatus => {
   const seen = at(budget, 'status', 'observedGeneration');
   const failed = without({ ...condition(budget, 'False', 'SyncFailed', why, now), observedGeneration: seen });
   return { status: { ...part(budget, 'status'), disruptionsAllowed: 0, conditions: [failed] }, failure: why };
 };
 
-/** The status that the budget should have, given the pods that it picks. `now` is RFC 3339, whole seconds. */
+/** Returns the status of the budget for its pods. `now` is RFC 3339, whole seconds. */
 export const budgetStatus = (budget: Stored, pods: readonly Stored[], scaleOf: ScaleOf, now: string): BudgetStatus => {
   let found: Expected;
   try {
@@ -106,7 +118,8 @@ export const budgetStatus = (budget: Stored, pods: readonly Stored[], scaleOf: S
   }
   const { map, againMs } = disruptedNow(budget, pods, Date.parse(now));
   const healthy = healthyAmong(pods, map);
-  // Without expected pods nothing is allowed: the first ones must not find a budget that is still generous.
+  // Without expected pods nothing is allowed: the first pods must not meet a budget that is still
+  // generous.
   const allowed = found.expected <= 0 ? 0 : Math.max(0, healthy - found.desired);
   const { maxUnavailable, minAvailable } = part(budget, 'spec');
   const asksWho = (maxUnavailable !== undefined && maxUnavailable !== null) || typeof minAvailable === 'string';

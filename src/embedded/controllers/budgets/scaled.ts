@@ -1,6 +1,9 @@
 import type { Json } from '../../../core/json.ts';
 
-/** An int-or-percent of a whole (apimachinery intstr.GetScaledValueFromIntOrPercent); undefined when it is neither. */
+/**
+ * Returns an int-or-percent of a total (apimachinery intstr.GetScaledValueFromIntOrPercent);
+ * undefined for other values.
+ */
 export const scaled = (value: Json | undefined, whole: number, round: 'up' | 'down'): number | undefined => {
   if (typeof value === 'number') return value;
   const percent = typeof value === 'string' ? /^(\d+)%$/.exec(value)?.[1] : undefined;

@@ -9,14 +9,14 @@ import { concerned, counted, deletePod, makePod, minReadyOf, podFrom, report, te
 import { affinityTo, byTarget, judgeOf, type NodeFit, tolerationsOf } from './nodes.ts';
 import { type DaemonSetUpdate, type DaemonSetView, generationOf, hashLabel, isUpdated, rollingPlan, surplusOn } from './update.ts';
 
-/** DaemonSets (k8s.io/kubernetes/pkg/controller/daemon): a pod on every node that it may run on. */
+/** DaemonSets (k8s.io/kubernetes/pkg/controller/daemon): a pod on every eligible node. */
 
 const resource = 'daemonsets.apps';
 const by = 'daemonset-controller';
 const owning = { apiVersion: 'apps/v1', kind: 'DaemonSet' };
 const labelling = { owning, hashLabel };
 
-/** At most so many pods are made or deleted in one step (BurstReplicas). */
+/** Limit of pods created or deleted in one step (BurstReplicas). */
 const burst = 250;
 const retryMs = 1000;
 
@@ -28,7 +28,7 @@ const draftOf = (set: Stored, hash: string, node: string): JsonObject => {
   return podFrom(set, owning, { metadata: { generateName: `${set.metadata.name}-`, labels }, spec });
 };
 
-/** Does what is planned; the answer is why pods could not be made. */
+/** Executes a plan; returns why pods could not be created. */
 const carryOut = (cluster: Cluster, { set, hash }: DaemonSetView, { create, remove }: DaemonSetUpdate): string | undefined => {
   const maker = { by, resource, owner: set };
   let failure: string | undefined;
@@ -40,7 +40,7 @@ const carryOut = (cluster: Cluster, { set, hash }: DaemonSetView, { create, remo
   return failure;
 };
 
-/** Pods that have ended make room for others, with an event that says so. */
+/** Records the event for a finished pod that is replaced. */
 const sayEnded = (cluster: Cluster, set: Stored, pod: Stored, node: string): void => {
   const failed = phaseOf(pod) === 'Failed';
   const what = `daemon pod ${pod.metadata.namespace}/${pod.metadata.name} on node ${node}`;
@@ -53,7 +53,7 @@ const sayEnded = (cluster: Cluster, set: Stored, pod: Stored, node: string): voi
   });
 };
 
-/** Where pods are missing and where they should not be (podsShouldBeOnNode). */
+/** Returns where pods are missing and where they are surplus (podsShouldBeOnNode). */
 const planOf = (cluster: Cluster, view: DaemonSetView): DaemonSetUpdate => {
   const create: string[] = [];
   const remove: Stored[] = [];
@@ -130,7 +130,10 @@ const reconcile = (key: string, cluster: Cluster): number | undefined => {
 
 const ofPods = concerned(resource, 'DaemonSet', 'pods');
 
-/** Sets to which the change of a node makes a difference: one that is missing, one too many (syncNodeUpdate). */
+/**
+ * Returns the sets that the change of a node affects: a missing pod, or a surplus one
+ * (syncNodeUpdate).
+ */
 const ofNode = ({ type, object }: StoreChange, cluster: Cluster): readonly string[] => {
   const sets = cluster.store.list(resource);
   if (sets.length === 0) return [];
@@ -147,7 +150,9 @@ const ofNode = ({ type, object }: StoreChange, cluster: Cluster): readonly strin
     .map(keyOf);
 };
 
-/** Labels and taints decide where its pods run; heartbeats do not. */
+/**
+ * Returns whether labels and taints are unchanged, which decide where pods run; heartbeats do not.
+ */
 const isSame = (before: Stored, object: Stored): boolean =>
   before.metadata.labels === object.metadata.labels && at(before, 'spec') === at(object, 'spec');
 

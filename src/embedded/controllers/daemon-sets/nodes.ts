@@ -6,9 +6,15 @@ import { at, objects, part, type Stored, text } from '../../object.ts';
 import { isDeleting, isFinished, nodeOf } from '../pods.ts';
 import { templateOf } from '../workload.ts';
 
-/** Which nodes a daemon set wants its pods on, and where they are (daemon_controller.go, util/daemonset_util.go), pure. */
+/**
+ * Eligible nodes of a DaemonSet, and the nodes of its pods (daemon_controller.go,
+ * util/daemonset_util.go), pure.
+ */
 
-/** What the controller lets every pod of a DaemonSet tolerate (AddOrUpdateDaemonPodTolerations). */
+/**
+ * Tolerations that the controller adds to every pod of a DaemonSet
+ * (AddOrUpdateDaemonPodTolerations).
+ */
 const tolerated: readonly (readonly [key: string, effect: string])[] = [
   ['node.kubernetes.io/not-ready', 'NoExecute'],
   ['node.kubernetes.io/unreachable', 'NoExecute'],
@@ -19,7 +25,7 @@ const tolerated: readonly (readonly [key: string, effect: string])[] = [
 ];
 const ofHostNetwork = ['node.kubernetes.io/network-unavailable', 'NoSchedule'] as const;
 
-/** The tolerations of its pods. */
+/** Returns the tolerations of its pods. */
 export const tolerationsOf = (set: Stored): readonly JsonObject[] => {
   const spec = part(templateOf(set), 'spec');
   const own = objects(spec['tolerations']);
@@ -29,7 +35,7 @@ export const tolerationsOf = (set: Stored): readonly JsonObject[] => {
   return [...own, ...added];
 };
 
-/** Bound by the scheduler, to the one node that its affinity names. */
+/** Returns the affinity by which the scheduler binds a pod to this node. */
 export const affinityTo = (node: string): JsonObject => ({
   nodeAffinity: {
     requiredDuringSchedulingIgnoredDuringExecution: {
@@ -38,7 +44,7 @@ export const affinityTo = (node: string): JsonObject => ({
   },
 });
 
-/** The node that a pod is for, bound or not. */
+/** Returns the node that a pod is for, bound or not. */
 const targetOf = (pod: Stored): string => {
   const bound = nodeOf(pod);
   if (bound !== '') return bound;
@@ -49,7 +55,10 @@ const targetOf = (pod: Stored): string => {
   return Array.isArray(values) && typeof values[0] === 'string' ? values[0] : '';
 };
 
-/** Its pods by the node they are for, the oldest first; those that have ended and are on their way out count no more. */
+/**
+ * Returns its pods by the node they are for, the oldest first; without finished pods that are
+ * terminating.
+ */
 export const byTarget = (pods: readonly Stored[]): ReadonlyMap<string, readonly Stored[]> => {
   const found = new Map<string, Stored[]>();
   for (const pod of pods.filter(one => !(isFinished(one) && isDeleting(one))).toSorted(byAge))
@@ -57,18 +66,18 @@ export const byTarget = (pods: readonly Stored[]): ReadonlyMap<string, readonly 
   return found;
 };
 
-/** Bound before unbound, then old before young (podByCreationTimestampAndPhase). */
+/** Compares pods: bound before unbound, then old before young (podByCreationTimestampAndPhase). */
 const byAge = (one: Stored, other: Stored): number =>
   Number(nodeOf(one) === '') - Number(nodeOf(other) === '') ||
   Date.parse(one.metadata.creationTimestamp) - Date.parse(other.metadata.creationTimestamp) ||
   (one.metadata.name < other.metadata.name ? -1 : 1);
 
-/** Whether the set wants a new pod on a node, and whether one that is there may stay. */
+/** Whether the set wants a new pod on a node, and whether an existing one may stay. */
 export type NodeFit = { readonly wants: boolean; readonly keeps: boolean };
 
 /**
- * A taint that only keeps new pods away drives none out (NodeShouldRunDaemonPod). Cordons do not matter to it. Answers with a judge, because
- * what is asked of the set is the same for all nodes.
+ * Returns a function that checks a node, so that the set's part is computed once. A taint that only
+ * repels new pods evicts none (NodeShouldRunDaemonPod). Cordons are ignored.
  */
 export const judgeOf = (set: Stored): ((node: Stored) => NodeFit) => {
   const spec = part(templateOf(set), 'spec');

@@ -4,12 +4,15 @@ import { isAvailable, isDeleting, isReady } from '../pods.ts';
 import { minReadyOf } from '../workload.ts';
 import { type NodeFit, surgeOf } from './nodes.ts';
 
-/** What a rolling update of a daemon set does next (update.go), pure. */
+/** Next steps of a DaemonSet's rolling update (update.go), pure. */
 
 export const hashLabel = 'controller-revision-hash';
 const generationLabel = 'pod-template-generation';
 
-/** Of the template as it is: by its hash or, as in older days, by its number. */
+/**
+ * Returns whether a pod has the current template: by its hash or, as in older releases, by its
+ * generation.
+ */
 export const isUpdated = (set: Stored, pod: Stored, hash: string): boolean => {
   const labels = strings(pod.metadata.labels);
   const generation = generationOf(set);
@@ -19,14 +22,14 @@ export const isUpdated = (set: Stored, pod: Stored, hash: string): boolean => {
 export const generationOf = ({ metadata }: Stored): string | undefined =>
   metadata.annotations?.['deprecated.daemonset.template.generation'];
 
-/** A round of one set: its pods by node, and what it thinks of each node. */
+/** State of one set in a round: its pods by node, and the check of each node. */
 export type DaemonSetView = {
   readonly set: Stored;
   readonly hash: string;
   readonly nowMs: number;
   readonly byNode: ReadonlyMap<string, readonly Stored[]>;
   readonly verdicts: ReadonlyMap<string, NodeFit>;
-  /** On how many nodes it wants a pod. */
+  /** Number of nodes on which it wants a pod. */
   readonly desired: number;
 };
 
@@ -52,7 +55,10 @@ const limits = (view: DaemonSetView): { readonly maxSurge: number; readonly maxU
   return { maxSurge, maxUnavailable: maxSurge === 0 && maxUnavailable === 0 ? 1 : maxUnavailable };
 };
 
-/** Old pods go first and new ones come after; those that are not available go at once. */
+/**
+ * Returns the step of an update without surge: old pods are deleted before new ones are created;
+ * unavailable ones at once.
+ */
 const replacing = (view: DaemonSetView, maxUnavailable: number): DaemonSetUpdate => {
   const down: Stored[] = [];
   const candidates: Stored[] = [];
@@ -69,7 +75,10 @@ const replacing = (view: DaemonSetView, maxUnavailable: number): DaemonSetUpdate
   return { create: [], remove: [...down, ...candidates.slice(0, Math.max(0, maxUnavailable - unavailable))] };
 };
 
-/** New pods come beside the old ones, and these go when the new ones are available. */
+/**
+ * Returns the step of an update with surge: new pods are created beside old ones, which are deleted
+ * when the new ones are available.
+ */
 const surging = (view: DaemonSetView, maxSurge: number): DaemonSetUpdate => {
   const remove: Stored[] = [];
   const unwanted: Stored[] = [];
@@ -92,13 +101,16 @@ const surging = (view: DaemonSetView, maxSurge: number): DaemonSetUpdate => {
   return { create, remove: [...remove, ...unwanted.slice(0, spare)] };
 };
 
-/** The next step of a rolling update. */
+/** Returns the next step of a rolling update. */
 export const rollingPlan = (view: DaemonSetView): DaemonSetUpdate => {
   const { maxSurge, maxUnavailable } = limits(view);
   return maxSurge === 0 ? replacing(view, maxUnavailable) : surging(view, maxSurge);
 };
 
-/** Of several pods on one node the oldest stays; in a surge the oldest new one and, until that is available, the oldest old one. */
+/**
+ * Returns the surplus pods of one node: the oldest stays; in a surge the oldest new one and, until
+ * that is available, the oldest old one.
+ */
 export const surplusOn = (view: DaemonSetView, alive: readonly Stored[]): readonly Stored[] => {
   const maySurge = scaled(surgeOf(view.set) ?? 0, view.desired, 'up') ?? 0;
   if (alive.length <= 1) return [];

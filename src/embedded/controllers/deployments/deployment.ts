@@ -23,22 +23,28 @@ import {
 } from './sets.ts';
 import { checkAgain, deadlineOf, isComplete, plainStatus, progressing, rolloutStatus } from './status.ts';
 
-/** Deployments (k8s.io/kubernetes/pkg/controller/deployment): the newest template everywhere, a few pods at a time, one step a round. */
+/**
+ * Deployments (k8s.io/kubernetes/pkg/controller/deployment): roll out the newest template, a few
+ * pods at a time, one step a round.
+ */
 
 const statusPart = (deployment: Stored): JsonObject => (at(deployment, 'status') ?? {}) as JsonObject;
 
 const isPaused = (deployment: Stored): boolean => at(deployment, 'spec', 'paused') === true;
 
-/** What has been written to the Deployment itself is looked at in the next round. */
+/** Requeue delay after a write to the Deployment itself. */
 const anew = 0;
 
 const againAfter = (written: Written | undefined): number | undefined => {
   if (written === undefined) return undefined;
-  // A lost race, against a write of the same look. Whatever else is refused would be refused again.
+  // A conflict with another write of the same round is retried. Any other error would repeat.
   return written.kind === 'stored' || written.code === 409 ? anew : undefined;
 };
 
-/** Says that it is paused, or resumed, so that the time in between does not count as a lack of progress (checkPausedConditions). True when that was news. */
+/**
+ * Records a pause, or its end, so that the time in between does not count as a lack of progress
+ * (checkPausedConditions). Returns whether it wrote that.
+ */
 const notePause = (cluster: Cluster, deployment: Stored): boolean => {
   const conditions = conditionsOf(deployment);
   const reason = conditionOf(conditions, 'Progressing')?.['reason'];
@@ -51,7 +57,7 @@ const notePause = (cluster: Cluster, deployment: Stored): boolean => {
   return cluster.writes.update(resource, { ...deployment, status }, 'status').kind === 'stored';
 };
 
-/** The Deployment carries the revision of its newest set, and says since when it knows it. True when that was news. */
+/** Records the revision of the newest set, with its condition. Returns whether it wrote that. */
 const noteRevision = (cluster: Cluster, deployment: Stored, set: string, revision: string, isMade: boolean): boolean => {
   const annotations = { ...deployment.metadata.annotations, [revisionAnnotation]: revision };
   const conditions = conditionsOf(deployment);
@@ -64,7 +70,10 @@ const noteRevision = (cluster: Cluster, deployment: Stored, set: string, revisio
   return cluster.writes.update(resource, changed, 'status').kind === 'stored';
 };
 
-/** The newest set is there and up to date, and the Deployment says so; false when something was written, which is looked at anew. */
+/**
+ * Updates the newest set and the Deployment's record of it; returns false after a write, which is
+ * followed by another round.
+ */
 const settle = (cluster: Cluster, deployment: Stored, sets: Sets): boolean => {
   if (syncFresh(cluster, deployment, sets)) return false;
   const revision = sets.fresh?.metadata.annotations?.[revisionAnnotation];
@@ -87,7 +96,7 @@ const begin = (cluster: Cluster, deployment: Stored, sets: Sets): number | undef
   return againAfter(report(cluster, resource, deployment, { ...statusPart(deployment), conditions }));
 };
 
-/** One step of a rolling update; true when a set was scaled. */
+/** Takes one step of a rolling update; returns whether a set was scaled. */
 const roll = (cluster: Cluster, deployment: Stored, { fresh, old }: Sets): boolean => {
   if (fresh === undefined) return false;
   const [replicas, limits] = [replicasOf(deployment), limitsOf(deployment)];
@@ -103,7 +112,10 @@ const hasOldPods = (cluster: Cluster, old: readonly Stored[]): boolean =>
   old.some(set => counted(set, 'replicas') > 0) ||
   old.some(({ metadata }) => cluster.store.indexed('pods', 'owner', metadata.uid).some(pod => !isFinished(pod)));
 
-/** One step of a recreation: all old pods go before the first new one comes. False when it is not the time for a new set yet. */
+/**
+ * Takes one step of a recreation: all old pods are gone before the first new one. Returns false
+ * when it is too early for a new set.
+ */
 const recreate = (cluster: Cluster, deployment: Stored, { fresh, old }: Sets): boolean => {
   const scaledDown = activeOf(old).filter(set => scale(cluster, deployment, set, 0)).length > 0;
   if (scaledDown || hasOldPods(cluster, old)) return false;
@@ -111,7 +123,7 @@ const recreate = (cluster: Cluster, deployment: Stored, { fresh, old }: Sets): b
   return true;
 };
 
-/** Another size, or a size while paused: in proportion to what each set has. */
+/** Scales the sets after a resize, or while paused: in proportion to the size of each. */
 const resize = (cluster: Cluster, deployment: Stored, sets: Sets): void => {
   const all = allOf(sets);
   const active = activeOf(all);
@@ -136,7 +148,7 @@ const resize = (cluster: Cluster, deployment: Stored, sets: Sets): void => {
   for (const [index, set] of active.entries()) scale(cluster, deployment, set, sizes[index] ?? 0, true);
 };
 
-/** A set was scaled when the Deployment had another size. */
+/** Returns whether a set was scaled for another size of the Deployment. */
 const isResized = (deployment: Stored, sets: Sets): boolean =>
   activeOf(allOf(sets)).some(set => (desiredOf(set) ?? replicasOf(deployment)) !== replicasOf(deployment));
 
@@ -152,7 +164,7 @@ const advance = (cluster: Cluster, deployment: Stored, sets: Sets): number | und
   const status = rolloutStatus(deployment, setsOf(cluster, deployment), cluster.nowMs());
   const written = report(cluster, resource, deployment, status);
   if (written === undefined) return checkAgain(deployment, status, cluster.nowMs());
-  // Once it is complete there are old sets to forget.
+  // Once the rollout is complete, old sets may be deleted.
   if (written.kind === 'refused' || isComplete(written.object, status)) return againAfter(written);
   return checkAgain(written.object, status, cluster.nowMs());
 };
@@ -171,7 +183,8 @@ const reconcile = (key: string, cluster: Cluster): number | undefined => {
   if (deployment === undefined) return undefined;
   const sets = setsOf(cluster, deployment);
   if (deployment.metadata.deletionTimestamp !== undefined) return reportPlainly(cluster, deployment);
-  // What it does to its sets it does all the same; the rest of its status is refused, because it is not the newest any more.
+  // The changes of its sets take effect all the same; the rest of its status is refused as
+  // outdated.
   const isNoted = notePause(cluster, deployment);
   const again = step(cluster, deployment, sets);
   return isNoted ? anew : again;

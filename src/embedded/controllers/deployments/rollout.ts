@@ -2,11 +2,14 @@ import { at, part, type Stored } from '../../object.ts';
 import { scaled } from '../budgets/scaled.ts';
 import { counted, replicasOf } from '../workload.ts';
 
-/** The arithmetic of a Deployment's rollout (k8s.io/kubernetes/pkg/controller/deployment), pure. */
+/** Arithmetic of a Deployment's rollout (k8s.io/kubernetes/pkg/controller/deployment), pure. */
 
 export type RollingUpdateLimits = { readonly maxSurge: number; readonly maxUnavailable: number };
 
-/** A rolling update always has room to move: when both are nothing, one may be unavailable (ResolveFenceposts). */
+/**
+ * Returns the limits of a rolling update; if both are zero, one pod may be unavailable
+ * (ResolveFenceposts).
+ */
 export const limitsOf = (deployment: Stored): RollingUpdateLimits => {
   if (at(deployment, 'spec', 'strategy', 'type') === 'Recreate') return { maxSurge: 0, maxUnavailable: 0 };
   const rolling = part(deployment, 'spec', 'strategy', 'rollingUpdate');
@@ -17,19 +20,22 @@ export const limitsOf = (deployment: Stored): RollingUpdateLimits => {
   return { maxSurge, maxUnavailable: Math.min(maxUnavailable, replicas) };
 };
 
-/** A replica set as the arithmetic sees it: what it is told to have, and what it has. */
+/** A ReplicaSet's wanted and available pods. */
 export type Share = { readonly set: Stored; readonly wanted: number; readonly available: number };
 
 export const shareOf = (set: Stored): Share => ({ set, wanted: replicasOf(set), available: counted(set, 'availableReplicas') });
 
-/** How many replicas the new set is to have now: as many as fit under the surge. */
+/** Returns the new set's replicas: as many as the surge allows. */
 export const newReplicas = (replicas: number, limits: RollingUpdateLimits, fresh: number, all: number): number => {
   if (fresh > replicas) return replicas;
   const room = replicas + limits.maxSurge - all;
   return room <= 0 ? fresh : Math.min(fresh + room, replicas);
 };
 
-/** What the old sets may lose now, the ones without available pods first; by set, in the order given (oldest first). */
+/**
+ * Returns the old sets' replicas after this step, those without available pods reduced first; by
+ * set, in the order given (oldest first).
+ */
 export const oldReplicas = (
   replicas: number,
   limits: RollingUpdateLimits,
@@ -41,7 +47,7 @@ export const oldReplicas = (
   const freshUnavailable = fresh === undefined ? 0 : fresh.wanted - fresh.available;
   let mayGo = all - minAvailable - freshUnavailable;
   const left = new Map(old.map(({ set, wanted }) => [set, wanted] as const));
-  // A set that still has more than it is told to have is on its way down: the controller waits for it.
+  // A set with more available pods than wanted is still scaling down: the controller waits for it.
   if (mayGo <= 0 || old.some(({ wanted, available }) => wanted > 0 && available > wanted)) return left;
   for (const { set, wanted, available } of old) {
     const unhealthy = Math.min(mayGo, wanted - available);
@@ -58,15 +64,15 @@ export const oldReplicas = (
   return left;
 };
 
-/** A set in a rollout whose Deployment gets another size. */
+/** A set in a rollout whose Deployment is resized. */
 export type RolloutMember = {
   readonly wanted: number;
   readonly createdMs: number;
-  /** The most pods there might be when it was scaled last. */
+  /** Maximum number of pods when it was scaled last. */
   readonly most: number | undefined;
 };
 
-/** Half away from zero, as Go rounds. */
+/** Rounds half away from zero, as Go does. */
 const rounded = (value: number): number => (value < 0 ? -Math.round(-value) : Math.round(value));
 
 const fraction = ({ wanted, most }: RolloutMember, replicas: number, allowed: number, total: number): number => {
@@ -76,8 +82,9 @@ const fraction = ({ wanted, most }: RolloutMember, replicas: number, allowed: nu
 };
 
 /**
- * A new size is shared out among all sets of a rollout in proportion to theirs, so that it neither hastens nor delays it (the proportional
- * scaling of sync.go). The answer keeps the order of the members. `total` is what the Deployment has.
+ * Distributes a new size among all sets of a rollout in proportion to theirs, so that it neither
+ * speeds up nor delays the rollout (the proportional scaling of sync.go). Returns sizes in the
+ * order of the members. `total` is the Deployment's present number of pods.
  */
 export const proportions = (members: readonly RolloutMember[], replicas: number, maxSurge: number, total: number): readonly number[] => {
   const allowed = replicas > 0 ? replicas + maxSurge : 0;

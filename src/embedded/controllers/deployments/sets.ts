@@ -8,7 +8,10 @@ import { canonical, templateHash } from '../template-hash.ts';
 import { counted, minReadyOf, replicasOf, templateOf } from '../workload.ts';
 import { limitsOf } from './rollout.ts';
 
-/** The replica sets of a Deployment: which is the new one, how one is made, scaled and forgotten (sync.go, util/deployment_util.go). */
+/**
+ * ReplicaSets of a Deployment: finding the new one, creating, scaling and deleting them (sync.go,
+ * util/deployment_util.go).
+ */
 
 export const by = 'deployment-controller';
 export const resource = 'deployments.apps';
@@ -20,7 +23,7 @@ export const revisionAnnotation = 'deployment.kubernetes.io/revision';
 const historyAnnotation = 'deployment.kubernetes.io/revision-history';
 const desiredAnnotation = 'deployment.kubernetes.io/desired-replicas';
 const maxAnnotation = 'deployment.kubernetes.io/max-replicas';
-/** What a new replica set does not take over from its Deployment. */
+/** Annotations that a new ReplicaSet does not inherit from its Deployment. */
 const ownAnnotations = new Set([
   'kubectl.kubernetes.io/last-applied-configuration',
   revisionAnnotation,
@@ -30,7 +33,7 @@ const ownAnnotations = new Set([
   'deprecated.deployment.rollback.to',
 ]);
 
-/** The set that has the Deployment's own template, and the others, oldest first. */
+/** The set with the Deployment's own template, and the others, oldest first. */
 export type Sets = { readonly fresh: Stored | undefined; readonly old: readonly Stored[] };
 
 export const allOf = ({ fresh, old }: Sets): readonly Stored[] => (fresh === undefined ? old : [...old, fresh]);
@@ -49,10 +52,10 @@ const byAge = (one: Stored, other: Stored): number =>
   Date.parse(one.metadata.creationTimestamp) - Date.parse(other.metadata.creationTimestamp) ||
   (one.metadata.name < other.metadata.name ? -1 : 1);
 
-/** A template without its hash, as a text. */
+/** Returns a template without its hash, as text. */
 const textOf = memoizeOnObject((template: JsonObject): string => canonical(withoutHash(template)));
 
-/** Its replica sets, after it has taken up and let go what it has to. */
+/** Returns its ReplicaSets, after adoption and release. */
 export const setsOf = (cluster: Cluster, deployment: Stored): Sets => {
   const all = claim(cluster, deployment, { resource: sets, owning }).toSorted(byAge);
   const wanted = textOf(templateOf(deployment));
@@ -72,7 +75,7 @@ const sized = (deployment: Stored): Readonly<Record<string, string>> => ({
 const inherited = ({ metadata }: Stored): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(metadata.annotations ?? {}).filter(([key]) => !ownAnnotations.has(key)));
 
-/** A set that becomes the newest again remembers which revisions it has been. */
+/** Returns the annotations of a set that becomes the newest again, with its former revisions. */
 const renumbered = (set: Stored, revision: number): Readonly<Record<string, string>> => {
   const before = revisionOf(set);
   if (before >= revision) return {};
@@ -118,7 +121,7 @@ export type CreatedSet =
   | { readonly kind: 'made'; readonly set: Stored; readonly revision: string }
   | { readonly kind: 'failed'; readonly message: string };
 
-/** Makes the set of the newest template. */
+/** Creates the set of the newest template. */
 export const makeSet = (cluster: Cluster, deployment: Stored, { old }: Sets, replicas: number): CreatedSet => {
   const revision = nextRevision(old);
   const draft = draftOf(deployment, replicas, revision);
@@ -134,7 +137,9 @@ export const makeSet = (cluster: Cluster, deployment: Stored, { old }: Sets, rep
   return { kind: 'made', set: written.object, revision: String(revision) };
 };
 
-/** Brings annotations and minReadySeconds of the newest set up to date; true when there was something to do. */
+/**
+ * Updates annotations and minReadySeconds of the newest set; returns whether they had to change.
+ */
 export const syncFresh = (cluster: Cluster, deployment: Stored, { fresh, old }: Sets): boolean => {
   if (fresh === undefined) return false;
   const before = fresh.metadata.annotations ?? {};
@@ -146,7 +151,10 @@ export const syncFresh = (cluster: Cluster, deployment: Stored, { fresh, old }: 
   return true;
 };
 
-/** Gives a set another size; true when it had another one. `forced` writes new annotations as well when only these differ. */
+/**
+ * Scales a set; returns whether its size changed. `forced` writes new annotations even when only
+ * these differ.
+ */
 export const scale = (cluster: Cluster, deployment: Stored, set: Stored, replicas: number, forced = false): boolean => {
   const before = replicasOf(set);
   const current = set.metadata.annotations ?? {};
@@ -162,15 +170,15 @@ export const scale = (cluster: Cluster, deployment: Stored, set: Stored, replica
   return written.kind === 'stored' && !isSame;
 };
 
-/** The size of the Deployment when the set was scaled last; undefined when nobody has said it. */
+/** Returns the size of the Deployment when the set was scaled last; undefined when not recorded. */
 export const desiredOf = ({ metadata }: Stored): number | undefined => numberIn(metadata.annotations?.[desiredAnnotation]);
 
-/** The most pods there might be when the set was scaled last. */
+/** Returns the maximum number of pods when the set was scaled last. */
 export const maxOf = ({ metadata }: Stored): number | undefined => numberIn(metadata.annotations?.[maxAnnotation]);
 
 const numberIn = (text: string | undefined): number | undefined => (/^\d+$/.test(text ?? '') ? Number(text) : undefined);
 
-/** Forgets the oldest sets beyond the limit, as far as they are empty (cleanupDeployment). */
+/** Deletes the oldest empty sets beyond the limit (cleanupDeployment). */
 export const forget = (cluster: Cluster, deployment: Stored, { old }: Sets): void => {
   const limit = Number(at(deployment, 'spec', 'revisionHistoryLimit') ?? 10);
   const alive = old

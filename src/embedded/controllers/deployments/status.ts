@@ -28,7 +28,10 @@ export const progressing = (status: string, reason: string, message: string): St
   message,
 });
 
-/** Seconds without progress after which a rollout counts as stuck; undefined when nobody asks for that. */
+/**
+ * Returns the seconds without progress after which a rollout counts as stuck; undefined without a
+ * deadline.
+ */
 export const deadlineOf = (deployment: Stored): number | undefined => {
   const seconds = at(deployment, 'spec', 'progressDeadlineSeconds');
   return typeof seconds === 'number' && seconds !== 2 ** 31 - 1 ? seconds : undefined;
@@ -36,7 +39,7 @@ export const deadlineOf = (deployment: Stored): number | undefined => {
 
 const sum = (all: readonly Stored[], field: string): number => all.reduce((total, set) => total + counted(set, field), 0);
 
-/** Counts and availability, with the conditions there are (calculateStatus). */
+/** Returns counts and availability, with the present conditions (calculateStatus). */
 export const plainStatus = (deployment: Stored, sets: Sets, nowMs: number): JsonObject => {
   const all = allOf(sets);
   const ready = sum(all, 'availableReplicas');
@@ -57,14 +60,17 @@ export const plainStatus = (deployment: Stored, sets: Sets, nowMs: number): Json
 
 const numberIn = (status: JsonObject, field: string): number => Number(status[field] ?? 0);
 
-/** All of its pods are new and available, and no old ones are left (DeploymentComplete). */
+/** Returns whether all of its pods are new and available, without old ones (DeploymentComplete). */
 export const isComplete = (deployment: Stored, status: JsonObject): boolean => {
   const replicas = replicasOf(deployment);
   const full = ['updatedReplicas', 'replicas', 'availableReplicas'].every(field => numberIn(status, field) === replicas);
   return full && numberIn(status, 'observedGeneration') >= (deployment.metadata.generation ?? 0);
 };
 
-/** More new pods, fewer old ones, or more that are ready (DeploymentProgressing). */
+/**
+ * Returns whether there are more new pods, fewer old ones, or more ready ones
+ * (DeploymentProgressing).
+ */
 const hasProgressed = (before: JsonObject, status: JsonObject): boolean => {
   const old = (of: JsonObject): number => numberIn(of, 'replicas') - numberIn(of, 'updatedReplicas');
   const more = ['updatedReplicas', 'readyReplicas', 'availableReplicas'].some(field => numberIn(status, field) > numberIn(before, field));
@@ -91,7 +97,10 @@ const withProgress = (deployment: Stored, status: JsonObject, fresh: string, sec
   return withStatement(conditions, progressing('False', 'ProgressDeadlineExceeded', `${fresh} has timed out progressing.`), now);
 };
 
-/** That pods of a set cannot be made is told of the Deployment too, of the newest set first (getReplicaFailures). */
+/**
+ * Copies the ReplicaFailure condition of a set to the Deployment, preferably that of the newest set
+ * (getReplicaFailures).
+ */
 const withFailures = (conditions: readonly JsonObject[], { fresh, old }: Sets): readonly JsonObject[] => {
   const [failure] = [fresh, ...old].flatMap<JsonObject>(set => conditionOf(conditionsOf(set), 'ReplicaFailure') ?? []);
   const before = conditionOf(conditions, 'ReplicaFailure');
@@ -100,7 +109,10 @@ const withFailures = (conditions: readonly JsonObject[], { fresh, old }: Sets): 
   return [...withoutCondition(conditions, 'ReplicaFailure'), { ...failure, lastUpdateTime: failure['lastTransitionTime'] }];
 };
 
-/** The status of a rollout: progress is judged, unless it has come to its end before (syncRolloutStatus). */
+/**
+ * Returns the status of a rollout: evaluates progress, unless it had already ended
+ * (syncRolloutStatus).
+ */
 export const rolloutStatus = (deployment: Stored, sets: Sets, nowMs: number): JsonObject => {
   const status = plainStatus(deployment, sets, nowMs);
   const seconds = deadlineOf(deployment);
@@ -113,12 +125,15 @@ export const rolloutStatus = (deployment: Stored, sets: Sets, nowMs: number): Js
   return { ...status, conditions: [...withFailures(judged, sets)] };
 };
 
-/** When a rollout without progress has to be looked at again, in milliseconds (requeueStuckDeployment). */
+/**
+ * Returns milliseconds until the next check of a rollout without progress (requeueStuckDeployment).
+ */
 export const checkAgain = (deployment: Stored, status: JsonObject, nowMs: number): number | undefined => {
   const seconds = deadlineOf(deployment);
   const current = conditionOf(conditionsOf(deployment), 'Progressing');
   if (seconds === undefined || current === undefined) return undefined;
-  // Neither does a rollout that has come to its end before ever time out, which upstream finds out anew every few milliseconds.
+  // A rollout that had already ended never times out either, which upstream checks again every few
+  // milliseconds.
   const isJudged = current['reason'] === 'ProgressDeadlineExceeded' || current['reason'] === 'NewReplicaSetAvailable';
   if (isComplete(deployment, status) || isJudged) return undefined;
   const left = Date.parse(text(current, 'lastUpdateTime')) + seconds * 1000 - nowMs;

@@ -1,14 +1,17 @@
 import type { Stored } from '../../object.ts';
 import { finishedMs } from './count.ts';
 
-/** How long a Job waits after failures before it makes new pods (backoff_utils.go): 10 s, doubled with each, 10 min at most. */
+/**
+ * Delay of a Job after failures before it creates new pods (backoff_utils.go): 10 s, doubled with
+ * each, 10 min at most.
+ */
 
 const firstMs = 10_000;
 const maxMs = 600_000;
 
 export type Failures = { readonly count: number; readonly lastMs: number };
 
-/** What is known of the failures since the last success, after some more pods have ended. */
+/** Returns the failures since the last success, after more pods have ended. */
 export const afterEnds = (before: Failures | undefined, succeeded: readonly Stored[], failed: readonly Stored[]): Failures | undefined => {
   if (succeeded.length === 0 && failed.length === 0) return before;
   const lastSuccess = Math.max(Number.NEGATIVE_INFINITY, ...succeeded.map(finishedMs));
@@ -17,6 +20,6 @@ export const afterEnds = (before: Failures | undefined, succeeded: readonly Stor
   return { count: later.length + (succeeded.length === 0 ? (before?.count ?? 0) : 0), lastMs: Math.max(...later) };
 };
 
-/** How long there is still to wait. */
+/** Returns the remaining delay. */
 export const waitMs = (failures: Failures | undefined, nowMs: number): number =>
   failures === undefined ? 0 : Math.max(0, Math.min(maxMs, firstMs * 2 ** (failures.count - 1)) - (nowMs - failures.lastMs));

@@ -6,9 +6,9 @@ import { timeText } from '../controller.ts';
 import { isDeleting, phaseOf } from '../pods.ts';
 import { IndexRanges } from './index-ranges.ts';
 
-/** What a Job counts (job_controller.go, indexed_job_utils.go), pure. */
+/** Counts of a Job (job_controller.go, indexed_job_utils.go), pure. */
 
-/** On a pod for as long as it has not been counted. */
+/** Finalizer of a pod until it is counted. */
 export const tracking = 'batch.kubernetes.io/job-tracking';
 export const indexKey = 'batch.kubernetes.io/job-completion-index';
 
@@ -25,22 +25,28 @@ export const completionsOf = (job: Stored): number | undefined => {
 
 export const isFinishedJob = (job: Stored): boolean => isTrue(conditionsOf(job), 'Complete') || isTrue(conditionsOf(job), 'Failed');
 
-/** Pods are replaced when they have ended, and not as soon as they are told to go. */
+/**
+ * Returns whether pods are replaced only when they have ended, rather than when they start
+ * terminating.
+ */
 export const replacesOnlyFailed = (job: Stored): boolean => at(job, 'spec', 'podReplacementPolicy') === 'Failed';
 
-/** A pod that is told to go before its work is done has failed (isPodFailed). */
+/**
+ * Returns whether a pod has failed, including one that was deleted before it finished
+ * (isPodFailed).
+ */
 export const hasFailed = (job: Stored, pod: Stored): boolean =>
   phaseOf(pod) === 'Failed' || (!replacesOnlyFailed(job) && isDeleting(pod) && phaseOf(pod) !== 'Succeeded');
 
 export type Uncounted = { readonly succeeded: readonly string[]; readonly failed: readonly string[] };
 
-/** Pods that have ended and that stand in the status by their uids, until their finalizers are gone. */
+/** Returns the ended pods in the status by their UIDs, until their finalizers are removed. */
 export const uncountedOf = (job: Stored): Uncounted => {
   const of = (field: string): readonly string[] => items(at(job, 'status', 'uncountedTerminatedPods', field)).map(String);
   return { succeeded: of('succeeded'), failed: of('failed') };
 };
 
-/** The completion index of a pod; undefined when it has none that counts. */
+/** Returns the completion index of a pod; undefined when it has no valid one. */
 export const indexOf = (job: Stored, { metadata }: Stored): number | undefined => {
   const given = metadata.annotations?.[indexKey] ?? '';
   return /^\d+$/.test(given) && Number(given) < (completionsOf(job) ?? 0) ? Number(given) : undefined;
@@ -59,7 +65,7 @@ const conditionFor = ({ type, reason, message }: JobCondition, status: string, n
   message,
 });
 
-/** The condition joins the others, or takes the place of one that says something else (ensureJobConditionStatus). */
+/** Adds a condition, or replaces the one of its type (ensureJobConditionStatus). */
 export const withCondition = (
   conditions: readonly JsonObject[],
   said: JobCondition,
@@ -72,7 +78,7 @@ export const withCondition = (
   return [...withoutCondition(conditions, said.type), conditionFor(said, status, timeText(nowMs))];
 };
 
-/** When the pod ended, as far as it says (getFinishedTime). */
+/** Returns the time at which the pod ended, as far as known (getFinishedTime). */
 export const finishedMs = (pod: Stored): number => {
   const ends = objects(at(pod, 'status', 'containerStatuses')).map(one => Date.parse(text(one, 'state', 'terminated', 'finishedAt')));
   if (ends.length > 0 && ends.every(end => !Number.isNaN(end))) return Math.max(...ends);

@@ -1,6 +1,6 @@
 type Range = readonly [first: number, last: number];
 
-/** Sorted, and those that touch or overlap made one. */
+/** Sorts ranges, and merges those that touch or overlap. */
 const merged = (ranges: readonly Range[]): readonly Range[] => {
   const found: [number, number][] = [];
   for (const [first, last] of ranges.toSorted(([one], [other]) => one - other)) {
@@ -13,7 +13,7 @@ const merged = (ranges: readonly Range[]): readonly Range[] => {
 
 const isRange = ([first, last]: Range): boolean => Number.isInteger(first) && Number.isInteger(last) && first >= 0 && last >= first;
 
-/** Indexes of a Job as its status has them, `0-2,4`: as ranges, for there may be two thousand million of them. */
+/** Indexes in a Job's status, `0-2,4`: as ranges, because there may be two thousand million. */
 export class IndexRanges {
   readonly #ranges: readonly Range[];
 
@@ -21,7 +21,7 @@ export class IndexRanges {
     this.#ranges = merged(ranges);
   }
 
-  /** Reads a text; what in it is no range is left out. */
+  /** Parses a text; ignores parts that are not ranges. */
   static read(text: string): IndexRanges {
     const ranges = text.split(',').map((range): Range => {
       const [first = Number.NaN, last = first] = range.split('-').map(one => (/^\d+$/.test(one) ? Number(one) : Number.NaN));
@@ -38,13 +38,13 @@ export class IndexRanges {
     return this.#ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0);
   }
 
-  /** The first index from this one on that is not among them. */
+  /** Returns the first index from this one on that is not included. */
   nextFree(from: number): number {
     const inside = this.#ranges.find(([first, last]) => from >= first && from <= last);
     return inside === undefined ? from : inside[1] + 1;
   }
 
-  /** As the status has it; two in a row are no range yet. */
+  /** Formats the ranges as in the status; two in a row are listed, not a range. */
   toString(): string {
     return this.#ranges
       .map(([first, last]) => (first === last ? `${first}` : last === first + 1 ? `${first},${last}` : `${first}-${last}`))

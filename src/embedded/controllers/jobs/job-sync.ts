@@ -20,7 +20,7 @@ import {
 import type { IndexRanges } from './index-ranges.ts';
 import { activeDeadlineOf, owning } from './pods.ts';
 
-/** One Job in one sync; what it counts is what it has counted and what has ended since. */
+/** One Job in one sync; its counts include the pods that have ended since the last one. */
 export type JobSync = {
   readonly cluster: Cluster;
   readonly job: Stored;
@@ -56,10 +56,10 @@ const isPastDeadline = ({ job, cluster }: JobSync): boolean => {
   return seconds !== undefined && !isSuspended(job) && cluster.nowMs() - since >= seconds * 1000;
 };
 
-/** What it says when enough pods have succeeded. */
+/** Condition for enough successful pods. */
 export const reached = { type: 'SuccessCriteriaMet', reason: 'CompletionsReached', message: 'Reached expected number of succeeded pods' };
 
-/** Why the Job is over, before its last pods have gone. */
+/** Returns why the Job is over, before its last pods are gone. */
 export const verdictOf = (sync: JobSync): JobCondition | undefined => {
   const conditions = conditionsOf(sync.job);
   const before = ['SuccessCriteriaMet', 'FailureTarget'].find(type => isTrue(conditions, type));
@@ -74,7 +74,7 @@ export const verdictOf = (sync: JobSync): JobCondition | undefined => {
   return undefined;
 };
 
-/** How many pods should be active. */
+/** Returns the wanted number of active pods. */
 export const wantedNow = ({ job, succeeded, active }: JobSync): number => {
   const parallelism = Number(at(job, 'spec', 'parallelism') ?? 1);
   const completions = completionsOf(job);

@@ -21,7 +21,10 @@ import {
 import { type JobSync, jobSyncOf, reached, verdictOf, wantedNow } from './job-sync.ts';
 import { activeDeadlineOf, by, makeJobPod, pendingIndexes, release, resource, surplusOf } from './pods.ts';
 
-/** Jobs (k8s.io/kubernetes/pkg/controller/job): so many successes, so many at a time, so many failures and no more. */
+/**
+ * Jobs (k8s.io/kubernetes/pkg/controller/job): a number of successes, a parallelism, a limit of
+ * failures.
+ */
 
 const burst = 500;
 const retryMs = 1000;
@@ -44,13 +47,13 @@ const makeMissing = (sync: JobSync, missing: number): Managed => {
   return { active: active.length + made, removed: [] };
 };
 
-/** Makes what is missing, deletes what is too much (manageJob). */
+/** Creates missing pods, deletes surplus ones (manageJob). */
 const manage = (sync: JobSync): Managed => {
   const { cluster, job, pods, active } = sync;
   const wanted = wantedNow(sync);
   const surplus = surplusOf(job, active, Math.max(0, active.length - wanted), cluster.nowMs()).slice(0, burst);
   for (const pod of surplus) {
-    // Not counted: it was not the pod that failed.
+    // Not counted: the pod itself did not fail.
     release(cluster, pod);
     deletePod(cluster, { by, resource, owner: job }, pod);
   }
@@ -68,7 +71,7 @@ const removeAll = ({ cluster, job, active }: JobSync): Managed => {
 const say = ({ cluster, job }: JobSync, type: 'Normal' | 'Warning', reason: string, message: string): void =>
   cluster.record({ by, about: { resource, object: job }, type, reason, message });
 
-/** Whether it is suspended, as a condition; the time of the start begins anew when it goes on. */
+/** Returns the condition for suspension; the start time is reset when the Job resumes. */
 const pauseOf = (sync: JobSync, status: JsonObject): JsonObject => {
   const { job, cluster } = sync;
   const before = conditionsOf(job);
@@ -87,7 +90,7 @@ const isComplete = ({ job, succeeded }: JobSync, active: number): boolean => {
   return active === 0 && (completions === undefined ? succeeded > 0 : succeeded >= completions);
 };
 
-/** Pods that may be forgotten now, and those among them that have to be counted first. */
+/** Returns the pods whose finalizer can be removed, and those that must be counted first. */
 const endsOf = (
   { job, pods }: JobSync,
   verdict: JobCondition | undefined,
@@ -113,7 +116,10 @@ const write = (cluster: Cluster, job: Stored, status: JsonObject): Stored => {
   return written?.kind === 'stored' ? written.object : job;
 };
 
-/** The status with what has ended, the finalizers off, and then the counts: whoever dies in between counts nothing twice. */
+/**
+ * Writes the status with the ended pods, removes the finalizers, and then updates the counts, so
+ * that a crash in between counts nothing twice.
+ */
 const track = (sync: JobSync, verdict: JobCondition | undefined, status: JsonObject): Stored => {
   const { cluster, job, done } = sync;
   const ends = endsOf(sync, verdict);
@@ -138,7 +144,7 @@ const track = (sync: JobSync, verdict: JobCondition | undefined, status: JsonObj
   });
 };
 
-/** The last pods have gone: the Job is what it had become (enactJobFinished). */
+/** Writes the final condition after the last pods are gone (enactJobFinished). */
 const conclude = (sync: JobSync, job: Stored, verdict: JobCondition): void => {
   const type = verdict.type === 'SuccessCriteriaMet' ? 'Complete' : 'Failed';
   const { cluster } = sync;
@@ -173,7 +179,7 @@ const deadlineLeft = ({ job, cluster }: JobSync, now: Stored): number | undefine
   return Math.max(0, since + seconds * 1000 - cluster.nowMs()) || undefined;
 };
 
-/** The controller; it remembers for each Job when its pods failed last. */
+/** Returns the controller; it remembers the last failures of each Job. */
 export const jobController = (): Controller => {
   const known = new Map<string, Failures>();
   const keys = concerned(resource, 'Job', 'pods');

@@ -3,7 +3,10 @@ import { controllerOf } from '../pods.ts';
 import { isFinishedJob, isTracked } from './count.ts';
 import { release, resource } from './pods.ts';
 
-/** Pods of Jobs that are no more, or that are over: nobody counts them any more (syncOrphanPod of job_controller.go). */
+/**
+ * Pods of Jobs that are deleted or finished: their finalizer is removed (syncOrphanPod of
+ * job_controller.go).
+ */
 
 const reconcile = (key: string, cluster: Cluster): undefined => {
   const pod = cluster.store.get('pods', ...split(key));

@@ -7,7 +7,7 @@ import { makePod, podFrom, templateOf } from '../workload.ts';
 import { completionsOf, indexKey, indexOf, isIndexed, isTracked, tracking } from './count.ts';
 import type { IndexRanges } from './index-ranges.ts';
 
-/** The pods of a Job: how they are made, and which go first. */
+/** Pods of a Job: their creation, and the order of their deletion. */
 
 export const resource = 'jobs.batch';
 export const by = 'job-controller';
@@ -28,7 +28,7 @@ const indexedSpec = (job: Stored, index: number): JsonObject => {
   return { hostname: `${job.metadata.name}-${index}`, ...of('containers'), ...of('initContainers') };
 };
 
-/** Makes a pod, for an index where the Job has them; the answer is why it could not. */
+/** Creates a pod, for an index where the Job has them; returns the error, if any. */
 export const makeJobPod = (cluster: Cluster, job: Stored, index: number | undefined): string | undefined => {
   const generateName = `${job.metadata.name}-${index === undefined ? '' : `${index}-`}`;
   const mark = index === undefined ? {} : { [indexKey]: String(index) };
@@ -37,7 +37,7 @@ export const makeJobPod = (cluster: Cluster, job: Stored, index: number | undefi
   return makePod(cluster, { by, resource, owner: job }, podFrom(job, owning, more));
 };
 
-/** The first indexes that neither have a pod nor are done. */
+/** Returns the first indexes that neither have a pod nor are done. */
 export const pendingIndexes = (job: Stored, pods: readonly Stored[], done: IndexRanges, count: number): readonly number[] => {
   const taken = new Set(pods.filter(isActive).map(pod => indexOf(job, pod)));
   const free: number[] = [];
@@ -47,7 +47,10 @@ export const pendingIndexes = (job: Stored, pods: readonly Stored[], done: Index
   return free;
 };
 
-/** Which of the active pods go: second ones of an index in any case, then the least useful (activePodsForRemoval). */
+/**
+ * Returns the surplus of active pods: duplicates of an index in any case, then the least useful
+ * (activePodsForRemoval).
+ */
 export const surplusOf = (job: Stored, active: readonly Stored[], atLeast: number, nowMs: number): readonly Stored[] => {
   const seen = new Set<number>();
   const doubled = isIndexed(job)
@@ -62,7 +65,7 @@ export const surplusOf = (job: Stored, active: readonly Stored[], atLeast: numbe
   return [...doubled, ...deletionOrder(left, nowMs, []).slice(0, Math.max(0, atLeast - doubled.length))];
 };
 
-/** Nobody has to count the pod any more. */
+/** Removes the finalizer of a pod that need not be counted any more. */
 export const release = ({ store, writes }: Cluster, pod: Stored): void => {
   const { namespace = '', name, uid } = pod.metadata;
   const current = store.get('pods', namespace, name);
@@ -71,7 +74,7 @@ export const release = ({ store, writes }: Cluster, pod: Stored): void => {
   writes.update('pods', { ...current, metadata: { ...current.metadata, finalizers } });
 };
 
-/** Seconds that the Job may be active; undefined when it may be for ever. */
+/** Returns the active deadline of the Job in seconds; undefined when it has none. */
 export const activeDeadlineOf = (job: Stored): number | undefined => {
   const seconds = at(job, 'spec', 'activeDeadlineSeconds');
   return typeof seconds === 'number' ? seconds : undefined;

@@ -2,7 +2,10 @@ import { at, type Stored, text } from '../../object.ts';
 import { conditionOf, conditionsOf } from '../conditions.ts';
 import { type Cluster, type Controller, keyOf, split } from '../controller.ts';
 
-/** Jobs that say how long they want to be seen after their end go then (k8s.io/kubernetes/pkg/controller/ttlafterfinished). */
+/**
+ * Deletes finished Jobs after their time to live
+ * (k8s.io/kubernetes/pkg/controller/ttlafterfinished).
+ */
 
 const resource = 'jobs.batch';
 

@@ -10,7 +10,7 @@ export const outOfService = 'node.kubernetes.io/out-of-service';
 export const conditionOfNode = (node: Stored, type: string): JsonObject | undefined =>
   objects(at(node, 'status', 'conditions')).find(one => one['type'] === type);
 
-/** `True`, `False`, `Unknown`; empty when the node has never said. */
+/** Returns `True`, `False` or `Unknown`; empty when the node has never reported it. */
 export const readiness = (node: Stored): string => text(conditionOfNode(node, 'Ready'), 'status');
 
 export const taintsOf = (node: Stored): readonly JsonObject[] => objects(at(node, 'spec', 'taints'));
@@ -18,7 +18,7 @@ export const taintsOf = (node: Stored): readonly JsonObject[] => objects(at(node
 export const hasTaint = (node: Stored, key: string, effect?: string): boolean =>
   taintsOf(node).some(taint => text(taint, 'key') === key && (effect === undefined || text(taint, 'effect') === effect));
 
-/** The node with other taints; without the member when there are none. */
+/** Returns the node with other taints; without the member when there are none. */
 export const withTaints = (node: Stored, taints: readonly JsonObject[]): JsonObject => {
   const { taints: _before, ...rest } = part(node, 'spec');
   return { ...node, spec: { ...rest, ...(taints.length > 0 && { taints: [...taints] }) } };

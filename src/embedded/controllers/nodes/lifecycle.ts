@@ -3,7 +3,10 @@ import { at, type Stored, text } from '../../object.ts';
 import { type Cluster, type Controller, timeText } from '../controller.ts';
 import { conditionOfNode, notReady, readiness, taintsOf, unreachable, withTaints } from './conditions.ts';
 
-/** What the node controllers put on a node as soon as it changes: NoSchedule taints by condition and cordon, the small labels. */
+/**
+ * Updates of a node at every change: NoSchedule taints by condition and cordon, and the legacy
+ * labels.
+ */
 
 const unschedulable = 'node.kubernetes.io/unschedulable';
 const pressures: Readonly<Record<string, string>> = {
@@ -14,7 +17,7 @@ const pressures: Readonly<Record<string, string>> = {
 };
 const owned = new Set([notReady, unreachable, unschedulable, ...Object.values(pressures)]);
 
-/** The taints that conditions and cordon call for (nodeConditionToTaintKeyStatusMap). */
+/** Returns the taint keys for the conditions and the cordon (nodeConditionToTaintKeyStatusMap). */
 const wantedKeys = (node: Stored): readonly string[] => {
   const ready = readiness(node);
   const key = ready === 'False' ? [notReady] : ready === 'Unknown' ? [unreachable] : [];
@@ -24,7 +27,10 @@ const wantedKeys = (node: Stored): readonly string[] => {
   return [...key, ...pressed, ...(at(node, 'spec', 'unschedulable') === true ? [unschedulable] : [])];
 };
 
-/** The node's taints as they should be: those of others stay where they are (doNoScheduleTaintingPass). */
+/**
+ * Returns the wanted taints of the node, keeping those of other owners (doNoScheduleTaintingPass);
+ * undefined when nothing changes.
+ */
 const taintsFor = (node: Stored, now: string): readonly JsonObject[] | undefined => {
   const present = taintsOf(node);
   const wanted = wantedKeys(node);
@@ -35,7 +41,7 @@ const taintsFor = (node: Stored, now: string): readonly JsonObject[] | undefined
   return added.length === 0 && kept.length === present.length ? undefined : [...kept, ...added];
 };
 
-/** Labels of old that follow those of today (labelReconcileInfo). */
+/** Returns the legacy labels, which copy the current ones (labelReconcileInfo). */
 const labelsFor = ({ metadata }: Stored): JsonObject | undefined => {
   const labels = { ...metadata.labels };
   for (const [from, to] of [

@@ -6,20 +6,23 @@ import { isReady } from '../pods.ts';
 import { conditionOfNode, hasTaint, notReady, readiness, taintsOf, unreachable, withTaints } from './conditions.ts';
 
 /**
- * Watches over the health of nodes (monitorNodeHealth of k8s.io/kubernetes/pkg/controller/nodelifecycle): who has not been heard of for too
- * long is Unknown, who is not ready is tainted NoExecute, and its pods are not ready either. Zones in which most nodes are gone are not spared.
+ * Monitors the health of nodes (monitorNodeHealth of
+ * k8s.io/kubernetes/pkg/controller/nodelifecycle): a node that is silent for too long becomes
+ * Unknown, a node that is not ready is tainted NoExecute, and its pods are marked not ready. Zones
+ * in which most nodes are gone are not spared.
  */
 
 export type NodeHealthOptions = {
-  /** How often nodes are looked at; 5 s as in a real cluster when left out. */
+  /** Interval of checks in milliseconds; 5 s as in a real cluster when left out. */
   readonly periodMs?: number;
-  /** A node that has not been heard of for so long is Unknown; 50 s when left out. */
+  /** Milliseconds of silence after which a node becomes Unknown; 50 s when left out. */
   readonly graceMs?: number;
-  /** The same for a node that has never been heard of; 60 s when left out. */
+  /** The same for a node that has never reported; 60 s when left out. */
   readonly startupMs?: number;
   /**
-   * How often kubelets renew their leases; 10 s when left out. With infinite `renewMs` and `graceMs` there are no heartbeats and no node is
-   * ever lost: for hours of simulated time with thousands of nodes.
+   * Interval in milliseconds at which kubelets renew their leases; 10 s when left out. With
+   * infinite `renewMs` and `graceMs` there are no heartbeats and no node is ever lost: for hours of
+   * simulated time with thousands of nodes.
    */
   readonly renewMs?: number;
 };
@@ -28,12 +31,12 @@ const by = 'node-controller';
 const leases = 'leases.coordination.k8s.io';
 const kept = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'];
 
-/** When a node was heard of last, by this clock, and what it said. */
+/** Last report of a node: its time by this clock, and its content. */
 type Health = { readonly node: Stored; readonly heardMs: number; readonly heartbeat: string };
 
 const heartbeatOf = (node: Stored): string => text(conditionOfNode(node, 'Ready'), 'lastHeartbeatTime');
 
-/** Conditions of a node that nobody hears of. */
+/** Returns the conditions of a silent node. */
 const lost = (node: Stored, now: string): readonly JsonObject[] => {
   const present = objects(at(node, 'status', 'conditions'));
   const known = present.map(one =>
@@ -60,7 +63,7 @@ const lost = (node: Stored, now: string): readonly JsonObject[] => {
   return [...known, ...never];
 };
 
-/** Its pods are not ready any more, whatever they say themselves (MarkPodsNotReady). */
+/** Marks the pods of a node as not ready, whatever their kubelet reports (MarkPodsNotReady). */
 const markPods = (cluster: Cluster, pods: readonly Stored[]): void => {
   for (const pod of pods) {
     if (!isReady(pod)) continue;
@@ -72,7 +75,10 @@ const markPods = (cluster: Cluster, pods: readonly Stored[]): void => {
   }
 };
 
-/** The NoExecute taint that goes with its condition, and no other (processTaintBaseEviction). */
+/**
+ * Sets the NoExecute taint for the node's condition, and removes the other one
+ * (processTaintBaseEviction).
+ */
 const taint = (cluster: Cluster, node: Stored): void => {
   const ready = readiness(node);
   const key = ready === 'False' ? notReady : ready === 'Unknown' ? unreachable : undefined;
@@ -90,7 +96,7 @@ const podsOn = ({ store }: Cluster, { metadata }: Stored): readonly Stored[] => 
 const sayNode = (cluster: Cluster, object: Stored, reason: string, message: string): void =>
   cluster.record({ by, about: { resource: 'nodes', object }, type: 'Normal', reason, message: `Node ${object.metadata.name} ${message}` });
 
-/** The node as it is after one look: Unknown when its time is over. */
+/** Checks a node, and returns it: Unknown after the time limit. */
 const judged = (cluster: Cluster, node: Stored, health: Health, limitMs: number): Stored => {
   if (cluster.nowMs() <= health.heardMs + limitMs || readiness(node) === 'Unknown') return node;
   const status = { ...part(node, 'status'), conditions: [...lost(node, timeText(cluster.nowMs()))] };
@@ -100,7 +106,7 @@ const judged = (cluster: Cluster, node: Stored, health: Health, limitMs: number)
 
 type Limits = { readonly graceMs: number; readonly startupMs: number };
 
-/** What is known of all nodes. */
+/** Last reports of all nodes. */
 class NodeHealthTracker {
   readonly #options: Limits;
   readonly #known = new Map<string, Health>();
@@ -113,7 +119,7 @@ class NodeHealthTracker {
     return this.#known.size;
   }
 
-  /** A lease was renewed. */
+  /** Records the renewal of a lease. */
   hear(name: string, nowMs: number): void {
     const health = this.#known.get(name);
     if (health !== undefined) this.#known.set(name, { ...health, heardMs: nowMs });
@@ -131,7 +137,7 @@ class NodeHealthTracker {
     markPods(cluster, podsOn(cluster, now));
   }
 
-  /** Lets go of nodes that are no more. */
+  /** Drops deleted nodes. */
   forget(cluster: Cluster): void {
     for (const [name, { node }] of this.#known) {
       if (cluster.store.get('nodes', '', name) !== undefined) continue;
@@ -154,7 +160,7 @@ class NodeHealthTracker {
   }
 }
 
-/** The controller; it remembers when it heard of each node. */
+/** Returns the controller; it remembers the last report of each node. */
 export const nodeMonitor = ({ periodMs = 5000, graceMs = 50_000, startupMs = 60_000 }: NodeHealthOptions = {}): Controller => {
   const healths = new NodeHealthTracker({ graceMs, startupMs });
   let running = false;

@@ -5,11 +5,14 @@ import { markDisrupted } from '../pod-conditions.ts';
 import { isDeleting, isFinished, nodeOf } from '../pods.ts';
 import { hasTaint, outOfService, readiness } from './conditions.ts';
 
-/** Pods that no kubelet will ever end are taken away (k8s.io/kubernetes/pkg/controller/podgc). */
+/** Deletes pods that no kubelet will ever stop (k8s.io/kubernetes/pkg/controller/podgc). */
 
-/** How often it looks (gcCheckPeriod). */
+/** Interval of checks in milliseconds (gcCheckPeriod). */
 const periodMs = 20_000;
-/** A node has to be gone for so long: it might come again under its name (quarantineTime). */
+/**
+ * Milliseconds for which a node must be gone, because it might return under its name
+ * (quarantineTime).
+ */
 const quarantineMs = 40_000;
 
 const orphaned = { reason: 'DeletionByPodGC', message: 'PodGC: node no longer exists' };
@@ -31,9 +34,9 @@ const fail = (cluster: Cluster, pod: Stored): void => {
   remove(cluster, pod);
 };
 
-/** Which nodes have gone, and since when that is known; and which are out of service. */
+/** Missing nodes with the time of their detection, and nodes that are out of service. */
 class OrphanedPods {
-  /** By name; undefined until the next look, from which the quarantine runs. */
+  /** Detection by name; undefined until the next check, from which the quarantine runs. */
   readonly #missing = new Map<string, number | undefined>();
   readonly #retired = new Set<string>();
 
@@ -71,7 +74,7 @@ class OrphanedPods {
   }
 }
 
-/** The controller; it looks only while there is something to wait for. */
+/** Returns the controller; it checks only while there is something to wait for. */
 export const podGarbageCollector = (): Controller => {
   const list = new OrphanedPods();
   let running = false;

@@ -6,7 +6,10 @@ import { markDisrupted } from '../pod-conditions.ts';
 import { isDeleting, nodeOf } from '../pods.ts';
 import { taintsOf } from './conditions.ts';
 
-/** Pods that do not tolerate a NoExecute taint go, at once or when their time is over (k8s.io/kubernetes/pkg/controller/tainteviction). */
+/**
+ * Deletes pods that do not tolerate a NoExecute taint, at once or after their toleration
+ * (k8s.io/kubernetes/pkg/controller/tainteviction).
+ */
 
 const by = 'taint-eviction-controller';
 
@@ -14,7 +17,10 @@ const why = { reason: 'DeletionByTaintManager', message: 'Taint manager: deletin
 
 const executing = (node: Stored): readonly JsonObject[] => taintsOf(node).filter(taint => text(taint, 'effect') === 'NoExecute');
 
-/** Seconds that the pod tolerates all of the taints; undefined when it tolerates them for ever (getMinTolerationTime). */
+/**
+ * Returns the seconds for which the pod tolerates all of the taints; undefined for forever
+ * (getMinTolerationTime).
+ */
 const tolerance = (pod: Stored, taints: readonly JsonObject[]): number | undefined => {
   const times = taints.map(taint => toleratedFor(part(pod, 'spec'), taint));
   if (times.includes(undefined)) return 0;
@@ -32,12 +38,12 @@ const evict = (cluster: Cluster, pod: Stored): void => {
   cluster.writes.remove('pods', namespace, name, { uid });
 };
 
-/** A pod that is to go, and when. */
+/** A pod to delete, with the time. */
 type Sentence = { readonly pod: Stored; readonly atMs: number };
 
 /**
- * The time of a pod runs from when it was first seen with a taint that it does not tolerate for ever. Other taints that come later do not
- * shorten it, as in the real controller.
+ * Pods to delete. The time of a pod counts from when it was first seen with a taint that it does
+ * not tolerate forever. Later taints do not shorten it, as in the real controller.
  */
 class PendingEvictions {
   readonly #sentences = new Map<string, Sentence>();
@@ -73,7 +79,7 @@ class PendingEvictions {
   }
 }
 
-/** The controller; it remembers who is to go. */
+/** Returns the controller; it remembers the pods to delete. */
 export const taintEvictionController = (): Controller => {
   const sentences = new PendingEvictions();
   return {

@@ -1,10 +1,16 @@
 import type { Controller } from '../controller.ts';
 
-/** How long kubelets may keep secrets and config maps before they ask again, by the size of the cluster (k8s.io/kubernetes/pkg/controller/ttl). */
+/**
+ * Sets for how long kubelets may cache secrets and config maps, by the size of the cluster
+ * (k8s.io/kubernetes/pkg/controller/ttl).
+ */
 
 const annotation = 'node.alpha.kubernetes.io/ttl';
 
-/** From so many nodes down and up to so many it is so many seconds: the two overlap, so that a node more or less changes nothing. */
+/**
+ * Ranges of the number of nodes, with the TTL in seconds: they overlap, so that a single node more
+ * or less changes nothing.
+ */
 const steps = [
   { least: 0, most: 100, seconds: 0 },
   { least: 90, most: 500, seconds: 15 },
@@ -13,7 +19,7 @@ const steps = [
   { least: 1800, most: Number.POSITIVE_INFINITY, seconds: 300 },
 ] as const;
 
-/** The controller; it remembers on which step it is. */
+/** Returns the controller; it remembers the current range. */
 export const nodeTtlController = (): Controller => {
   let step = 0;
   return {

@@ -2,7 +2,10 @@ import type { Stored } from '../../object.ts';
 import { at } from '../../object.ts';
 import { isReady, nodeOf, phaseOf, readySince } from '../pods.ts';
 
-/** Which replicas go first when there are too many (ActivePodsWithRanks in pkg/controller/controller_utils.go). */
+/**
+ * Order in which surplus replicas are deleted (ActivePodsWithRanks in
+ * pkg/controller/controller_utils.go).
+ */
 
 const ordinals: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 };
 
@@ -11,7 +14,10 @@ const costOf = ({ metadata }: Stored): number => {
   return Number.isInteger(cost) ? cost : 0;
 };
 
-/** Younger by a power of two counts as younger, less does not (LogarithmicScaleDown): the uid decides then. */
+/**
+ * Returns the magnitude of an age: only a difference of a power of two counts
+ * (LogarithmicScaleDown); otherwise the UID decides.
+ */
 const magnitude = (sinceMs: number, nowMs: number): number => {
   const age = nowMs - sinceMs;
   return age <= 0 ? -1 : Math.floor(Math.log2(age * 1e6));
@@ -25,14 +31,17 @@ const restartsOf = (pod: Stored): number => {
 
 const comparison = (one: number, other: number): number => one - other;
 
-/** How many related pods are on a node. */
+/** Returns the number of related pods on each node. */
 const ranksOf = (pods: readonly Stored[]): ReadonlyMap<string, number> => {
   const onNode = new Map<string, number>();
   for (const pod of pods) onNode.set(nodeOf(pod), (onNode.get(nodeOf(pod)) ?? 0) + 1);
   return onNode;
 };
 
-/** The pods in the order in which they are deleted; `related` are the active pods of all sets of the same owner. */
+/**
+ * Returns the pods in the order of their deletion; `related` are the active pods of all sets of the
+ * same owner.
+ */
 export const deletionOrder = (pods: readonly Stored[], nowMs: number, related = pods): readonly Stored[] => {
   const ranks = ranksOf(related);
   const readyAge = (pod: Stored): number => magnitude(readySince(pod) ?? nowMs, nowMs);

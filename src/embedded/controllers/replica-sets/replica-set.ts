@@ -6,21 +6,27 @@ import { isActive, isAvailable, isDeleting, isFinished, isReady, nextAvailableMs
 import { concerned, deletePod, makePod, minReadyOf, podFrom, replicasOf, report } from '../workload.ts';
 import { deletionOrder } from './deletion-order.ts';
 
-/** ReplicaSets (k8s.io/kubernetes/pkg/controller/replicaset): as many pods as wanted, no more and no fewer. */
+/** ReplicaSets (k8s.io/kubernetes/pkg/controller/replicaset): keep the wanted number of pods. */
 
 const resource = 'replicasets.apps';
 const owning = { apiVersion: 'apps/v1', kind: 'ReplicaSet' };
 const by = 'replicaset-controller';
 
-/** At most so many pods are made or deleted in one step (BurstReplicas). */
+/** Limit of pods created or deleted in one step (BurstReplicas). */
 const burst = 500;
 
-/** When pods could not be made, it is tried again after this time. The real queue waits longer and longer, up to 16 minutes. */
+/**
+ * Milliseconds until a retry when pods could not be created. The real queue backs off, up to 16
+ * minutes.
+ */
 const retryMs = 1000;
 
 const waits = Symbol('the client has to wait');
 
-/** ReplicaFailure: it is there as long as pods cannot be made (calculateStatus). */
+/**
+ * Returns the ReplicaFailure condition, which exists as long as pods cannot be created
+ * (calculateStatus).
+ */
 const failureOf = (set: Stored, failure: string | undefined, nowMs: number): readonly JsonObject[] => {
   const before = objects(at(set, 'status', 'conditions')).filter(({ type }) => type === 'ReplicaFailure');
   if (failure === undefined) return [];
@@ -49,7 +55,10 @@ const statusOf = (set: Stored, { pods, active }: Counted, failure: string | unde
   };
 };
 
-/** Makes what is missing or deletes what is too much. The answer: why pods could not be made, or that its client has to wait in the middle of it. */
+/**
+ * Creates missing pods or deletes surplus ones. Returns why pods could not be created, or that its
+ * client's limit interrupted it.
+ */
 const manage = (
   cluster: Cluster,
   set: Stored,
@@ -68,7 +77,10 @@ const manage = (
   return undefined;
 };
 
-/** Active pods of all sets of the same owner: a pod with more of them on its node goes first. A set of its own has none (getIndirectlyRelatedPods). */
+/**
+ * Returns the active pods of all sets of the same owner: a pod with more of them on its node is
+ * deleted first. A set without an owner has none (getIndirectlyRelatedPods).
+ */
 const relatedPods = (cluster: Cluster, set: Stored): readonly Stored[] => {
   const above = set.metadata.ownerReferences?.find(({ controller }) => controller === true);
   const sets = above === undefined ? [] : cluster.store.indexed(resource, 'owner', above.uid);
@@ -83,16 +95,16 @@ const reconcile: Controller['reconcile'] = (key, cluster) => {
   const active = pods.filter(isActive);
   const isOff = active.length !== replicasOf(set) && !isDeleting(set);
   const failure = isOff ? manage(cluster, set, active, relatedPods(cluster, set)) : undefined;
-  // A real one stands still in the middle, and counts when all are made.
+  // The real controller blocks here, and counts when all are created.
   if (failure === waits) return 'waits';
   const now = cluster.store.get(resource, namespace, name) ?? set;
-  // What has just been made or deleted is counted when it is seen, in the next round.
+  // Pods just created or deleted are counted when they are observed, in the next round.
   report(cluster, resource, now, statusOf(now, { pods, active }, failure, cluster.nowMs()));
   if (failure !== undefined) return retryMs;
   return nextAvailableMs(active, minReadyOf(set), cluster.nowMs());
 };
 
-/** Nothing of a pod has changed that is counted. */
+/** Returns whether nothing has changed that is counted. */
 const isAlike = (before: Stored, after: Stored): boolean =>
   isFinished(before) === isFinished(after) && isDeleting(before) === isDeleting(after) && readySince(before) === readySince(after);
 

@@ -3,7 +3,10 @@ import { at, type OwnerReference, objects, part, type Stored, strings, text } fr
 import type { Cluster } from '../controller.ts';
 import { controllerReference } from '../pods.ts';
 
-/** The claims of a stateful set's pods: made before the pod, kept when it goes, unless the retention policy says otherwise. */
+/**
+ * Claims of a StatefulSet's pods: created before the pod, kept after its deletion, unless the
+ * retention policy differs.
+ */
 
 const resource = 'persistentvolumeclaims';
 
@@ -15,7 +18,9 @@ const claimsOf = (set: Stored, pod: string): readonly Claim[] =>
     return { volume, name: `${volume}-${pod}`, template };
   });
 
-/** The pod's volumes: its claims, then what the template has beside them (updateStorage). */
+/**
+ * Returns the pod's volumes: its claims, then the other volumes of the template (updateStorage).
+ */
 export const volumesOf = (set: Stored, pod: string, given: readonly JsonObject[]): readonly JsonObject[] => {
   const claims = claimsOf(set, pod);
   const own = new Set(claims.map(({ volume }) => volume));
@@ -25,7 +30,7 @@ export const volumesOf = (set: Stored, pod: string, given: readonly JsonObject[]
 
 export type CreatedClaim = { readonly claim: string; readonly failure?: string };
 
-/** Makes the claims that are missing; tells of each that it made or could not make. */
+/** Creates missing claims; returns the result for each. */
 export const makeClaims = ({ store, writes }: Cluster, set: Stored, pod: string): readonly CreatedClaim[] => {
   const namespace = set.metadata.namespace ?? '';
   const missing = claimsOf(set, pod).filter(({ name }) => store.get(resource, namespace, name) === undefined);
@@ -38,19 +43,22 @@ export const makeClaims = ({ store, writes }: Cluster, set: Stored, pod: string)
   });
 };
 
-/** A claim of the pod is on its way out: the pod has to wait for a new one. */
+/** Returns a terminating claim of the pod, whose replacement the pod has to await. */
 export const hasLeavingClaim = ({ store }: Cluster, set: Stored, pod: string): string | undefined =>
   claimsOf(set, pod).find(({ name }) => store.get(resource, set.metadata.namespace ?? '', name)?.metadata.deletionTimestamp !== undefined)
     ?.name;
 
-/** Who takes the claim along: the pod when it is scaled away, the set when that is deleted, or nobody (updateClaimOwnerRefForSetAndPod). */
+/**
+ * Returns the owner with which the claim is deleted: the pod when it is scaled down, the set when
+ * that is deleted, or none (updateClaimOwnerRefForSetAndPod).
+ */
 const ownerFor = (set: Stored, pod: Stored, isSurplus: boolean): OwnerReference | undefined => {
   const policy = part(set, 'spec', 'persistentVolumeClaimRetentionPolicy');
   if (policy['whenScaled'] === 'Delete' && isSurplus) return controllerReference('v1', 'Pod', pod);
   return policy['whenDeleted'] === 'Delete' ? controllerReference('apps/v1', 'StatefulSet', set) : undefined;
 };
 
-/** Brings the owners of a pod's claims in line with the retention policy. */
+/** Updates the owners of a pod's claims by the retention policy. */
 export const ownClaims = ({ store, writes }: Cluster, set: Stored, pod: Stored, isSurplus: boolean): void => {
   const owner = ownerFor(set, pod, isSurplus);
   const ours = new Set([set.metadata.uid, pod.metadata.uid]);

@@ -1,14 +1,14 @@
 import { at, type Stored } from '../../object.ts';
 import { scaled } from '../budgets/scaled.ts';
 
-/** A pod of the set by its place. */
+/** A pod of the set with its position. */
 type OrdinalPod = {
   readonly pod: Stored;
-  /** Counted from the first ordinal. */
+  /** Position counted from the first ordinal. */
   readonly index: number;
-  /** Of another revision than the one to update to, and not terminating yet. */
+  /** Whether it has another revision than the update's, and is not yet terminating. */
   readonly isOld: boolean;
-  /** Terminating or not available. */
+  /** Whether it is terminating or unavailable. */
   readonly isOff: boolean;
 };
 
@@ -17,12 +17,13 @@ const mayBeOff = (set: Stored, replicas: number): number =>
 
 const podsOf = (places: readonly OrdinalPod[]): readonly Stored[] => places.map(({ pod }) => pod);
 
-/** The pods that are there, the lowest first, of so many that are wanted: those that are missing are counted, not listed. */
+/** Existing pods, the lowest first, and the wanted number: missing ones are counted, not listed. */
 type Places = { readonly places: readonly OrdinalPod[]; readonly replicas: number; readonly inOrder: boolean };
 
 /**
- * The pods that a rolling update deletes now, the highest ordinal first, so that no more than maxUnavailable are off at a time
- * (updateStatefulSetAfterInvariantEstablished, the default since 1.37).
+ * Returns the pods that a rolling update deletes now, the highest ordinal first, so that at most
+ * maxUnavailable are unavailable at a time (updateStatefulSetAfterInvariantEstablished, the default
+ * since 1.37).
  */
 export const podsToReplace = (set: Stored, { places, replicas, inOrder }: Places): readonly Stored[] => {
   const partition = Number(at(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0);
@@ -31,6 +32,6 @@ export const podsToReplace = (set: Stored, { places, replicas, inOrder }: Places
   const old = places.filter(({ isOld, index }) => isOld && index >= partition).toReversed();
   if (inOrder) return left > 0 ? podsOf(old.slice(0, left)) : [];
   if (left <= 0 && !places.some(({ isOld, isOff }) => isOld && isOff)) return [];
-  // Without an order those that are off anyway go first, and cost nothing.
+  // Without an order, unavailable pods go first, and do not count against the limit.
   return podsOf([...old.filter(({ isOff }) => isOff), ...old.filter(({ isOff }) => !isOff).slice(0, Math.max(0, left))]);
 };

@@ -8,7 +8,10 @@ import { concerned, minReadyOf, podFrom, replicasOf, report } from '../workload.
 import { hasLeavingClaim, makeClaims, ownClaims, volumesOf } from './claims.ts';
 import { podsToReplace } from './roll.ts';
 
-/** StatefulSets (k8s.io/kubernetes/pkg/controller/statefulset): pods with a name of their own, one after the other unless told otherwise. */
+/**
+ * StatefulSets (k8s.io/kubernetes/pkg/controller/statefulset): pods with stable names, one after
+ * the other unless configured otherwise.
+ */
 
 const resource = 'statefulsets.apps';
 const by = 'statefulset-controller';
@@ -17,7 +20,7 @@ const revisionLabel = 'controller-revision-hash';
 const nameLabel = 'statefulset.kubernetes.io/pod-name';
 const labelling = { owning, hashLabel: 'controller.kubernetes.io/hash' };
 
-/** When a pod could not be made, it is tried again after this time. */
+/** Milliseconds until a retry when a pod could not be created. */
 const retryMs = 1000;
 
 const startOf = (set: Stored): number => Number(at(set, 'spec', 'ordinals', 'start') ?? 0);
@@ -64,7 +67,7 @@ const draftOf = ({ set }: SetSync, name: string, revision: Stored, ordinal: numb
   return podFrom(set, owning, { metadata: { name, generateName: `${set.metadata.name}-`, labels }, spec }, template);
 };
 
-/** Makes the pod of an ordinal, with its claims; false when that failed. */
+/** Creates the pod of an ordinal, with its claims; returns false when that failed. */
 const make = (sync: SetSync, ordinal: number): boolean => {
   const { cluster, set, current, update } = sync;
   const name = `${set.metadata.name}-${ordinal}`;
@@ -92,16 +95,18 @@ const isUp = (pod: Stored): boolean => phaseOf(pod) === 'Running' && isReady(pod
 const isOff = ({ cluster, set }: SetSync, pod: Stored | undefined): boolean =>
   pod === undefined || isDeleting(pod) || !isAvailable(pod, minReadyOf(set), cluster.nowMs());
 
-/** One after the other, as far as somebody asks: a set may want two thousand million. */
+/** Yields the ordinals on demand: a set may want two thousand million. */
 const ordinalsOf = function* (set: Stored): Iterable<number> {
   const [start, replicas] = [startOf(set), replicasOf(set)];
   for (let index = 0; index < replicas; index += 1) yield start + index;
 };
 
-/** Pods of one step where the order does not matter, as of the other controllers; the next step goes on. */
+/**
+ * Limit of pods in one step without an order, as in the other controllers; the next step continues.
+ */
 const burst = 500;
 
-/** A pod that was taken up gets the labels of its place (updateIdentity). */
+/** Sets the identity labels of an adopted pod (updateIdentity). */
 const identify = (sync: SetSync, pod: Stored, ordinal: number): void => {
   const labels = { ...pod.metadata.labels, ...identityOf(pod.metadata.name, ordinal) };
   const written = sync.cluster.writes.update('pods', { ...pod, metadata: { ...pod.metadata, labels } });
@@ -110,7 +115,7 @@ const identify = (sync: SetSync, pod: Stored, ordinal: number): void => {
 
 type Step = 'done' | 'wait' | 'failed';
 
-/** Brings one ordinal to life; `wait` when the next one has to wait for it (processReplica). */
+/** Starts one ordinal; returns `wait` when the next one has to wait for it (processReplica). */
 const raise = (sync: SetSync, ordinal: number): Step => {
   const { cluster, set, byOrdinal } = sync;
   const pod = byOrdinal.get(ordinal);
@@ -126,7 +131,9 @@ const raise = (sync: SetSync, ordinal: number): Step => {
   return 'done';
 };
 
-/** Takes down one pod too many; `wait` when the next one has to wait for it (processCondemned). */
+/**
+ * Deletes one surplus pod; returns `wait` when the next one has to wait for it (processCondemned).
+ */
 const lower = (sync: SetSync, pod: Stored, firstOff: Stored | undefined): Step => {
   if (isDeleting(pod)) return 'wait';
   const isWell = isUp(pod) && !isOff(sync, pod);
@@ -135,7 +142,7 @@ const lower = (sync: SetSync, pod: Stored, firstOff: Stored | undefined): Step =
   return 'wait';
 };
 
-/** One after the other as far as the order asks for it. */
+/** Takes a step for each, one after the other where the order requires it. */
 const forEach = <T>(all: Iterable<T>, inOrder: boolean, step: (one: T) => Step): Step => {
   let waiting = 0;
   for (const one of all) {
@@ -147,11 +154,14 @@ const forEach = <T>(all: Iterable<T>, inOrder: boolean, step: (one: T) => Step):
   return 'done';
 };
 
-/** The pods that are there, the lowest ordinal first. */
+/** Returns the existing pods, the lowest ordinal first. */
 const inPlace = (byOrdinal: ReadonlyMap<number, Stored>): readonly (readonly [ordinal: number, pod: Stored])[] =>
   [...byOrdinal].toSorted(([one], [other]) => one - other);
 
-/** The template has changed: the highest ordinals go first, as many as may be off at a time. */
+/**
+ * Replaces pods after a change of the template: the highest ordinals first, as many as may be
+ * unavailable.
+ */
 const roll = (sync: SetSync): void => {
   const { set, byOrdinal, update } = sync;
   if (at(set, 'spec', 'updateStrategy', 'type') === 'OnDelete') return;
@@ -162,7 +172,7 @@ const roll = (sync: SetSync): void => {
   for (const pod of podsToReplace(set, { places, replicas: replicasOf(set), inOrder: isMonotonic(set) })) remove(sync, pod);
 };
 
-/** What to do next: at most one thing at a time where the order matters. */
+/** Takes the next step: a single action where the order matters. */
 const step = (sync: SetSync): Step => {
   const { cluster, set, byOrdinal, surplus } = sync;
   const inOrder = isMonotonic(set);

@@ -4,8 +4,10 @@ import type { Cluster, Controller } from '../controller.ts';
 import { isFinished, nodeOf } from '../pods.ts';
 
 /**
- * Volumes of CSI drivers are attached to the nodes of their pods, where kubelets leave that to the controller, and detached when the last of
- * these has gone (k8s.io/kubernetes/pkg/controller/volume/attachdetach). The driver's own side, which says that it has attached, is played too.
+ * Attaches volumes of CSI drivers to the nodes of their pods, where kubelets leave that to the
+ * controller, and detaches them when the last of these is gone
+ * (k8s.io/kubernetes/pkg/controller/volume/attachdetach). Simulates the driver, which confirms the
+ * attachment, too.
  */
 
 const by = 'attachdetach-controller';
@@ -13,7 +15,7 @@ const attachments = 'volumeattachments.storage.k8s.io';
 const claims = 'persistentvolumeclaims';
 const volumes = 'persistentvolumes';
 
-/** A volume that is to be attached to a node. */
+/** A volume to attach to a node. */
 type Attachment = {
   readonly pod: Stored;
   readonly volume: string;
@@ -22,7 +24,7 @@ type Attachment = {
   readonly node: string;
 };
 
-/** As the CSI plugin names them (getAttachmentName). */
+/** Returns the name of the CSI plugin's attachment (getAttachmentName). */
 const nameOf = ({ handle, driver, node }: Attachment): string =>
   `csi-${createHash('sha256').update(`${handle}${driver}${node}`).digest('hex')}`;
 
@@ -38,7 +40,10 @@ const attachmentsOf = ({ store }: Cluster, pod: Stored): readonly Attachment[] =
   });
 };
 
-/** A kubelet says by this that its volumes are the controller's affair; what else is attached to its node is left alone. */
+/**
+ * Annotation by which a kubelet leaves its volumes to the controller; other attachments of its node
+ * are ignored.
+ */
 const managed = 'volumes.kubernetes.io/controller-managed-attach-detach';
 
 const wantedOn = (cluster: Cluster, node: string): ReadonlyMap<string, Attachment> => {
@@ -56,14 +61,14 @@ const attach = ({ writes }: Cluster, name: string, { driver, node, volume }: Att
   });
 };
 
-/** What the driver says, and what the controller makes of that. */
+/** Writes the driver's confirmation, and the controller's event. */
 const noteAttached = ({ writes, record }: Cluster, present: Stored, { pod, volume }: Attachment): void => {
   writes.update(attachments, { ...present, status: { attached: true } }, 'status');
   const message = `AttachVolume.Attach succeeded for volume "${volume}" `;
   record({ by, about: { resource: 'pods', object: pod }, type: 'Normal', reason: 'SuccessfulAttachVolume', message });
 };
 
-/** The controller; it remembers what it has attached to each node, and lets other attachments be. */
+/** Returns the controller; it remembers its attachments to each node, and ignores others. */
 export const attachDetachController = (): Controller => {
   const attached = new Map<string, Set<string>>();
   return {

@@ -2,7 +2,10 @@ import { amount } from '../../../core/quantity.ts';
 import { at, items, type ObjectMeta, part, type Stored, text } from '../../object.ts';
 import { type Cluster, type Controller, keyOf, split, timeText } from '../controller.ts';
 
-/** Claims and volumes find each other (k8s.io/kubernetes/pkg/controller/volume/persistentvolume). Nothing is provisioned. */
+/**
+ * Binds claims to volumes (k8s.io/kubernetes/pkg/controller/volume/persistentvolume). Nothing is
+ * provisioned.
+ */
 
 const claims = 'persistentvolumeclaims';
 const volumes = 'persistentvolumes';
@@ -27,7 +30,10 @@ const fits = (volume: Stored, claim: Stored): boolean => {
   return isEnough && sameClass && sameMode && items(at(claim, 'spec', 'accessModes')).every(mode => modes.includes(mode));
 };
 
-/** The volume that the claim names, that names the claim, or the smallest that is free and large enough (findBestMatchForClaim). */
+/**
+ * Returns the volume that the claim names, that names the claim, or the smallest free one that is
+ * large enough (findBestMatchForClaim).
+ */
 const volumeFor = ({ store }: Cluster, claim: Stored): Stored | undefined => {
   const named = text(claim, 'spec', 'volumeName');
   if (named !== '') {
@@ -61,7 +67,10 @@ const bindVolume = (cluster: Cluster, volume: Stored, { metadata: { name, namesp
   return written.kind === 'stored' ? written.object : volume;
 };
 
-/** First the volume, then the claim: whoever dies in between finds the volume bound, and goes on. */
+/**
+ * Binds the volume first, then the claim: after a crash in between, the volume is found bound, and
+ * binding continues.
+ */
 const bind = (cluster: Cluster, claim: Stored, found: Stored): void => {
   const volume = bindVolume(cluster, found, claim);
   setPhase(cluster, volume, 'Bound');
@@ -87,7 +96,7 @@ const lookAtVolume = (cluster: Cluster, volume: Stored): void => {
   else if (uid === undefined || uid === '') setPhase(cluster, volume, 'Available');
 };
 
-/** Keys are `claim namespace/name` and `volume name`. */
+/** Reconciles a key, `claim namespace/name` or `volume name`. */
 const reconcile = (key: string, cluster: Cluster): undefined => {
   const cut = key.indexOf(' ');
   const rest = key.slice(cut + 1);

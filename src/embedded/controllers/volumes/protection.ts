@@ -4,8 +4,9 @@ import { type Cluster, type Controller, keyOf, split, timeText } from '../contro
 import { isFinished, nodeOf } from '../pods.ts';
 
 /**
- * Claims go when no pod uses them any more, volumes when they are bound to none (pkg/controller/volume/{pvc,pv}protection). Since 1.37 a
- * condition of a bound claim says whether a pod names it.
+ * Deletes claims when no pod uses them any more, and volumes when they are unbound
+ * (pkg/controller/volume/{pvc,pv}protection). Since 1.37 a condition of a bound claim shows whether
+ * a pod names it.
  */
 
 const claims = 'persistentvolumeclaims';
@@ -15,18 +16,18 @@ const protection = { [claims]: 'kubernetes.io/pvc-protection', [volumes]: 'kuber
 const claimsOf = (pod: Stored): readonly string[] =>
   objects(at(pod, 'spec', 'volumes')).flatMap(volume => text(volume, 'persistentVolumeClaim', 'claimName') || []);
 
-/** A pod that is on no node yet does not hold its claims, nor does one that has ended. */
+/** Returns whether a pod uses the claim: an unscheduled or finished pod does not. */
 const isUsed = ({ store }: Cluster, { metadata }: Stored): boolean =>
   store.list('pods', metadata.namespace ?? '').some(pod => nodeOf(pod) !== '' && !isFinished(pod) && claimsOf(pod).includes(metadata.name));
 
-/** Any pod that has not ended, on a node or not. */
+/** Returns whether an unfinished pod names the claim, scheduled or not. */
 const isNamed = ({ store }: Cluster, { metadata }: Stored): boolean =>
   store.list('pods', metadata.namespace ?? '').some(pod => !isFinished(pod) && claimsOf(pod).includes(metadata.name));
 
 const named = { status: 'False', reason: 'PodUsingPVC', message: 'A pod is currently referencing this PVC' };
 const notNamed = { status: 'True', reason: 'NoPodsUsingPVC', message: 'No pods are currently referencing this PVC' };
 
-/** Keeps the condition Unused of a claim that is bound and stays. */
+/** Updates the condition Unused of a bound claim. */
 const sayWhetherUsed = (cluster: Cluster, claim: Stored): void => {
   if (claim.metadata.deletionTimestamp !== undefined || text(claim, 'status', 'phase') !== 'Bound') return;
   const said = isNamed(cluster, claim) ? named : notNamed;

@@ -5,7 +5,7 @@ import { OrderForm } from './order-form.tsx';
 
 type Form = { readonly asked: Extract<OpenDialog, { kind: 'approve' }>; readonly shut: () => void };
 
-/** Asks whether something is really to be done about an announcement. */
+/** Form that confirms the approval of a machine maintenance. */
 export const ApproveForm = ({ asked: { machine }, shut }: Form) => (
   <OrderForm label={`Approve ${machine.machine}`} send={() => approve(machine)} shut={shut}>
     <p>

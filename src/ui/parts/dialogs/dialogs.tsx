@@ -30,7 +30,7 @@ const Modal = ({ title, children }: { readonly title: string; readonly children:
   );
 };
 
-/** What it is about, and what is asked. */
+/** Returns title and form of a dialog. */
 const questionOf = (asked: OpenDialog): readonly [title: string, form: ComponentChildren] => {
   switch (asked.kind) {
     case 'maintain':
@@ -51,7 +51,7 @@ const questionOf = (asked: OpenDialog): readonly [title: string, form: Component
   }
 };
 
-/** The question that is open, if one is. */
+/** The open dialog, if any. */
 export const Dialogs = () => {
   const { value } = asking;
   if (value === undefined) return null;

@@ -6,7 +6,7 @@ import { mayAct, store } from '../../page.ts';
 import { Blockers } from '../nodes/hold-card.tsx';
 import { OrderForm } from './order-form.tsx';
 
-/** What a drain would do, before anybody has asked for one. */
+/** Preview of a drain. */
 const PreviewText = ({ found }: { readonly found: DrainPreview | string | undefined }) => {
   if (found === undefined) return <p class="quiet">Checking…</p>;
   if (typeof found === 'string') return <p class="matter">{found}</p>;
@@ -35,7 +35,7 @@ const Check = ({ label, hint, checked, choose }: Choice) => (
   </label>
 );
 
-/** What is asked for, and what it would do, as both change. */
+/** Returns the signals of the form, with the preview, which follows the choices. */
 const useOrder = (node: string) => {
   const reason = useSignal('');
   const force = useSignal(false);
@@ -47,7 +47,7 @@ const useOrder = (node: string) => {
     const turn = asked.peek() + 1;
     asked.value = turn;
     void outlook(choice).then(answer => {
-      // An answer to a choice that has been changed since is none.
+      // A response to choices that have changed since is ignored.
       if (asked.peek() === turn) found.value = answer;
     });
   });
@@ -93,7 +93,7 @@ const Reason = ({ order }: { readonly order: ReturnType<typeof useOrder> }) => (
   </label>
 );
 
-/** Asks how a node is to be taken out of service, and says what that would do. */
+/** Form that takes a node out of service, with a preview. */
 export const MaintainForm = ({ node, shut }: Form) => {
   const order = useOrder(node);
   const send = (): Promise<OrderResult> =>

@@ -4,14 +4,14 @@ import type { OrderResult } from '../../orders.ts';
 import { say } from '../../page.ts';
 
 type OrderFormProps = {
-  /** What the button says that sends the order; there is none where nothing can be ordered. */
+  /** Label of the button that sends the order; without one, there is no button. */
   readonly label: string | undefined;
   readonly send: () => Promise<OrderResult>;
   readonly shut: () => void;
   readonly children: ComponentChildren;
 };
 
-/** A question with one order as its answer: it stays open, and says why, when the order is refused. */
+/** A form for one order: stays open, with the reason, when the order is refused. */
 export const OrderForm = ({ label, send, shut, children }: OrderFormProps) => {
   const failure = useSignal<string | undefined>(undefined);
   const busy = useSignal(false);

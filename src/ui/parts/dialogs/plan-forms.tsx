@@ -8,7 +8,7 @@ type Form<Kind extends OpenDialog['kind']> = { readonly asked: Extract<OpenDialo
 
 const AtOnce = ({ many }: { readonly many: number | undefined }) => <>{many !== undefined && many > 0 && `, up to ${many} at once`}</>;
 
-/** Asks whether a plan is really to take nodes out of service. */
+/** Form that confirms the resumption of a plan. */
 export const ResumeForm = ({ asked: { plan }, shut }: Form<'resume-plan'>) => (
   <OrderForm label={`Resume ${plan.key}`} send={() => steerPlan({ plan: plan.key, uid: plan.uid, what: 'resume' })} shut={shut}>
     <p>
@@ -21,7 +21,7 @@ export const ResumeForm = ({ asked: { plan }, shut }: Form<'resume-plan'>) => (
   </OrderForm>
 );
 
-/** Asks whether a plan may really go on with what it waits for. */
+/** Form that confirms the approval of a plan. */
 export const ApprovePlanForm = ({ asked: { plan, approval }, shut }: Form<'approve-plan'>) => (
   <OrderForm
     label={`Approve ${approvalText(approval)}`}

@@ -4,7 +4,7 @@ import { OrderForm } from './order-form.tsx';
 
 type Form = { readonly asked: Extract<OpenDialog, { kind: 'release' }>; readonly shut: () => void };
 
-/** Asks whether a node is really to be released. */
+/** Form that confirms the release of a node. */
 export const ReleaseForm = ({ asked: { node, hold }, shut }: Form) => {
   const others = (store.node(node).value?.holds.length ?? 0) - 1;
   return (

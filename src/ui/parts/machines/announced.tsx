@@ -3,10 +3,10 @@ import { toneOf, windowText } from '../../model/machine-words.ts';
 import { now, open, selected, store } from '../../page.ts';
 import { MachineStory } from './machine-card.tsx';
 
-/** More cards are no list that anybody reads. */
+/** Limit of cards; no user reads a longer list. */
 const maxCards = 30;
 
-/** What clouds have announced, and what becomes of it. */
+/** Announced events of machines, and their progress. */
 export const Announced = () => {
   const machines = store.machines.value.filter(({ node }) => node === undefined || node !== selected.value);
   if (machines.length === 0) return null;
@@ -48,7 +48,7 @@ const Window = ({ window }: { readonly window: WindowView }) => (
   </li>
 );
 
-/** When something may begin. */
+/** Maintenance windows. */
 export const Windows = () => {
   const windows = store.windows.value;
   if (windows.length === 0) return null;

@@ -8,7 +8,7 @@ const orders: readonly { readonly what: HostOrder['what']; readonly label: strin
   { what: 'reboot', label: 'Reboot this host' },
 ];
 
-/** What a simulated cloud can be told to announce about the machine of a node; nothing on pages of real clusters. */
+/** Orders for a simulated cloud about the machine of a node; empty for real clusters. */
 export const HostOrders = ({ node }: { readonly node: NodeSummary }) => {
   const busy = useSignal(false);
   if (store.facts.value?.simulated !== true || !mayAct.value || node.instance === undefined || node.missing) return null;
@@ -17,7 +17,8 @@ export const HostOrders = ({ node }: { readonly node: NodeSummary }) => {
     busy.value = true;
     say(await announce({ node: node.key, what }));
     busy.value = false;
-    // The buttons go once something is announced: whoever uses the keyboard goes on from the top of the details.
+    // The buttons disappear once an event is announced: keyboard users continue from the top of the
+    // details.
     document.getElementById('details-title')?.focus();
   };
   return (

@@ -42,7 +42,7 @@ const ApproveButton = ({ machine }: { readonly machine: MachineView }) => (
   </button>
 );
 
-/** What is announced about a machine, what is done about it, and what that waits for. */
+/** Events of a machine, Drydock's response, and its waits. */
 export const MachineStory = ({ machine }: { readonly machine: MachineView }) => (
   <div class="hold machine-story">
     <p class="reason">

@@ -7,7 +7,7 @@ import { MachineStory } from '../machines/machine-card.tsx';
 import { Hold } from './hold-card.tsx';
 import { blockedOn } from './node-box.tsx';
 
-/** More are not listed: nobody reads them. */
+/** Limit of listed pods; no user reads more. */
 const maxPods = 120;
 
 const PodRow = ({ pod, isBlocked }: { readonly pod: PodView; readonly isBlocked: boolean }) => (
@@ -108,11 +108,11 @@ const NodeDetails = ({ node }: { readonly node: NodeSummary }) => (
   </>
 );
 
-/** Everything about the chosen node. */
+/** Details of the chosen node. */
 export const Details = () => {
   const name = selected.value;
   const heading = useRef<HTMLHeadingElement>(null);
-  // At once: whoever goes on with the keyboard goes on from here.
+  // Focused at once: keyboard users continue from here.
   useLayoutEffect(() => heading.current?.focus(), [name]);
   if (name === undefined) return null;
   const node = store.node(name).value;

@@ -4,10 +4,10 @@ import { type CellGroup, countsOf, type FleetState, fleetWords, type Grouping } 
 import { plural } from '../../model/words.ts';
 import { NodeBox } from './node-box.tsx';
 
-/** A group of up to so many nodes that fills the view has room for boxes. */
+/** Limit of nodes up to which a group that fills the view is drawn as boxes. */
 const maxBoxes = 150;
 
-/** How many nodes are in which state: what the marks mean, too. */
+/** Number of nodes in each state; also the legend of the marks. */
 const States = ({ counts }: { readonly counts: readonly (readonly [FleetState, number])[] }) => (
   <ul class="fleet-states">
     {counts.map(([state, count]) => (
@@ -18,10 +18,10 @@ const States = ({ counts }: { readonly counts: readonly (readonly [FleetState, n
   </ul>
 );
 
-/** What a group is called. */
+/** Returns the title of a group. */
 const titleOf = (name: string, grouping: Grouping): string => (name === '' ? `no ${grouping}` : name);
 
-/** A cell that has the focus keeps it when its place changes. */
+/** Keeps the focus on a cell when its place changes. */
 const useSteadyFocus = (): void => {
   const { activeElement } = document;
   const id = activeElement?.matches('.cell') === true ? activeElement.id : undefined;
@@ -55,7 +55,7 @@ const Cells = ({ group, title }: { readonly group: CellGroup; readonly title: st
   );
 };
 
-/** Nodes that belong together, as cells; as boxes where they fill the view and are few. */
+/** A group of nodes, as cells; as boxes where it fills the view and is small. */
 export const FleetGroup = ({ group }: { readonly group: CellGroup }) => {
   const { grouping, zoom } = view.value;
   const title = titleOf(group.name, grouping);

@@ -7,7 +7,7 @@ import { plural, tallyText } from '../../model/words.ts';
 import { open, selected, store } from '../../page.ts';
 import { FleetGroup } from './fleet-group.tsx';
 
-/** The node that the pointer or the focus is on. */
+/** Node under the pointer or the focus. */
 const pointed = signal<string | undefined>(undefined);
 
 const point = (target: EventTarget | null): void => {
@@ -19,7 +19,7 @@ const choose = (target: EventTarget | null): void => {
   if (name !== undefined) open(name);
 };
 
-/** What is said of the cell that somebody points at: those who cannot see it hear its name. */
+/** Description of the cell under the pointer; screen readers read the cell's name. */
 const Told = () => {
   const node = pointed.value === undefined ? undefined : store.node(pointed.value).value;
   if (node === undefined) return <p class="fleet-told quiet">Point at a node, or go to it with the arrow keys; Enter opens it.</p>;
@@ -50,7 +50,7 @@ const By = () => (
   </label>
 );
 
-/** The cell of the node whose details are open is marked: not by drawing all of them anew. */
+/** Marks the cell of the open node, without drawing all cells again. */
 const mark = (box: HTMLElement, name: string | undefined): void => {
   for (const cell of box.querySelectorAll('.cell[aria-current]')) cell.removeAttribute('aria-current');
   const cell = name === undefined ? null : document.getElementById(`node-${name}`);

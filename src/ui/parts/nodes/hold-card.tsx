@@ -5,7 +5,7 @@ import { asking, mayAct, now, open, store } from '../../page.ts';
 import { Progress } from './progress.tsx';
 import { Vms } from './vms.tsx';
 
-/** So many pods are named; the rest is counted. */
+/** Limit of named pods; the others are counted. */
 const maxNamed = 3;
 
 const namesOf = (whats: readonly string[]): string =>
@@ -18,7 +18,7 @@ const countOf = ({ cause, whats }: BlockerGroup, tone: string): string => {
     : plural(whats.length, `${noun} is waiting`, `${noun}s are waiting`);
 };
 
-/** What is in the way, each matter once: how many pods, why, and what would help. */
+/** Blockers, grouped: number of pods, reason, and remedy. */
 export const Blockers = ({ blockers }: { readonly blockers: readonly BlockerView[] }) => {
   const stuck = groupBlockers(blockers.filter(blocker => blocker.stuck));
   const passing = groupBlockers(blockers.filter(blocker => !blocker.stuck));
@@ -78,13 +78,19 @@ const Facts = ({ hold }: { readonly hold: HoldView }) => (
   </dl>
 );
 
-/** Who makes the maintenances that are part of a machine's: they end with it, and would be made anew. */
+/**
+ * Requester of maintenances that belong to a machine's: they end with it, and would be created
+ * again.
+ */
 const machineRequester = 'drydock.dev/machine-maintenance';
 
 const isTold = ({ requester }: HoldView, node: string): boolean =>
   requester === machineRequester && store.machinesOn(node).value.length > 0;
 
-/** One maintenance of a node: by whom, how far, what is in the way. What is announced about its machine is said already where that is shown. */
+/**
+ * One maintenance of a node: its requester, progress, and blockers. Its reason is left out where
+ * the machine's event is shown.
+ */
 export const Hold = ({ hold, node }: { readonly hold: HoldView; readonly node: string }) => (
   <div class="hold">
     {hold.reason !== undefined && !isTold(hold, node) && <p class="reason">“{hold.reason}”</p>}
@@ -97,7 +103,7 @@ export const Hold = ({ hold, node }: { readonly hold: HoldView; readonly node: s
   </div>
 );
 
-/** A node that is out of service, or on its way there. */
+/** A node that is out of service, or about to be. */
 export const HoldCard = ({ node }: { readonly node: NodeSummary }) => {
   const { tone, word } = nodeBadge(node);
   return (

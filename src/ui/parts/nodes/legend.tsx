@@ -2,7 +2,7 @@ import { type PodState, podWords } from '../../model/words.ts';
 
 const states: readonly PodState[] = ['running', 'starting', 'leaving', 'blocked'];
 
-/** What the shapes mean. */
+/** Legend of the shapes. */
 export const Legend = () => (
   <ul class="legend" aria-label="Legend of the pods">
     {states.map(state => (

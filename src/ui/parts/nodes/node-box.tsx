@@ -8,14 +8,17 @@ import { condensed, open, search, selected, store } from '../../page.ts';
 import { animateReflow, registerTile } from '../../pod-animation.ts';
 import { Progress } from './progress.tsx';
 
-/** How a pod is drawn: what blocks it is known of its node. */
+/** Returns the state of a pod; its blockers are known from its node. */
 const stateOf = (pod: PodView, blocked: ReadonlySet<string>): PodState =>
   pod.phase !== 'leaving' && blocked.has(pod.key) ? 'blocked' : pod.phase;
 
 export const blockedOn = ({ holds }: NodeSummary): ReadonlySet<string> =>
   new Set(holds.flatMap(({ blockers }) => blockers.flatMap(({ stuck, what }) => (stuck ? [what] : []))));
 
-/** Tints tell neighbouring workloads apart; the same workload has the same one everywhere. */
+/**
+ * Number of tints, which distinguish neighbouring workloads; a workload has the same tint
+ * everywhere.
+ */
 const tints = 8;
 const tintOfWorkload = new Map<string, number>();
 
@@ -96,7 +99,7 @@ const Name = ({ node }: { readonly node: NodeSummary }) => {
   );
 };
 
-/** What is announced about its machine, and how far that is. */
+/** Events of the node's machine, and their progress. */
 const Announcements = ({ name }: { readonly name: string }) => (
   <>
     {store.machinesOn(name).value.map(machine => (

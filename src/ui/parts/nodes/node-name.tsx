@@ -1,6 +1,6 @@
 import { open, store } from '../../page.ts';
 
-/** A node that can be looked at, where the cluster has it. */
+/** Name of a node; a button that opens its details where the node exists. */
 export const NodeName = ({ name }: { readonly name: string }) =>
   store.node(name).value === undefined ? (
     <span class="plan-node-name">{name}</span>

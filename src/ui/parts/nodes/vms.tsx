@@ -13,7 +13,10 @@ const VmLine = ({ vm }: { readonly vm: Vm }) => (
   </li>
 );
 
-/** The VMs of a node that is drained, each with how far it is. Those that cannot move are told among the blockers as well. */
+/**
+ * VMs of a drained node, each with its progress. Those that cannot migrate are among the blockers
+ * as well.
+ */
 export const Vms = ({ hold }: { readonly hold: HoldView }) =>
   hold.vms === undefined ? null : (
     <details class="vms" open={hold.draining}>

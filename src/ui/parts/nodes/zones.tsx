@@ -5,7 +5,7 @@ import { Fleet } from './fleet.tsx';
 import { Legend } from './legend.tsx';
 import { NodeBox, PodTiles } from './node-box.tsx';
 
-/** With fewer nodes there is nothing to be searched. */
+/** Number of nodes from which the search is shown. */
 const manyNodes = 12;
 
 const nobody: ReadonlySet<string> = new Set();
@@ -24,7 +24,7 @@ const Search = () => (
   </label>
 );
 
-/** Pods that no node has taken yet. */
+/** Unscheduled pods. */
 const Waiting = () => {
   const pods = store.pods.on('').value;
   const count = pods.length + (store.pods.countsOn('').value?.pending ?? 0);
@@ -37,7 +37,7 @@ const Waiting = () => {
   );
 };
 
-/** Where there is room for boxes, cells are a choice. */
+/** Choice between cells and boxes, where there is room for boxes. */
 const ViewChoice = () => (
   <label class="choice">
     <span>Show</span>
@@ -51,7 +51,7 @@ const ViewChoice = () => (
   </label>
 );
 
-/** Zones, in each its nodes as boxes. */
+/** Zones, each with its nodes as boxes. */
 const Boxes = () => (
   <div class="zone-list">
     {store.zones.value.map(({ zone, nodes }) => (

@@ -37,7 +37,7 @@ const Stage = ({ stage }: { readonly stage: PlanStageView }) => (
   </li>
 );
 
-/** Of a plan that is complete they say nothing any more. */
+/** Stages of a plan; hidden once it is complete. */
 const Stages = ({ plan }: { readonly plan: PlanSummary }) =>
   plan.stages.length === 0 || plan.phase === 'Complete' ? null : (
     <ol class="plan-stages" aria-label={`Stages of plan ${plan.key}`}>
@@ -56,7 +56,7 @@ const Flying = ({ one }: { readonly one: PlanNodeView }) => (
   </li>
 );
 
-/** Nodes in flight, each with how far it is and what it waits for. */
+/** Nodes in flight, each with its progress and waits. */
 const InFlight = ({ plan }: { readonly plan: PlanSummary }) => {
   const { inFlight, counts } = plan;
   if (inFlight.length === 0) return null;
@@ -120,7 +120,10 @@ const Failures = ({ plan }: { readonly plan: PlanSummary }) => {
   );
 };
 
-/** Pauses at once, which harms nothing, and asks before it resumes. One button for both: the focus stays where it is. */
+/**
+ * Button that pauses at once, which is harmless, and resumes after a confirmation. A single button,
+ * so that the focus stays.
+ */
 const Switch = ({ plan, what }: { readonly plan: PlanSummary; readonly what: PlanOrder['what'] }) => {
   const busy = useSignal(false);
   const pause = async (): Promise<void> => {
@@ -163,7 +166,7 @@ const Orders = ({ plan }: { readonly plan: PlanSummary }) => {
   );
 };
 
-/** A plan: how far it is, what is in flight, what it waits for, what has failed, and what can be done. */
+/** A plan: its progress, nodes in flight, waits, failures, and actions. */
 export const PlanCard = ({ plan }: { readonly plan: PlanSummary }) => {
   const { tone, word } = planBadge(plan);
   const message = messageOf(plan);

@@ -1,10 +1,10 @@
 import { store } from '../../page.ts';
 import { PlanCard } from './plan-card.tsx';
 
-/** More cards are no list that anybody reads. */
+/** Limit of cards; no user reads a longer list. */
 const maxCards = 20;
 
-/** The plans that take many nodes through. */
+/** The MaintenancePlans of the cluster. */
 export const Plans = () => {
   const plans = store.plans.value;
   if (plans.length === 0) return null;

@@ -52,7 +52,7 @@ const Stuck = ({ plan }: { readonly plan: PlanSummary }) => {
   );
 };
 
-/** How a plan's run goes, beside what was foretold. */
+/** Progress of a plan's run, with its forecast. */
 export const Rollout = ({ plan }: { readonly plan: PlanSummary }) => {
   const drawn = chartOf(plan, now.value);
   const when = timeWords(now.value);

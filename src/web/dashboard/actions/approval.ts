@@ -6,13 +6,16 @@ import type { Api } from '../../../operator/ports.ts';
 import type { ApprovalOrder } from '../scene.ts';
 import { type ActionResult, asked, isGood, isReply, reply } from './maintenances.ts';
 
-/** Reads which machine maintenance is agreed to; a string says what is wrong with it. */
+/** Parses the approval of a machine maintenance; returns a string with the error. */
 export const readApproval = (raw: unknown): ApprovalOrder | string => {
   const key = isObject(raw) ? raw['key'] : undefined;
   return typeof key === 'string' && key !== '' ? { key } : 'the body must be an object such as {"key": "drydock-system/mm-worker-1"}';
 };
 
-/** Agrees to one that waits for it, as it was seen: one that has been changed since is looked at again. */
+/**
+ * Approves a maintenance that waits for it, in the version that was seen: after a change, the user
+ * has to look again.
+ */
 export const approve = async (api: Api, request: MachineRequest): Promise<ActionResult> => {
   const { machineName, history, resourceVersion } = request;
   if (history.phase !== 'AwaitingApproval') return reply(409, `the maintenance of machine ${machineName} is not waiting for approval`);

@@ -2,9 +2,12 @@ import { isObject } from '../../../core/json.ts';
 import type { HostOrder } from '../scene.ts';
 import { type ActionResult, reply } from './maintenances.ts';
 
-/** A cloud that does as it is told: only a demonstration has one. */
+/** A simulated cloud that accepts orders: only a demonstration has one. */
 export interface DemoCloud {
-  /** Has this announced about the machine of the node. A string says why that cannot be. */
+  /**
+   * Announces an event for the machine of the node. Returns a string with the reason when it
+   * cannot.
+   */
   announce(node: string, what: HostOrder['what']): string | undefined;
 }
 
@@ -13,7 +16,7 @@ const words: Readonly<Record<HostOrder['what'], string>> = {
   reboot: 'will be rebooted',
 };
 
-/** Reads an order from JSON; a string says what is wrong with it. */
+/** Parses an order from JSON; returns a string with the error. */
 const readHostOrder = (raw: unknown): HostOrder | string => {
   if (!isObject(raw)) return 'the body must be an object such as {"node": "worker-1", "what": "retirement"}';
   const { node, what } = raw;
@@ -22,7 +25,7 @@ const readHostOrder = (raw: unknown): HostOrder | string => {
   return { node, what };
 };
 
-/** Has the simulated cloud announce something. */
+/** Has the simulated cloud announce an event. */
 export const announce = (hosts: DemoCloud | undefined, value: unknown): ActionResult => {
   if (hosts === undefined) return reply(404, 'the machines of this cluster are not simulated: nothing can be announced here');
   const order = readHostOrder(value);

@@ -14,7 +14,7 @@ import { errorText } from '../../../support/error-text.ts';
 import { isDefect } from '../../../support/panic-handler.ts';
 import type { MaintainOrder, ReleaseOrder } from '../scene.ts';
 
-/** What became of an order: an HTTP status, and a body with words. */
+/** Result of an order: an HTTP status, and a body with a message. */
 export type ActionResult = { readonly status: number; readonly body: { readonly message: string } };
 
 const full = 'maintenances.drydock.dev';
@@ -22,11 +22,11 @@ const seed = 'nodemaintenances.nodemaintenance.medik8s.io';
 
 export const reply = (status: number, message: string): ActionResult => ({ status, body: { message } });
 
-/** The kind to make: the one with a policy, or else the one that it replaces. */
+/** Returns the kind to create: the one with a policy, or else the one that it replaces. */
 export const creatableKind = (served: readonly KindAdapter[]): KindAdapter | undefined =>
   served.find(({ name }) => name === full) ?? served.find(({ name }) => name === seed);
 
-/** Reads an order from JSON; a string says what is wrong with it. */
+/** Parses an order from JSON; returns a string with the error. */
 export const parseMaintainAction = (raw: unknown): MaintainOrder | string => {
   if (!isObject(raw)) return 'the body must be an object such as {"node": "worker-1", "reason": "new disk"}';
   const { node, reason = '', force = false, deleteEmptyDirData = false } = raw;
@@ -36,7 +36,7 @@ export const parseMaintainAction = (raw: unknown): MaintainOrder | string => {
   return { node, reason, force, deleteEmptyDirData };
 };
 
-/** Reads which maintenance is to end; a string says what is wrong with it. */
+/** Parses the order to release a maintenance; returns a string with the error. */
 export const readRelease = (raw: unknown): ReleaseOrder | string => {
   if (!isObject(raw)) return 'the body must be an object such as {"store": "maintenances.drydock.dev", "name": "worker-1"}';
   const { store, namespace, name } = raw;
@@ -46,7 +46,10 @@ export const readRelease = (raw: unknown): ReleaseOrder | string => {
   return { store, name, ...(namespace !== undefined && { namespace }) };
 };
 
-/** A call that the API server refuses is answered in its own words; one that does not reach it says so. Rejects for defects only. */
+/**
+ * Calls the API server. Returns its error in its own words, or an error when it cannot be reached.
+ * Rejects for defects only.
+ */
 export const asked = async (api: Api, call: ApiCall): Promise<ApiResponse | ActionResult> => {
   try {
     return await api.call(call);
@@ -56,13 +59,17 @@ export const asked = async (api: Api, call: ApiCall): Promise<ApiResponse | Acti
   }
 };
 
-/** It did not reach the server. */
+/** Returns whether the call did not reach the server. */
 export const isReply = (answer: ApiResponse | ActionResult): answer is ActionResult => !('headers' in answer);
 
-/** It is done. */
+/** Returns whether the call succeeded. */
 export const isGood = ({ status }: ApiResponse): boolean => status >= 200 && status < 300;
 
-/** Destruction is always asked for, and the replaced kind destroys unasked: it is made only for somebody who has agreed to both. */
+/**
+ * Returns the maintenance to create, or an error. Deletion of data always needs the user's
+ * agreement, and the replaced kind deletes without it: so it is created only when the user has
+ * agreed to both.
+ */
 const bodyOf = (maker: KindAdapter, order: MaintainOrder): ReturnType<typeof maintenanceObject> | string => {
   const { node, reason, force, deleteEmptyDirData } = order;
   const input: MaintenanceInput = { node, ...(reason.trim() !== '' && { reason: reason.trim() }), drain: { force, deleteEmptyDirData } };
@@ -84,7 +91,7 @@ export const maintain = async (api: Api, maker: KindAdapter | undefined, order: 
 export const release = async (api: Api, request: MaintenanceRequest): Promise<ActionResult> => {
   const answer = await asked(api, removal(request));
   if (isReply(answer)) return answer;
-  // Gone already is what was wanted.
+  // An object that is already gone counts as released.
   if (isGood(answer) || answer.status === 404) return reply(200, `${request.nodeName} is being released`);
   return reply(answer.status, statusMessage(answer));
 };

@@ -13,7 +13,7 @@ const readPlan = (raw: JsonObject): Omit<PlanOrder, 'what'> | string => {
   return { plan, uid };
 };
 
-/** Reads which plan is to be paused or resumed; a string says what is wrong with it. */
+/** Parses the order to pause or resume a plan; returns a string with the error. */
 export const readPlanOrder = (raw: unknown): PlanOrder | string => {
   if (!isObject(raw)) return 'the body must be an object such as {"plan": "kernel", "uid": "…", "what": "pause"}';
   const order = readPlan(raw);
@@ -22,7 +22,7 @@ export const readPlanOrder = (raw: unknown): PlanOrder | string => {
   return what === 'pause' || what === 'resume' ? { ...order, what } : 'what must be pause or resume';
 };
 
-/** Reads what is agreed to; a string says what is wrong with it. */
+/** Parses the approval of a plan; returns a string with the error. */
 export const readPlanApproval = (raw: unknown): PlanApprovalOrder | string => {
   if (!isObject(raw))
     return 'the body must be an object such as {"plan": "kernel", "uid": "…", "run": "1", "revision": "…", "specHash": "…"}';
@@ -35,10 +35,10 @@ export const readPlanApproval = (raw: unknown): PlanApprovalOrder | string => {
   return { ...order, run, revision, specHash, ...(stage !== undefined && { stage }) };
 };
 
-/** There is no such plan, or another one has its name by now. */
+/** Returns the error for a plan that does not exist, or whose name now belongs to another. */
 export const noSuchPlan = ({ plan }: Pick<PlanOrder, 'plan'>): ActionResult => reply(404, `there is no such plan "${plan}" any more`);
 
-/** Has it start no more nodes, or go on: the very plan that was seen. */
+/** Pauses or resumes exactly the plan that was seen. */
 export const applyPlanAction = async (api: Api, { name, uid, aborted }: Plan, what: PlanOrder['what']): Promise<ActionResult> => {
   if (what === 'resume' && aborted) return reply(409, `plan ${name} is aborted: drydock plan rerun ${name} begins again`);
   const answer = await asked(api, {
@@ -60,7 +60,10 @@ const sameApproval = (one: PlanApprovalView, other: PlanApprovalView): boolean =
 
 const isThereAlready = ({ status, body }: ApiResponse): boolean => status === 409 && isObject(body) && body['reason'] === 'AlreadyExists';
 
-/** Agrees to what the plan waits for, if that is what was seen: nobody agrees to something else than was shown. */
+/**
+ * Approves the step that the plan waits for, if it is the one that was seen: users approve only
+ * what they were shown.
+ */
 export const approvePlan = async (api: Api, plan: Plan, order: PlanApprovalView): Promise<ActionResult> => {
   const waits = approvalOf(plan);
   if (waits === undefined || !sameApproval(waits, order)) return reply(409, `plan ${plan.name} does not wait for this approval (any more)`);

@@ -1,7 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Asset } from '../assets.ts';
 
-/** Scripts, styles and data from here alone; nothing inline, nothing embedded, nowhere embedded. */
+/**
+ * Content security policy: scripts, styles and data from this origin only; nothing inline, no
+ * frames, no embedding elsewhere.
+ */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -23,7 +26,7 @@ const always = {
   'cross-origin-opener-policy': 'same-origin',
 } as const;
 
-/** Data, which nobody keeps. */
+/** Sends data, which must not be cached. */
 export const answerJson = (
   response: ServerResponse,
   status: number,
@@ -34,7 +37,7 @@ export const answerJson = (
   response.end(JSON.stringify(value));
 };
 
-/** A part of the dashboard: the same for everybody, and asked for anew by its tag. */
+/** Sends a file of the dashboard: the same for all users, and revalidated by its ETag. */
 export const answerAsset = (response: ServerResponse, asset: Asset, objectIndexTag: string | undefined, withBody: boolean): void => {
   const headers = { ...always, 'content-type': asset.type, 'cache-control': 'no-cache', etag: asset.tag };
   if (objectIndexTag === asset.tag) {

@@ -17,21 +17,21 @@ import { hostsOf } from './guard.ts';
 import { type Access, answer, type Served } from './routes.ts';
 
 export type DashboardOptions = {
-  /** Follows the cluster that is shown. */
+  /** Watcher of the shown cluster. */
   readonly watcher: Watcher;
   readonly adapters: readonly KindAdapter[];
-  /** Reads what is announced about machines; they are not looked at when left out. */
+  /** Reader of machine maintenances; they are not watched when left out. */
   readonly machines?: MachineClient;
-  /** Reads plans; they are not looked at when left out. */
+  /** Reader of plans; they are not watched when left out. */
   readonly plans?: PlanClient;
-  /** The hosts of a simulated cloud: whoever may act has something announced about them. */
+  /** Hosts of a simulated cloud: users who may act can have it announce events. */
   readonly hosts?: DemoCloud | undefined;
   readonly access: Access;
-  /** Which cluster this is, for people. */
+  /** Name of the cluster, for people. */
   readonly cluster: string;
-  /** Where it listens; 127.0.0.1 when left out. */
+  /** Host to listen on; 127.0.0.1 when left out. */
   readonly host?: string;
-  /** 0 is any free one. */
+  /** Port to listen on; 0 means any free one. */
   readonly port: number;
   readonly clock: Clock;
   readonly log: Log;
@@ -39,10 +39,10 @@ export type DashboardOptions = {
 };
 
 export type Dashboard = {
-  /** With the token in its fragment where one is needed: browsers send a fragment to nobody. */
+  /** URL with the token in its fragment where one is needed: browsers do not send fragments. */
   readonly url: string;
   readonly port: number;
-  /** Ends everything, open streams too. */
+  /** Ends everything, including open streams. */
   close(): Promise<void>;
 };
 
@@ -55,7 +55,7 @@ const listening = async (server: Server, host: string, port: number): Promise<nu
 };
 
 const failed = (error: unknown, response: ServerResponse, { log, defects }: DashboardOptions): void => {
-  // Whoever asked has hung up: there is nobody to be answered.
+  // The client has disconnected: no response is possible.
   if (response.destroyed) return;
   log.error('the dashboard failed to respond', { error: defects.textOf('Process', 'dashboard', error) });
   if (response.headersSent) response.destroy();
@@ -67,7 +67,9 @@ const urlOf = (host: string, port: number, access: Access): string => {
   return `http://${name}:${port}/${access.kind === 'link' ? `#${access.token}` : ''}`;
 };
 
-/** Serves the dashboard and follows the cluster for it. Rejects when the address cannot be had. */
+/**
+ * Serves the dashboard and watches the cluster for it. Rejects when the address is not available.
+ */
 export const startDashboard = async (options: DashboardOptions): Promise<Dashboard> => {
   const { hosts, access, host = '127.0.0.1', clock } = options;
   const assets = readAssets();

@@ -12,7 +12,10 @@ import { answerAsset, answerJson, openStream } from './answer.ts';
 import { readBody } from './body.ts';
 import { rejectForeignOrigin, withoutToken } from './guard.ts';
 
-/** Who may do what. `link`: whoever has the printed link, and nobody else may even look. `read-only`: whoever reaches the dashboard may look. */
+/**
+ * Access rights. `link`: only users with the printed link may read and act. `read-only`: everyone
+ * who reaches the dashboard may read.
+ */
 export type Access = { readonly kind: 'link'; readonly token: string; readonly api: Api } | { readonly kind: 'read-only' };
 
 export type Served = {
@@ -20,9 +23,9 @@ export type Served = {
   readonly assets: ReadonlyMap<string, Asset>;
   readonly observer: Observer;
   readonly clients: SseClients;
-  /** The hosts of a simulated cloud, where there is one. */
+  /** Hosts of a simulated cloud, where there is one. */
   readonly hosts: DemoCloud | undefined;
-  /** What the header Host may be. */
+  /** Valid values of the header Host. */
   readonly names: ReadonlySet<string>;
 };
 
@@ -31,7 +34,7 @@ type Work = (observer: Observer, api: Api, value: unknown, hosts: DemoCloud | un
 type Route = { readonly method: 'GET' | 'POST'; readonly answer: (asked: Asked) => Promise<void> | void };
 
 const sendReply = (response: ServerResponse, { status, body }: ActionResult): void => {
-  // What is left of a body that was too long is not waited for.
+  // The rest of an oversized body is not awaited.
   answerJson(response, status, body, status === 413 ? { connection: 'close' } : {});
 };
 
@@ -94,7 +97,7 @@ const planApproval = async (observer: Observer, api: Api, value: unknown): Promi
 
 const hostOrder: Work = async (_observer, _api, value, hosts) => announce(hosts, value);
 
-/** Whatever changes something: only with the link. */
+/** Wraps a handler that changes something: only with the link. */
 const write =
   (work: Work): Route['answer'] =>
   async ({ request, response, served: { access, observer, hosts } }) => {
@@ -119,7 +122,7 @@ const routes: ReadonlyMap<string, Route> = new Map([
 const wrongMethod = (response: ServerResponse, allow: string): void =>
   answerJson(response, 405, { message: `only ${allow} is served here` }, { allow });
 
-/** Answers one request. Rejects when the connection breaks, or on a defect. */
+/** Handles one request. Rejects when the connection breaks, or on a defect. */
 export const answer = async (request: IncomingMessage, response: ServerResponse, served: Served): Promise<void> => {
   const url = URL.parse(request.url ?? '/', 'http://page.invalid');
   const path = url?.pathname ?? '';

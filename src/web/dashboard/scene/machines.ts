@@ -2,51 +2,51 @@ import type { EventKind } from '../../../core/event-kind.ts';
 import type { EventState } from '../../../core/machine/event.ts';
 import type { MachinePhase, MachineStrategy } from '../../../core/machine/request.ts';
 
-/** Machines, what is announced about them, and when something may be done about it. */
+/** Machines, the events that are announced about them, and the windows in which Drydock may act. */
 
-/** Something that is announced about a machine. */
+/** An event that is announced about a machine. */
 export type AnnouncedView = {
-  /** Whose word it is. */
+  /** Provider that announced the event. */
   readonly provider: string;
   readonly kind: EventKind;
   readonly state: EventState;
   readonly description?: string;
-  /** RFC 3339: by then the machine has to be empty, or from then on it may happen. */
+  /** RFC 3339: deadline by which the machine has to be empty, or start of the event. */
   readonly at?: string;
 };
 
-/** A MachineMaintenance: what is announced about a machine, and what is done about it. */
+/** A MachineMaintenance: the events of a machine, and Drydock's response. */
 export type MachineView = {
-  /** `namespace/name`. */
+  /** Key: `namespace/name`. */
   readonly key: string;
-  /** Its machine; the node's name where it has no Machine. */
+  /** Name of the machine; the node's name where it has no Machine. */
   readonly machine: string;
-  /** Missing as long as nobody knows it. It may be gone already. */
+  /** Name of the node; missing while unknown. The node may be gone already. */
   readonly node?: string;
   readonly phase: MachinePhase;
-  /** It is over: nothing is done any more. */
+  /** Whether the maintenance is over: Drydock does nothing any more. */
   readonly over: boolean;
   readonly deleting: boolean;
-  /** What it waits for, as a word and in a sentence. */
+  /** Condition that it waits for, as a word and in a sentence. */
   readonly waitingFor?: string;
   readonly message: string;
   readonly strategy?: MachineStrategy;
-  /** RFC 3339, when it was made, when it will begin, and by when the machine has to be empty. */
+  /** RFC 3339: time of creation, of the start, and the deadline for the machine to be empty. */
   readonly since: string;
   readonly begins?: string;
   readonly deadline?: string;
-  /** The most urgent first. */
+  /** Announced events, the most urgent first. */
   readonly announced: readonly AnnouncedView[];
 };
 
-/** A MaintenanceWindow, as the operator has last said of it. */
+/** A MaintenanceWindow, with the state that the operator last reported. */
 export type WindowView = {
-  /** Its name. */
+  /** Name of the window. */
   readonly key: string;
-  /** Missing when nobody has said it. */
+  /** Whether it is open; missing when not reported. */
   readonly open?: boolean;
-  /** RFC 3339: when it opens next, or closes. */
+  /** RFC 3339: time of the next opening or closing. */
   readonly until?: string;
-  /** What is wrong with it. */
+  /** Error in the window. */
   readonly problem?: string;
 };

@@ -1,28 +1,28 @@
 import type { BlockerSummary } from '../../../core/drain/blockers/blocker-groups.ts';
 import type { StoredVm } from '../../../core/maintenance/vms-now.ts';
 
-/** Nodes, what holds them, their pods, and the workloads and budgets of these. */
+/** Nodes, the maintenances that hold them, their pods, and the workloads and budgets of these. */
 
-/** A maintenance that a node is under. */
+/** A maintenance of a node. */
 export type HoldView = {
-  /** `plural.group`, the name of its CRD: with `name`, what it is released by. */
+  /** Name of the CRD, `plural.group`: with `name`, it identifies the maintenance to release. */
   readonly store: string;
   readonly kind: string;
   readonly namespace?: string;
   readonly name: string;
-  /** As the kind spells it. */
+  /** Phase in the kind's own spelling. */
   readonly phase: string;
   readonly stage: string;
   readonly reason?: string;
   readonly requester?: string;
-  /** The MaintenancePlan that it is part of. */
+  /** MaintenancePlan that the maintenance belongs to. */
   readonly plan?: string;
-  /** RFC 3339, when it was made. */
+  /** RFC 3339: time of creation. */
   readonly since: string;
   readonly toEvict: number;
   readonly gone: number;
   readonly message: string;
-  /** When the drain is expected to be complete; missing when that cannot be told. */
+  /** Expected time of completion; missing when it cannot be estimated. */
   readonly ends?: string;
   readonly draining: boolean;
   readonly drained: boolean;
@@ -33,83 +33,86 @@ export type HoldView = {
   readonly vms?: { readonly summary: string; readonly items: readonly StoredVm[] };
 };
 
-/** `stuck`: nothing but a change by a person (or another controller) will end it. */
+/** A blocker; `stuck`: only a change by a user (or another controller) ends it. */
 export type BlockerView = BlockerSummary & { readonly stuck: boolean };
 
 export type NodeSummary = {
-  /** Its name. */
+  /** Name of the node. */
   readonly key: string;
   readonly zone: string;
-  /** As its platform calls it; its roles where no pool is named. */
+  /** Pool as the platform names it; the node's roles where no pool is named. */
   readonly pool: string;
-  /** The MaintenancePlan that selects it and is not over; of several, the first by name. */
+  /** MaintenancePlan that selects the node and is not over; of several, the first by name. */
   readonly plan?: string;
   readonly roles: readonly string[];
   readonly ready: 'yes' | 'no' | 'unknown';
   readonly cordoned: boolean;
-  /** `key:effect`, without the one of every cordon. */
+  /** Taints as `key:effect`, without that of every cordon. */
   readonly taints: readonly string[];
-  /** Oldest first. */
+  /** Maintenances, oldest first. */
   readonly holds: readonly HoldView[];
-  /** Its machine, as the cloud calls it; missing where the node names none. */
+  /** Machine in the cloud's naming; missing where the node names none. */
   readonly instance?: string;
-  /** There is no such node: a maintenance asks for it all the same. */
+  /** Whether the node does not exist, although a maintenance names it. */
   readonly missing?: true;
-  /** There is no such node any more: its machine has gone, and what replaces it is waited for. */
+  /** Whether the node is gone because its machine was deleted, and the replacement is awaited. */
   readonly replaced?: true;
 };
 
-/** `starting`: it has a node and is not ready. `leaving`: somebody has deleted it and it is on its way out. */
+/** Phase of a pod. `starting`: scheduled and not ready. `leaving`: deleted and terminating. */
 export type PodPhase = 'pending' | 'starting' | 'running' | 'leaving' | 'done';
 
 export type PodView = {
-  /** `namespace/name`. */
+  /** Key: `namespace/name`. */
   readonly key: string;
   readonly uid: string;
-  /** Empty while it waits for one. */
+  /** Name of the node; empty while the pod is unscheduled. */
   readonly node: string;
-  /** `Deployment`, `StatefulSet`… `Pod` for one that nobody would bring back. */
+  /**
+   * Kind of the owner: `Deployment`, `StatefulSet`… `Pod` for one that no controller would
+   * recreate.
+   */
   readonly kind: string;
-  /** `namespace/name` of what it belongs to. */
+  /** Owner: `namespace/name`. */
   readonly workload: string;
   readonly phase: PodPhase;
-  /** Stays where it is when its node is drained: of a DaemonSet, or a static pod. */
+  /** Whether the pod stays when its node is drained: of a DaemonSet, or a static pod. */
   readonly stays: boolean;
   readonly localData: boolean;
 };
 
-/** How many pods a node has in each phase; those that it has none in are left out. */
+/** Numbers of a node's pods in each phase; phases without pods are left out. */
 export type PodCountsView = { readonly key: string } & { readonly [Phase in PodPhase]?: number };
 
-/** A workload that has had fewer ready pods than replicas since the server began to look. */
+/** A workload that has had fewer ready pods than replicas since the server started watching. */
 export type WorkloadView = {
-  /** `namespace/name`. */
+  /** Key: `namespace/name`. */
   readonly key: string;
   readonly kind: string;
-  /** As it is now. */
+  /** Current number of ready pods. */
   readonly ready: number;
   readonly replicas: number;
   readonly lowest: { readonly ready: number; readonly replicas: number; readonly at: string };
 };
 
 export type BudgetView = {
-  /** `namespace/name`. */
+  /** Key: `namespace/name`. */
   readonly key: string;
   readonly allowed: number;
   readonly healthy: number;
   readonly desired: number;
-  /** Pods that it covers. */
+  /** Number of covered pods. */
   readonly pods: number;
-  /** Why it gives nothing, and what would help; missing when nothing is the matter. */
+  /** Reason why the budget allows no eviction, and a remedy; missing when it is healthy. */
   readonly trouble?: { readonly message: string; readonly remedy?: string };
 };
 
-/** The pods of one node, asked for by whoever looks at it where pods are counted. */
+/** Pods of one node, requested when a user opens it where pods are counted. */
 export type NodePods = { readonly pods: readonly PodView[] };
 
-/** What a drain of a node would be. */
+/** Preview of a node's drain. */
 export type DrainPreview = {
-  /** Pods that would have to leave, and pods that would stay. */
+  /** Number of pods that would have to leave; `stay` is that of the others. */
   readonly leave: number;
   readonly stay: number;
   readonly blockers: readonly BlockerView[];

@@ -1,17 +1,17 @@
 import type { NodeState } from '../../../core/plan/in-flight.ts';
 import type { PlanPhase } from '../../../core/plan/plan.ts';
 
-/** Plans: how far they are, what they wait for, and what is forecast. */
+/** Plans: their progress, waits, and forecast. */
 
-/** What keeps a plan, or one of its nodes, from going on. */
+/** A condition that a plan, or one of its nodes, waits for. */
 export type PlanWaitView = {
-  /** For example `MaxUnavailable`. */
+  /** Reason, for example `MaxUnavailable`. */
   readonly word: string;
-  /** Who or what, in a sentence. */
+  /** Explanation in a sentence. */
   readonly who: string;
-  /** The node that it is about; missing where it is about the plan. */
+  /** Node that waits; missing when the whole plan does. */
   readonly node?: string;
-  /** RFC 3339. It may end then by itself. */
+  /** RFC 3339: time at which the wait may end without action. */
   readonly ends?: string;
 };
 
@@ -20,7 +20,7 @@ export type PlanNodeView = {
   readonly node: string;
   readonly stage: string;
   readonly state: NodeState;
-  /** RFC 3339, when it came to this state. */
+  /** RFC 3339: time at which the node entered this state. */
   readonly since: string;
   readonly wait?: PlanWaitView;
 };
@@ -32,30 +32,30 @@ export type PlanFailureView = {
   readonly stage: string;
   readonly step: string;
   readonly message: string;
-  /** RFC 3339; empty where nobody knows it. */
+  /** RFC 3339: time of the failure; empty when unknown. */
   readonly at: string;
-  /** The node stays held. */
+  /** Whether the node stays held. */
   readonly held: boolean;
 };
 
-/** What a plan asks somebody to agree to: the run, or what follows a stage of it. */
+/** Approval that a plan waits for: of the run, or of the step after a stage. */
 export type PlanApprovalView = { readonly run: string; readonly revision: string; readonly specHash: string; readonly stage?: string };
 
-/** How many nodes of a plan are how far, as its status counts them. */
+/** Numbers of a plan's nodes by progress, from its status. */
 export type PlanCountsView = Readonly<Record<'due' | 'blocked' | 'inFlight' | 'done' | 'failed' | 'skipped', number>>;
 
-/** How many nodes of a run were done from then on. */
+/** Number of done nodes of a run, from this time on. */
 export type PlanPointView = { readonly at: string; readonly done: number };
 
-/** What the latest rehearsal of a plan has foretold. */
+/** Forecast of a plan's latest rehearsal. */
 export type PlanForecastView = {
   readonly rehearsedAt: string;
-  /** Every node that is due is done in the end. */
+  /** Whether every due node is done in the end. */
   readonly finishes: boolean;
-  /** Half of the rehearsed runs are over by then, and nine in ten. */
+  /** Times by which half of the rehearsed runs, and nine in ten, have ended. */
   readonly end?: string;
   readonly latestEnd?: string;
-  /** What the first rehearsal of the run said of the end. */
+  /** End by the first rehearsal of the run. */
   readonly firstEnd?: string;
   readonly windows: number;
   readonly podsMoved: number;
@@ -67,34 +67,34 @@ export type PlanForecastView = {
   readonly lowest: readonly { readonly workload: string; readonly ready: number; readonly replicas: number }[];
 };
 
-/** A MaintenancePlan: as its operator has last said of it. */
+/** A MaintenancePlan, with the state that its operator last reported. */
 export type PlanSummary = {
-  /** Its name. */
+  /** Name of the plan. */
   readonly key: string;
   readonly uid: string;
   readonly phase: PlanPhase;
   readonly message: string;
-  /** As the spec has it: the operator may not have seen it yet. */
+  /** Whether the spec pauses it: the operator may not have seen that yet. */
   readonly paused: boolean;
   readonly aborted: boolean;
   readonly deleting: boolean;
-  /** Missing as long as no operator has looked at it. */
+  /** Counts; missing until an operator has reconciled the plan. */
   readonly counts?: PlanCountsView;
-  /** How many nodes may be in flight at once. */
+  /** Limit of nodes in flight. */
   readonly atOnce?: number;
   readonly stages: readonly PlanStageView[];
-  /** The first of them; `counts` has all. */
+  /** First nodes in flight; `counts` includes all. */
   readonly inFlight: readonly PlanNodeView[];
-  /** What no node in flight waits for. */
+  /** Waits of nodes that are not in flight, or of the plan. */
   readonly waiting: readonly PlanWaitView[];
-  /** The latest, newest first. */
+  /** Latest failures, newest first. */
   readonly failures: readonly PlanFailureView[];
   readonly approval?: PlanApprovalView;
-  /** When its run began. */
+  /** Start of the run. */
   readonly startedAt?: string;
-  /** When it should be over. */
+  /** Deadline of the run. */
   readonly deadline?: string;
-  /** How far the run was, and when, since the server has been looking; the oldest first. */
+  /** Progress of the run since the server started watching; the oldest first. */
   readonly history: readonly PlanPointView[];
   readonly forecast?: PlanForecastView;
 };

@@ -1,21 +1,24 @@
 import type { Delta } from '../scene.ts';
 
-/** Deltas that are kept for readers that lag behind or come back; older ones are made up for by a new snapshot. */
+/**
+ * Limits of the deltas that are kept for clients that lag behind or reconnect; a new snapshot
+ * replaces older ones.
+ */
 const maxEntries = 500;
 const maxCharacters = 4_000_000;
 
 type Entry = { readonly revision: number; readonly text: string };
 
-/** What a reader is told next. `forgotten`: nobody knows any more what it has missed. */
+/** Next message for a client. `forgotten`: the deltas that it missed are no longer kept. */
 type Next = Entry | 'nothing' | 'forgotten';
 
-/** The last deltas, each as the text that readers get: written once for all of them, and bounded. */
+/** A bounded log of the last deltas, each serialized once for all clients. */
 export class DeltaLog {
   readonly #entries: Entry[] = [];
   #characters = 0;
   #revision = 0;
 
-  /** Without a delta, everybody needs a new snapshot. */
+  /** Adds a delta; without one, all clients need a new snapshot. */
   add(revision: number, delta: Delta | undefined): void {
     if (delta === undefined) return this.#forget(revision);
     const text = JSON.stringify(delta);
@@ -33,11 +36,11 @@ export class DeltaLog {
     this.#characters = 0;
   }
 
-  /** What comes after a revision. */
+  /** Returns the message that follows a revision. */
   after(revision: number): Next {
     if (revision === this.#revision) return 'nothing';
     const first = this.#entries[0]?.revision;
-    // A revision that is not there yet is none of this journal's.
+    // A later revision is not from this log.
     if (first === undefined || revision > this.#revision) return 'forgotten';
     return this.#entries[revision + 1 - first] ?? 'forgotten';
   }

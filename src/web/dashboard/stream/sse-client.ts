@@ -2,34 +2,35 @@ import type { Clock } from '../../../support/clock.ts';
 import type { Scene } from '../scene.ts';
 import type { DeltaLog } from './delta-log.ts';
 
-/** A reader that takes nothing for so long is gone, or as good as gone. */
+/** Milliseconds after which a client that reads nothing counts as gone. */
 const patienceMs = 30_000;
 
-/** Where a reader's text goes: the part of a response that is used. */
+/** The used part of a response. */
 export type SseResponse = {
-  /** false: enough for now, until `drain`. */
+  /** Writes text; false means that the buffer is full until `drain`. */
   write(text: string): boolean;
   on(event: 'drain' | 'close', listener: () => void): unknown;
   destroy(): unknown;
 };
 
-/** Everything that is told to readers, and under which name. */
+/** Source of the messages for clients. */
 export type StreamSource = {
   readonly deltaLog: DeltaLog;
-  /** Sets this run of the server apart from others: their revisions mean nothing here. */
+  /** Identifier of this server process: revisions of others mean nothing here. */
   readonly run: string;
   readonly snapshot: () => { readonly revision: number; readonly scene: Scene };
 };
 
-/** The revision that a `Last-Event-ID` of this run speaks of. */
+/** Returns the revision in a `Last-Event-ID` of this run. */
 const revisionIn = (id: string | undefined, run: string): number | undefined => {
   const [of, revision] = (id ?? '').split('.');
   return of === run && revision !== undefined && /^\d+$/.test(revision) ? Number(revision) : undefined;
 };
 
 /**
- * One open stream of server-sent events: a `scene`, then every `delta`. It is given the next message only when it has taken the last one, so
- * that a slow reader costs one message of memory; what it missed beyond the journal comes as a new scene.
+ * One open stream of server-sent events: a `scene`, then every `delta`. The next message is sent
+ * only when the client has read the last one, so that a slow client costs one message of memory;
+ * deltas that it missed beyond the log are replaced by a new scene.
  */
 export class SseClient {
   readonly #response: SseResponse;
@@ -48,7 +49,7 @@ export class SseClient {
     this.pump();
   }
 
-  /** Tells everything that there is to tell, as far as the reader takes it. */
+  /** Sends all pending messages, as far as the client reads them. */
   pump(): void {
     while (this.#giveUp === undefined) {
       const next = this.#revision === undefined ? 'forgotten' : this.#source.deltaLog.after(this.#revision);
@@ -60,7 +61,7 @@ export class SseClient {
     }
   }
 
-  /** Says that the server is still there, to a reader that is not busy. */
+  /** Sends a heartbeat to a client that is not busy. */
   beat(): void {
     if (this.#giveUp === undefined) this.#write(': still here\n\n');
   }

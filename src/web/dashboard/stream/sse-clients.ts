@@ -4,13 +4,15 @@ import type { Observer } from '../watch/observer.ts';
 import { DeltaLog } from './delta-log.ts';
 import { SseClient, type SseResponse, type StreamSource } from './sse-client.ts';
 
-/** Proxies and browsers take a silent connection for a dead one. */
+/**
+ * Milliseconds between heartbeats: proxies and browsers take a silent connection for a dead one.
+ */
 const beatMs = 15_000;
 
-/** One stream a page; nobody has this many open. */
+/** Limit of streams; each open page has one. */
 const maxClients = 50;
 
-/** Everybody who follows the scene at the moment. */
+/** All clients that follow the scene. */
 export class SseClients {
   readonly #clock: Clock;
   readonly #source: StreamSource;
@@ -37,7 +39,7 @@ export class SseClients {
     return this.#clients.size >= maxClients;
   }
 
-  /** Begins to tell one more reader, until it closes. */
+  /** Adds a client until it closes. */
   add(response: SseResponse, lastEventId: string | undefined): void {
     const client = new SseClient(response, this.#source, this.#clock, lastEventId);
     this.#clients.add(client);

@@ -7,7 +7,7 @@ import { seedPolicy } from '../../../core/request/policy.ts';
 import type { DrainPreview } from '../scene.ts';
 import { blockerView } from './views.ts';
 
-/** What a drain would find, before anybody has asked for one. */
+/** Returns a preview of a drain. */
 export const outlookOf = (
   node: string,
   drainInputs: DrainInputs,

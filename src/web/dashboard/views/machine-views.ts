@@ -5,12 +5,15 @@ import { timeText } from '../../../core/time.ts';
 import type { MaintenanceWindow } from '../../../core/window/window.ts';
 import type { AnnouncedView, MachineView, WindowView } from '../scene.ts';
 
-/** What is shown of machine maintenances and windows, from what is known of them. Pure. */
+/** Views of machine maintenances and windows, as pure functions of the objects. */
 
-/** More are no list that anybody reads. */
+/** Limit of shown events; no user reads a longer list. */
 const maxAnnounced = 8;
 
-/** Two sources may tell the same event: it is shown once, as the more urgent of them. */
+/**
+ * Removes duplicates: two sources may announce the same event, which is shown once, as the more
+ * urgent of them.
+ */
 const once = (events: readonly MachineEvent[]): readonly MachineEvent[] => {
   const seen = new Set<string>();
   return events.filter(({ provider, id }) => {
@@ -32,7 +35,7 @@ const announcedView = ({ provider, kind, state, description, deadline, notBefore
   };
 };
 
-/** A field of a status that the operator has written. */
+/** Returns a field of a status that the operator has written. */
 const textIn = ({ status }: { readonly status: Readonly<Record<string, unknown>> }, name: string): string | undefined => {
   const value = status[name];
   return typeof value === 'string' && value !== '' ? value : undefined;
@@ -61,7 +64,10 @@ export const machineView = (request: MachineRequest): MachineView => {
   };
 };
 
-/** Whether it is open the operator says, for all who look alike. */
+/**
+ * Returns the view of a window. Its state comes from the operator's status, so that all users see
+ * the same.
+ */
 export const windowView = ({ name, problem, status }: MaintenanceWindow): WindowView => {
   const { open, next } = status as { readonly open?: boolean; readonly next?: { readonly from: string; readonly to: string } };
   const until = open === true ? next?.to : next?.from;

@@ -15,9 +15,12 @@ import type {
   PlanWaitView,
 } from '../scene.ts';
 
-/** What is shown of plans, from their statuses. A status may be long, and of an operator that is older or newer than this page. Pure. */
+/**
+ * Views of plans, as pure functions of their statuses. A status may be long, and from an operator
+ * that is older or newer than this page.
+ */
 
-/** More are no list that anybody reads; the whole is told at every change. */
+/** Limits of lists; no user reads longer ones, and the whole view is sent at every change. */
 const maxStages = 40;
 const inFlightLimit = 12;
 const maxWaiting = 8;
@@ -31,7 +34,7 @@ const textIn = (object: JsonObject, name: string): string => {
   return typeof value === 'string' ? cut(value) : '';
 };
 
-/** Counts of what there is. */
+/** Returns a count of the status. */
 const numberIn = (object: JsonObject, name: string): number => {
   const value = object[name];
   return typeof value === 'number' && value > 0 ? value : 0;
@@ -94,7 +97,10 @@ const countsView = (raw: JsonObject): PlanCountsView => ({
   skipped: numberIn(raw, 'skipped'),
 });
 
-/** What it waits for somebody to agree to. Undefined when nothing is, and when the status is about another plan than the one that is there now. */
+/**
+ * Returns the approval that the plan waits for; undefined when there is none, or when the status is
+ * about an older spec.
+ */
 export const approvalOf = ({ status, generation, deleting, specHash }: Plan): PlanApprovalView | undefined => {
   const isAsked = listIn(status, 'waiting').some(({ word }) => word === 'Approval');
   if (!isAsked || deleting || status['observedGeneration'] !== generation) return undefined;
@@ -103,7 +109,7 @@ export const approvalOf = ({ status, generation, deleting, specHash }: Plan): Pl
   return { run: id, revision, specHash, ...(typeof stage === 'string' && { stage }) };
 };
 
-/** The part of the view that its lists make. */
+/** Returns the fields of the view that are lists. */
 const listsOf = ({ status }: Plan): Pick<PlanSummary, 'stages' | 'inFlight' | 'waiting' | 'failures'> => {
   const waiting = listIn(status, 'waiting').map(waitView);
   const flying = listIn(status, 'inFlight');
@@ -116,19 +122,19 @@ const listsOf = ({ status }: Plan): Pick<PlanSummary, 'stages' | 'inFlight' | 'w
   };
 };
 
-/** The run that a plan is in, or was in last. */
+/** Returns the current or last run of a plan. */
 export const runIn = ({ status }: Plan): { readonly id: string; readonly startedAt: string } | undefined => {
   const run = partIn(status, 'run');
   return run && { id: textIn(run, 'id'), startedAt: timeIn(run, 'startTime') };
 };
 
-/** How many nodes of the run are done. */
+/** Returns the number of done nodes of the run. */
 export const doneIn = ({ status }: Plan): number | undefined => {
   const counts = partIn(status, 'nodes');
   return counts && numberIn(counts, 'done');
 };
 
-/** What has been foretold of the run that is shown. */
+/** Returns the forecast of the shown run. */
 const forecastView = ({ forecast }: Plan, run: string | undefined): PlanForecastView | undefined => {
   if (forecast === undefined || (run !== undefined && forecast.runId !== run)) return undefined;
   const { rehearsedAt, end, latestEnd, firstEnd, finishes, windows, podsMoved, podsMovedAgain, blocked, blockedNodes, lowest } = forecast;
@@ -159,11 +165,14 @@ const timesOf = (plan: Plan, history: readonly PlanPointView[]): Pick<PlanSummar
   };
 };
 
-/** Whether a pause with an end is over is said by the operator, whose clock it goes by. */
+/**
+ * Returns whether the plan is paused. The operator decides whether a pause has ended, because its
+ * clock counts.
+ */
 const isPaused = ({ paused, pause, status }: Plan): boolean =>
   paused || (pause !== undefined && !listIn(status, 'conditions').some(one => one['type'] === 'Paused' && one['status'] === 'False'));
 
-/** What is shown of a plan, and of the history of its run. */
+/** Returns the view of a plan with the history of its run. */
 export const planView = (plan: Plan, history: readonly PlanPointView[] = []): PlanSummary => {
   const { name, uid, aborted, deleting, status } = plan;
   const [counts, resolved, approval] = [partIn(status, 'nodes'), partIn(status, 'resolved'), approvalOf(plan)];

@@ -1,6 +1,6 @@
 import type { MomentView } from '../scene.ts';
 
-/** A line of the time line, as it is watched. */
+/** A line of the time line, with the metadata for the watch. */
 export type TimelineEvent = { readonly key: string; readonly uid: string; readonly resourceVersion: string; readonly view: MomentView };
 
 type RawEvent = {
@@ -20,12 +20,12 @@ type RawEvent = {
   readonly eventTime?: string | null;
 };
 
-/** Keeps of an Event what the time line shows. */
+/** Returns the fields of an Event that the time line shows. */
 export const readTimelineEvent = (raw: unknown): TimelineEvent => {
   const { metadata, involvedObject = {}, type, reason = '', message = '', count, lastTimestamp, eventTime } = raw as RawEvent;
   const key = `${metadata.namespace ?? ''}/${metadata.name}`;
   const { kind = '', namespace, name = '' } = involvedObject;
-  // The namespace of these is where the operator is: it says nothing, and leaves no room for the rest.
+  // The namespace of these is the operator's: it is of no interest, and takes space from the rest.
   const place = namespace === undefined || namespace === '' || kind === 'MachineMaintenance' ? '' : `${namespace}/`;
   const view: MomentView = {
     key,
@@ -39,6 +39,6 @@ export const readTimelineEvent = (raw: unknown): TimelineEvent => {
   return { key, uid: metadata.uid, resourceVersion: metadata.resourceVersion, view };
 };
 
-/** Newest first. */
+/** Compares by time, newest first. */
 export const byTime = (one: MomentView, other: MomentView): number =>
   one.at === other.at ? (one.key < other.key ? 1 : -1) : one.at < other.at ? 1 : -1;

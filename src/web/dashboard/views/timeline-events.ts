@@ -3,9 +3,12 @@ import type { MomentView } from '../scene.ts';
 import { byTime, type TimelineEvent } from './timeline-event.ts';
 import { ViewStore } from './view-store.ts';
 
-/** What a time line shows; a cluster keeps an hour of events, which may be thousands. */
+/** Limit of shown events; a cluster keeps those of an hour, which may be thousands. */
 const limit = 150;
-/** Sorting at every event would be wasteful: it is let grow so much before the oldest are taken off. */
+/**
+ * Number of events above the limit before the oldest are dropped, because sorting at every event
+ * would be wasteful.
+ */
 const slack = 50;
 
 /** The newest events. */
@@ -13,7 +16,7 @@ export class Moments {
   readonly #viewStore = new ViewStore<MomentView>();
 
   apply({ type, object }: Change<TimelineEvent>): void {
-    // An event that has expired has happened all the same: it leaves with the oldest.
+    // An expired event has still happened: it is dropped with the oldest.
     if (type === 'removed') return;
     this.#viewStore.put(object.view);
     if (this.#viewStore.size <= limit + slack) return;

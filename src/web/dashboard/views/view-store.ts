@@ -1,4 +1,4 @@
-/** Views of one kind by key, and which of them have changed since somebody last asked. */
+/** Views of one kind by key, with the changes since they were last taken. */
 export class ViewStore<V extends { readonly key: string }> {
   readonly #views = new Map<string, V>();
   readonly #dirty = new Set<string>();
@@ -15,7 +15,7 @@ export class ViewStore<V extends { readonly key: string }> {
     return [...this.#views.values()];
   }
 
-  /** A view that says the same as before is no change: nobody is told of it. */
+  /** Stores a view; returns whether it differs from the one before. An equal view is not sent. */
   put(view: V): boolean {
     const before = this.#views.get(view.key);
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(view)) return false;
@@ -30,7 +30,7 @@ export class ViewStore<V extends { readonly key: string }> {
     return true;
   }
 
-  /** What has changed, and what is gone, since the last time. */
+  /** Returns the changed views and the removed keys since the last call. */
   take(): { readonly changed: readonly V[]; readonly gone: readonly string[] } {
     const changed: V[] = [];
     const gone: string[] = [];

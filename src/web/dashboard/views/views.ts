@@ -11,15 +11,15 @@ import type { MaintenanceRequest } from '../../../core/request/request.ts';
 import { timeText } from '../../../core/time.ts';
 import type { BlockerView, BudgetView, HoldView, NodeSummary, PodPhase, PodView } from '../scene.ts';
 
-/** What is shown of one thing, from what is known of it. Pure. */
+/** Views of single objects, as pure functions. */
 
 const zoneLabels = ['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone'];
 const roleLabel = 'node-role.kubernetes.io/';
 
-/** Kubernetes puts it on every cordoned node: it says nothing more than the cordon. */
+/** Taint that Kubernetes puts on every cordoned node: it adds nothing to the cordon. */
 const ofEveryCordon = 'node.kubernetes.io/unschedulable:NoSchedule';
 
-/** By these, platforms say which pool a node is of. */
+/** Labels by which platforms name a node's pool. */
 const poolLabels = [
   'cloud.google.com/gke-nodepool',
   'eks.amazonaws.com/nodegroup',
@@ -28,7 +28,7 @@ const poolLabels = [
   'hypershift.openshift.io/nodePool',
   'doks.digitalocean.com/node-pool',
 ];
-/** Cluster API writes it on nodes: the MachineSet, or whatever else has made the machine. */
+/** Annotation of Cluster API on nodes: the MachineSet, or other owner of the machine. */
 const machineOwner = 'cluster.x-k8s.io/owner-name';
 
 const rolesOf = ({ labels }: Node): readonly string[] =>
@@ -36,7 +36,7 @@ const rolesOf = ({ labels }: Node): readonly string[] =>
     .flatMap(label => (label.startsWith(roleLabel) ? [label.slice(roleLabel.length)] : []))
     .sort();
 
-/** Where no pool is named, nodes of the same roles are taken for one. */
+/** Returns the pool; where none is named, nodes with the same roles count as one. */
 const poolOf = (node: Node): string =>
   poolLabels.map(label => node.labels[label]).find(pool => pool !== undefined) ??
   node.annotations[machineOwner] ??
@@ -62,7 +62,10 @@ export const nodeView = (node: Node, holds: readonly HoldView[], plan: string | 
   ...instanceView(node),
 });
 
-/** A maintenance may name a node that has gone, or has never been. One that is being replaced stays where it was. */
+/**
+ * Returns the view of a node that is gone, or has never existed, but is named by a maintenance. A
+ * node that is being replaced stays in its zone.
+ */
 export const missingNodeView = (name: string, holds: readonly HoldView[], replaced: boolean, zone: string): NodeSummary => ({
   key: name,
   zone,
@@ -110,7 +113,7 @@ export const holdView = (request: MaintenanceRequest, blockers: readonly Blocker
   };
 };
 
-/** How a pod stands. */
+/** Returns the phase of a pod. */
 export const podPhase = (pod: Pod): PodPhase => {
   if (isTerminating(pod)) return 'leaving';
   if (isFinished(pod)) return 'done';
@@ -118,7 +121,10 @@ export const podPhase = (pod: Pod): PodPhase => {
   return pod.ready ? 'running' : 'starting';
 };
 
-/** A ReplicaSet of a Deployment is named after it and the hash of its template: people know the Deployment. */
+/**
+ * Returns the workload. A ReplicaSet of a Deployment is named after it and the hash of its
+ * template: users know the Deployment.
+ */
 export const workloadOf = ({ owner, labels, name, namespace }: Pod): Pick<PodView, 'kind' | 'workload'> => {
   if (owner === undefined) return { kind: 'Pod', workload: `${namespace}/${name}` };
   const ending = `-${labels['pod-template-hash'] ?? ''}`;
@@ -138,7 +144,7 @@ export const podView = (pod: Pod): PodView => ({
   localData: pod.localData,
 });
 
-/** The words are the ones that a blocked pod gets; here no pod is meant. */
+/** Returns the budget's problem, in the words for a blocked pod, but without a pod. */
 const budgetTrouble = (budget: Budget): BudgetView['trouble'] => {
   const isHelpless = budget.syncFailure !== undefined || neverAllows(budget);
   const isShort = budget.fresh && budget.currentHealthy < budget.desiredHealthy;

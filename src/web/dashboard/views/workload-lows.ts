@@ -2,15 +2,15 @@ import type { Pod } from '../../../core/pod/pod.ts';
 import type { WorkloadView } from '../scene.ts';
 import { podPhase, workloadOf } from './views.ts';
 
-/** More are no list that anybody reads. */
+/** Limit of shown workloads; no user reads a longer list. */
 const maxShown = 5;
-/** Lows that are remembered; of more, the least bad are forgotten. */
+/** Limit of remembered lows; beyond it, the least severe are dropped. */
 const maxKept = 100;
 
-/** Pods of a workload as they are at the moment. */
+/** Current pods of a workload. */
 type Count = { readonly kind: string; ready: number; wanted: number; leaving: number; isWhole: boolean };
 
-/** These have no number of pods that they are kept at. */
+/** Kinds of owners without a fixed number of pods. */
 const uncounted: ReadonlySet<string> = new Set(['Pod', 'Job', 'Node', 'DaemonSet']);
 
 type Low = WorkloadView['lowest'];
@@ -21,21 +21,22 @@ const byShare = ([oneKey, one]: readonly [string, Low], [otherKey, other]: reado
   share(one) - share(other) || other.replicas - one.replicas || (oneKey < otherKey ? -1 : 1);
 
 /**
- * How low each workload has been, in ready pods, since this was begun: from pods alone, for nobody reads workloads for a page. A workload counts
- * once all of its pods were ready; one that comes back with fewer pods was made smaller, and its low is forgotten.
+ * Lowest number of ready pods of each workload since the start: from pods alone, because workloads
+ * are not read for a page. A workload counts once all of its pods were ready; one that recovers
+ * with fewer pods was scaled down, and its low is dropped.
  */
 export class LowestAvailability {
   readonly #counts = new Map<string, Count>();
   readonly #lows = new Map<string, Low>();
   readonly #touched = new Set<string>();
 
-  /** A pod has become another; undefined is none. */
+  /** Replaces a pod; undefined means none. */
   changed(before: Pod | undefined, now: Pod | undefined): void {
     if (before !== undefined) this.#add(before, -1);
     if (now !== undefined) this.#add(now, 1);
   }
 
-  /** Looks at what has changed since the last time, as of that moment. */
+  /** Evaluates the changes since the last call, as of this time. */
   judge(at: string): void {
     for (const key of this.#touched) this.#judge(key, at);
     this.#touched.clear();
@@ -43,7 +44,7 @@ export class LowestAvailability {
     for (const [key] of [...this.#lows].sort(byShare).slice(maxKept)) this.#lows.delete(key);
   }
 
-  /** The worst, and how each of them is by now. */
+  /** Returns the worst lows, with the current state of each. */
   worst(): readonly WorkloadView[] {
     return [...this.#lows]
       .sort(byShare)
@@ -76,7 +77,7 @@ export class LowestAvailability {
       return;
     }
     const low = this.#lows.get(key);
-    // Until its successor is made, a pod that leaves is one that is wanted.
+    // A terminating pod counts as wanted until its successor is created.
     const replicas = Math.max(wanted, ready + leaving);
     if (ready === replicas) {
       count.isWhole = true;

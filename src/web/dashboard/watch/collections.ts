@@ -3,16 +3,19 @@ import type { Clock } from '../../../support/clock.ts';
 import { WatchErrors } from './watch-errors.ts';
 
 type Followed<T extends CachedObject> = {
-  /** As people are told of it. */
+  /** Name for users. */
   readonly what: string;
   readonly collection: Collection;
   readonly project: (raw: unknown) => T | undefined;
   readonly told: (change: Change<T>) => void;
-  /** Not every cluster has it: that is no trouble. */
+  /** Whether a cluster may lack the collection: then its absence is no error. */
   readonly mayLack?: true;
 };
 
-/** Follows collections, and keeps account of them: which have not been read yet, which cannot be, which the cluster does not have. */
+/**
+ * Watches collections, and records which have not been read yet, which cannot be read, and which
+ * the cluster does not serve.
+ */
 export class Collections {
   readonly #watcher: Watcher;
   readonly #changed: () => void;
@@ -20,7 +23,7 @@ export class Collections {
   readonly #loading = new Set<string>();
   readonly #missing = new Set<string>();
 
-  /** `changed` is called whenever anything has. */
+  /** Creates the collections; `changed` is called after every change. */
   constructor(watcher: Watcher, clock: Clock, changed: () => void) {
     this.#watcher = watcher;
     this.#changed = changed;
@@ -35,12 +38,12 @@ export class Collections {
     return this.#troubles.list();
   }
 
-  /** The cluster does not serve it. */
+  /** Returns whether the cluster does not serve the collection. */
   lacks(what: string): boolean {
     return this.#missing.has(what);
   }
 
-  /** Until the signal is aborted. */
+  /** Watches a collection until the signal is aborted. */
   follow<T extends CachedObject>({ what, collection, project, told, mayLack }: Followed<T>, signal: AbortSignal): Promise<void> {
     this.#loading.add(what);
     const sink: WatchHandler<T> = {
@@ -54,7 +57,7 @@ export class Collections {
         this.#heard(what);
         this.#changed();
       },
-      // Also after a refusal: nothing else may be told of a collection in which nothing changes.
+      // A list may be the only event after a refusal, when nothing in the collection changes.
       listed: () => {
         this.#heard(what);
         this.#changed();

@@ -8,32 +8,32 @@ import { machineView, windowView } from '../views/machine-views.ts';
 import { ViewStore } from '../views/view-store.ts';
 import type { Collections } from './collections.ts';
 
-/** How the kinds about machines are read. */
+/** Readers of the kinds about machines. */
 export type MachineClient = Pick<MachineAdapter, 'readMaintenance' | 'readWindow'>;
 
-/** What is announced about machines, and when something may be done about it. */
+/** Events of machines, and the windows in which Drydock may act. */
 export class MachineWatch {
   readonly machines = new ViewStore<MachineView>();
   readonly windows = new ViewStore<WindowView>();
   readonly #requests = new Map<string, MachineRequest>();
   readonly #touched: (node: string) => void;
 
-  /** `touched` is told of the nodes whose machines something has become of. */
+  /** Creates the watch; `touched` receives the nodes whose machines have changed. */
   constructor(touched: (node: string) => void) {
     this.#touched = touched;
   }
 
-  /** A machine maintenance that is there at this moment. */
+  /** Returns a machine maintenance that exists now. */
   find(key: string): MachineRequest | undefined {
     return this.#requests.get(key);
   }
 
-  /** Something is being done about the machine of this node, which may have gone. */
+  /** Returns whether Drydock acts on the machine of this node, which may be gone. */
   isWorkedOn(node: string): boolean {
     return this.machines.values().some(machine => machine.node === node && !machine.over);
   }
 
-  /** Until the signal is aborted. A cluster may have neither of the kinds. */
+  /** Watches until the signal is aborted. A cluster may lack both kinds. */
   async run(collections: Collections, read: MachineClient, signal: AbortSignal): Promise<void> {
     await Promise.all([
       collections.follow(
@@ -77,5 +77,5 @@ export class MachineWatch {
   }
 }
 
-/** One that cannot be worked with is nobody's announcement. */
+/** Returns the maintenance; undefined for an invalid one. */
 const requestIn = (read: MachineRequest | string): MachineRequest | undefined => (typeof read === 'string' ? undefined : read);

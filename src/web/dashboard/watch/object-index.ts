@@ -5,7 +5,7 @@ import { findsNoNode, isDaemonSetPod, type Pod } from '../../../core/pod/pod.ts'
 import { byAge, type MaintenanceRequest } from '../../../core/request/request.ts';
 import type { CachedObject, Change } from '../../../operator/ports.ts';
 
-/** Objects of one kind by key, and by one group of each. */
+/** Objects of one kind by key, and by group. */
 class Group<T extends CachedObject> {
   readonly #objects = new Map<string, T>();
   readonly #keys = new Map<string, Set<string>>();
@@ -35,7 +35,7 @@ class Group<T extends CachedObject> {
     return this.#keys.keys();
   }
 
-  /** Answers the groups that are touched: where it was, and where it is. */
+  /** Applies a change; returns the affected groups: the old one and the new one. */
   apply(change: Change<T>): readonly string[] {
     const { object } = change;
     const before = this.#objects.get(object.key);
@@ -61,14 +61,14 @@ class Group<T extends CachedObject> {
   }
 }
 
-/** What is known of the cluster, as it was last told. */
+/** The last known state of the cluster. */
 export class ObjectIndex {
   readonly nodes = new Group<Node>(({ name }) => name);
   readonly pods = new Group<Pod>(({ nodeName }) => nodeName);
   readonly budgets = new Group<Budget>(({ namespace }) => namespace);
   readonly requests = new Group<MaintenanceRequest>(({ nodeName }) => nodeName);
 
-  /** The maintenances of a node, oldest first. */
+  /** Returns the maintenances of a node, oldest first. */
   requestsOn(node: string): readonly MaintenanceRequest[] {
     return this.requests.in(node).toSorted(byAge);
   }
@@ -79,7 +79,10 @@ export class ObjectIndex {
     return new Map([...Map.groupBy(stray, ({ namespace }) => namespace)].map(([namespace, pods]) => [namespace, { readAt, pods }]));
   }
 
-  /** What a drain of the node would look at. The DaemonSets are those that its pods name: nobody reads them for a page. */
+  /**
+   * Returns the inputs of the node's drain. The DaemonSets are those that its pods name, because
+   * they are not read for a page.
+   */
   drainInputsAt(node: string): DrainInputs {
     const pods = this.pods.in(node);
     const namespaces = [...new Set(pods.map(({ namespace }) => namespace))];

@@ -21,19 +21,19 @@ import { ObjectIndex } from './object-index.ts';
 import { type PlanClient, PlanWatch } from './plan-watch.ts';
 import { PodWatch } from './pod-watch.ts';
 
-/** What is told at once: more often would be faster than anybody can look. */
+/** Milliseconds between batches: faster than this, no user can follow. */
 const batchMs = 100;
-/** The same of a cluster whose pods are counted: somewhere something changes all the time. */
+/** Milliseconds between batches for a cluster whose pods are counted: it changes all the time. */
 const countedBatchMs = 250;
 
 export type ObserverOptions = {
   readonly watcher: Watcher;
   readonly adapters: readonly KindAdapter[];
-  /** Reads what is announced about machines; they are not looked at when left out. */
+  /** Reader of machine maintenances; they are not watched when left out. */
   readonly machines?: MachineClient;
-  /** Reads plans; they are not looked at when left out. */
+  /** Reader of plans; they are not watched when left out. */
   readonly plans?: PlanClient;
-  /** The machines are a simulation. */
+  /** Whether the machines are simulated. */
   readonly simulated?: boolean;
   readonly access: AccessKind;
   readonly cluster: string;
@@ -42,14 +42,20 @@ export type ObserverOptions = {
   readonly defects: PanicHandler;
 };
 
-/** Without a delta the scene is told anew: whether pods are counted has changed. */
+/**
+ * Callback for changes; without a delta the scene must be sent again, because pods are now counted,
+ * or listed again.
+ */
 type Listener = (revision: number, delta: Delta | undefined) => void;
 
 type Wanted = CachedObject & { readonly request: MaintenanceRequest };
 
 const budgetsPath = '/apis/policy/v1/poddisruptionbudgets';
 
-/** Follows the cluster and keeps the scene: who is told, is told what has changed since the revision before, in batches. */
+/**
+ * Watches the cluster and keeps the scene; listeners receive the changes since the last revision,
+ * in batches.
+ */
 export class Observer {
   readonly #options: ObserverOptions;
   readonly #objectIndex = new ObjectIndex();
@@ -62,7 +68,7 @@ export class Observer {
   readonly #collections: Collections;
   readonly #stale = new Set<string>();
   readonly #listeners = new Set<Listener>();
-  /** As they were told last: what they call read is in the scene by then. */
+  /** Facts as last sent: the collections that they call read are in the scene by then. */
   #facts: DashboardInfo;
   #revision = 0;
   #running = false;
@@ -79,7 +85,7 @@ export class Observer {
     return this.#revision;
   }
 
-  /** Follows everything until the signal is aborted. */
+  /** Watches everything until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     this.#running = true;
     const { adapters, machines, plans } = this.#options;
@@ -103,13 +109,16 @@ export class Observer {
     this.#collections.stop();
   }
 
-  /** Is told of every batch from now on. The answer ends that. */
+  /** Adds a listener of all following batches. Returns a function that removes it. */
   listen(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Everything, as of now. What is newer than the revision is told once more with the next one, which changes nothing. */
+  /**
+   * Returns the whole current scene. Changes newer than the revision are repeated in the next
+   * delta, which has no effect.
+   */
   scene(): Scene {
     return {
       facts: this.#facts,
@@ -125,22 +134,22 @@ export class Observer {
     };
   }
 
-  /** A maintenance that is there at this moment. */
+  /** Returns a maintenance that exists now. */
   find(store: string, namespace: string | undefined, name: string): MaintenanceRequest | undefined {
     return this.#objectIndex.requests.get(`${store}/${namespace ?? ''}/${name}`);
   }
 
-  /** A machine maintenance that is there at this moment, by `namespace/name`. */
+  /** Returns a machine maintenance that exists now, by `namespace/name`. */
   findMachine(key: string): ReturnType<MachineWatch['find']> {
     return this.#machines.find(key);
   }
 
-  /** A plan that is there at this moment. */
+  /** Returns a plan that exists now. */
   findPlan(name: string, uid: string): ReturnType<PlanWatch['find']> {
     return this.#plans.find(name, uid);
   }
 
-  /** The pods of a node, one by one. */
+  /** Returns the pods of a node, one by one. */
   podsOn(node: string): readonly PodView[] {
     return this.#pods.on(node);
   }
@@ -153,7 +162,7 @@ export class Observer {
     return outlookOf(node, this.#objectIndex.drainInputsAt(node), choice, this.#options.clock.now());
   }
 
-  /** The kind to make maintenances of; undefined when none is served. */
+  /** Returns the kind of new maintenances; undefined when none is served. */
   maker(): KindAdapter | undefined {
     return creatableKind(this.#options.adapters.filter(({ name }) => !this.#collections.lacks(name)));
   }
@@ -209,17 +218,20 @@ export class Observer {
       this.#stale.add(node);
   }
 
-  /** Which plan each node belongs to may have changed. */
+  /** Marks all nodes as changed: the plans of nodes may be others. */
   #redraw(): void {
     for (const { name } of this.#objectIndex.nodes.values()) this.#stale.add(name);
   }
 
-  /** Its pods or budgets have changed: that matters where a drain is judged from them. */
+  /** Marks a node after changes of its pods or budgets, which matter if a drain depends on them. */
   #judgeAgain(node: string): void {
     if (this.#objectIndex.requests.in(node).some(isDraining)) this.#stale.add(node);
   }
 
-  /** This runs in a timer: one node that cannot be drawn must not end the process, nor keep the others from being drawn. */
+  /**
+   * Draws a node and catches errors, because this runs in a timer: one faulty node must neither end
+   * the process nor block the others.
+   */
   #drawSafely(name: string): void {
     try {
       this.#draw(name);

@@ -11,7 +11,7 @@ import { ViewStore } from '../views/view-store.ts';
 import type { Collections } from './collections.ts';
 import { RunHistories } from './run-histories.ts';
 
-/** How plans are read. */
+/** Reader of plans. */
 export type PlanClient = Pick<PlanAdapter, 'readPlan'>;
 
 /** The plans of the cluster. */
@@ -22,13 +22,16 @@ export class PlanWatch {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #selectionChanged: () => void;
 
-  /** `selectionChanged` is called when nodes may belong to another plan than before. */
+  /**
+   * Creates the watch; `selectionChanged` is called when nodes may belong to another plan than
+   * before.
+   */
   constructor(clock: Pick<Clock, 'now'>, selectionChanged: () => void) {
     this.#clock = clock;
     this.#selectionChanged = selectionChanged;
   }
 
-  /** The plan that selects a node and is not over; of several, the first by name. */
+  /** Returns the plan that selects a node and is not over; of several, the first by name. */
   planOf({ labels }: Pick<Node, 'labels'>): string | undefined {
     const names = [...this.#plans.values()].flatMap(({ name, nodeSelector }) =>
       !this.#isOver(name) && matches(nodeSelector, labels) ? [name] : [],
@@ -36,13 +39,13 @@ export class PlanWatch {
     return names.sort()[0];
   }
 
-  /** A plan that is there at this moment: the very one, and no successor of its name. */
+  /** Returns a plan that exists now: exactly this one, and no successor with its name. */
   find(name: string, uid: string): Plan | undefined {
     const plan = this.#plans.get(name);
     return plan?.uid === uid ? plan : undefined;
   }
 
-  /** Until the signal is aborted. A cluster may lack the kind. */
+  /** Watches until the signal is aborted. A cluster may lack the kind. */
   run(collections: Collections, { readPlan }: PlanClient, signal: AbortSignal): Promise<void> {
     const told = (change: Change<Plan>): void => this.#told(change);
     const collection = { path: plansPath };
@@ -67,7 +70,7 @@ export class PlanWatch {
     return phase === 'Complete' || phase === 'Aborted';
   }
 
-  /** Which nodes a plan takes, to be compared with what it was. */
+  /** Returns the selection of a plan, for comparison with the one before. */
   #selectionOf(name: string): string {
     return this.#isOver(name) ? '' : JSON.stringify(this.#plans.get(name)?.nodeSelector ?? '');
   }

@@ -7,10 +7,13 @@ import { podPhase, podView } from '../views/views.ts';
 import { LowestAvailability } from '../views/workload-lows.ts';
 import type { ObjectIndex } from './object-index.ts';
 
-/** Beyond these, pods are counted and not told one by one. */
+/** Limits of pods and nodes up to which pods are listed one by one. */
 const maxPods = 1500;
 const maxNodes = 150;
-/** Of these, what a cluster has to come below to be told one by one again: one at the limit does not go to and fro. */
+/**
+ * Share of the limits below which pods are listed again: a cluster near the limit does not
+ * alternate.
+ */
 const backAt = 0.8;
 
 const countsOf = (node: string, pods: readonly Pod[]): PodCountsView => {
@@ -22,7 +25,7 @@ const countsOf = (node: string, pods: readonly Pod[]): PodCountsView => {
   return { key: node, ...counts };
 };
 
-/** The pods of the cluster as they are shown: one by one while they are few, else how many of them each node has. */
+/** Pods of the cluster as shown: one by one while they are few, else as counts by node. */
 export class PodWatch {
   readonly lows = new ViewStore<WorkloadView>();
   pods = new ViewStore<PodView>();
@@ -40,7 +43,7 @@ export class PodWatch {
     return this.#isCounted;
   }
 
-  /** Answers the nodes that it is about. */
+  /** Applies a change; returns the affected nodes. */
   told(change: Change<Pod>): readonly string[] {
     const { object } = change;
     const isGone = change.type === 'removed';
@@ -52,7 +55,7 @@ export class PodWatch {
     return nodes;
   }
 
-  /** Brings everything up to date. True: what was told one by one is counted from now on, or the other way round. */
+  /** Updates everything. Returns true when the mode has changed between single pods and counts. */
   settle(now: Temporal.Instant): boolean {
     this.#workloads.judge(timeText(now));
     this.#showLows();
@@ -62,7 +65,7 @@ export class PodWatch {
     return isTurned;
   }
 
-  /** The pods of a node, one by one, however many there are in the cluster. */
+  /** Returns the pods of a node, one by one, however many the cluster has. */
   on(node: string): readonly PodView[] {
     return this.#objectIndex.pods.in(node).map(podView);
   }

@@ -2,17 +2,17 @@ import type { Plan } from '../../../core/plan/plan.ts';
 import type { PlanPointView } from '../scene.ts';
 import { doneIn, runIn } from '../views/plan-views.ts';
 
-/** More are no line that anybody can tell from this one. */
+/** Limit of points; more make no visible difference. */
 const maxPoints = 80;
 
 type History = { readonly run: string; readonly points: PlanPointView[] };
 
-/** How far the runs of plans have been, and when, for as long as somebody watches them: no status has it. */
+/** Progress of runs over time, recorded while the server watches, because no status contains it. */
 export class RunHistories {
-  /** By the uid of the plan. */
+  /** Histories by the plan's UID. */
   readonly #histories = new Map<string, History>();
 
-  /** The history of the run that is under way, with what the plan says at that time. */
+  /** Returns the history of the current run, with the plan's present progress. */
   follow(plan: Plan, at: string): readonly PlanPointView[] {
     const [run, done] = [runIn(plan)?.id, doneIn(plan)];
     if (run === undefined || done === undefined) return [];
@@ -30,6 +30,6 @@ export class RunHistories {
   }
 }
 
-/** Every second one, with the first and the last. */
+/** Returns every second point, with the first and the last. */
 const thinned = (points: readonly PlanPointView[]): readonly PlanPointView[] =>
   points.filter((_, index) => index % 2 === 0 || index === points.length - 1);

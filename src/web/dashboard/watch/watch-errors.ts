@@ -1,9 +1,12 @@
 import type { Clock } from '../../../support/clock.ts';
 
-/** A try that fails has said so by then: one call takes 30 s at most. */
+/** Milliseconds by which a failing attempt has reported its error: one call takes 30 s at most. */
 const patienceMs = 35_000;
 
-/** Collections that cannot be read, in words. Nobody says when one can be read again: one that says nothing any more, can. */
+/**
+ * Collections that cannot be read, with messages. A recovery is not reported: a collection without
+ * new errors counts as readable.
+ */
 export class WatchErrors {
   readonly #all = new Map<string, { readonly message: string; readonly forget: () => void }>();
   readonly #clock: Clock;

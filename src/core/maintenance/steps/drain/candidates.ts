@@ -6,7 +6,7 @@ import { escalationFor } from './escalation.ts';
 import { type DrainView, isStopped } from './view.ts';
 import type { VmAssessment } from './vms.ts';
 
-/** Undefined: the pod's own. */
+/** Returns the grace period in seconds to send; undefined means the pod's own. */
 const graceOf = (pod: Pod, { gracePeriodSeconds, maxGracePeriodSeconds: most }: DrainPolicy): number | undefined => {
   const wanted = gracePeriodSeconds >= 0 ? gracePeriodSeconds : undefined;
   const own = isTerminating(pod) ? pod.deletionGraceSeconds : pod.graceSeconds;
@@ -28,16 +28,19 @@ const candidateOf = (view: DrainView, pod: Pod, wave: number, vmPod: VmPod | und
   };
 };
 
-/** Its end is waited for, and nothing is done about it. */
+/** Returns a candidate whose end is only waited for. */
 const goingByItself = (pod: Pod, wave: number): EvictionCandidate => ({ pod, wave, method: 'evict', escalated: false });
 
-/** After every wave there may be: the operator goes when nobody needs it any more. */
+/** Wave after all others: the operator's own pod leaves when its work is done. */
 const lastWave = Number.MAX_SAFE_INTEGER;
 
 const isMorePermissive = (one: EvictionCandidate, other: EvictionCandidate): boolean =>
   one.method === other.method ? one.mayStopVm === true && other.mayStopVm === undefined : one.method === 'delete';
 
-/** Every pod that at least one request wants gone, once; the request that may do most decides how. */
+/**
+ * Returns every pod that at least one request wants gone, once; the request with the most powers
+ * decides the method.
+ */
 export const candidatesOf = (
   views: readonly DrainView[],
   self: string | undefined,

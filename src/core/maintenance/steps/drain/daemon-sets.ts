@@ -3,10 +3,13 @@ import type { Lookup } from '../../decision.ts';
 import { isDraining, type ReconcileStep } from '../../reconcile-context.ts';
 import type { NodeSnapshot } from '../../snapshot.ts';
 
-/** RFC 1123, as the API server asks of objects. Of owners it does not: a pod that names another one names nothing that could be there. */
+/**
+ * Name by RFC 1123, as the API server validates it for objects. It does not validate names of
+ * owners: a pod with another owner name refers to nothing that can exist.
+ */
 const objectName = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
 
-/** DaemonSets that pods of the node name, and that no watch has told of. */
+/** Returns lookups for DaemonSets that pods of the node name and that no watch has delivered. */
 const unknownOf = ({ pods = [], daemonSets, goneDaemonSets }: NodeSnapshot): readonly Lookup[] => {
   if (daemonSets === undefined || goneDaemonSets === undefined) return [];
   const lookups = new Map<string, Lookup>();
@@ -19,8 +22,9 @@ const unknownOf = ({ pods = [], daemonSets, goneDaemonSets }: NodeSnapshot): rea
 };
 
 /**
- * The watch of the DaemonSets may be later than that of the pods, and a pod whose DaemonSet is taken for gone would be evicted although it
- * belongs on the node: the API server is asked before, as kubectl drain asks it.
+ * Looks up unknown DaemonSets. Their watch may lag behind that of the pods, and a pod whose
+ * DaemonSet counts as gone would be evicted although it belongs on the node: the API server is
+ * queried first, as kubectl drain does.
  */
 export const daemonSets: ReconcileStep = context => {
   const lookups = context.progresses.some(isDraining) ? unknownOf(context.snapshot) : [];

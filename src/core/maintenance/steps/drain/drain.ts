@@ -11,7 +11,10 @@ import { strayLookups } from './strays.ts';
 import { isEmpty, viewOf, waitsEnd } from './view.ts';
 import { assessVms, type VmAssessment } from './vms.ts';
 
-/** Those of the first list that was begun after the hold; pods that come later have come although the node is held. No clock tells which these are. */
+/**
+ * Returns the pods of the first list that was begun after the hold; later pods have come although
+ * the node is held. No clock distinguishes the two.
+ */
 const residentsOf = ({ snapshot: { pods, podsConfirmed }, residents }: ReconcileContext): Pick<ReconcileContext, 'residents'> => {
   if (residents !== undefined) return { residents };
   return pods !== undefined && podsConfirmed ? { residents: new Set(pods.map(({ uid }) => uid)) } : {};
@@ -35,14 +38,14 @@ const planContextOf = ({ snapshot, residents, now }: ReconcileContext, { vmPods 
 const byPod = (infos: readonly BlockerInfo[]): ReadonlyMap<string, BlockerInfo> =>
   new Map(infos.flatMap(one => (one.pod ? [[`${one.pod.namespace}/${one.pod.name}`, one] as const] : [])));
 
-/** When the rungs of the ladder and the policies for VMs say something else. */
+/** Returns the times at which the rungs of the ladder and the policies for VMs change. */
 const nextSteps = (
   draining: readonly RequestProgress[],
   vms: VmAssessment,
   now: Temporal.Instant,
 ): readonly (Temporal.Instant | undefined)[] => draining.flatMap(progress => [nextRung(progress, now), nextShutDown(progress, vms, now)]);
 
-/** As far as it comes: not done while the pods are not known. */
+/** Judges as far as possible: not done while the pods are not known. */
 const judge: ReconcileStep = start => {
   const draining = start.progresses.filter(isDraining);
   const { pods, podsConfirmed, daemonSets, planWork } = start.snapshot;
@@ -54,7 +57,8 @@ const judge: ReconcileStep = start => {
   const own = ownPodOn(start.snapshot);
   const filterContext = { now: context.now, daemonSets, planWork, vmPods: vms.vmPods, lastOperator: own?.stays };
   const views = draining.map(progress => viewOf(progress, sorted, filterContext));
-  // The pods may have been read before the hold was in place: only a later list can say that none is left.
+  // The pods may have been listed before the hold was in place: only a later list proves that none
+  // is left.
   if (!podsConfirmed && views.some(isEmpty)) return { done: false, context };
   const going = views.filter(view => ended(view) === undefined);
   const candidates = candidatesOf(going, own?.pod, vms, context.now);
@@ -85,8 +89,9 @@ const judge: ReconcileStep = start => {
 };
 
 /**
- * Judges every pod under every request, plans what may be asked for now, and says how far each request is. Nothing is evicted before the
- * hold has been seen: this step has its turn only then.
+ * Judges every pod under every request, plans the evictions that may be sent now, and computes the
+ * progress of each request. Nothing is evicted before the hold has been observed: this step runs
+ * only then.
  */
 export const drain: ReconcileStep = start => {
   const { done, context } = judge(start);

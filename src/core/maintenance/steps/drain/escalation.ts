@@ -7,9 +7,9 @@ import type { RequestProgress } from '../../reconcile-context.ts';
 import { type DrainView, isEmpty } from './view.ts';
 import type { VmAssessment } from './vms.ts';
 
-/** What changes with time: the rungs of the ladder, and the policy for VMs that cannot be moved. */
+/** Changes over time: the rungs of the ladder, and the policy for VMs that cannot be moved. */
 
-/** When the next rung comes into force. */
+/** Returns the time at which the next rung comes into force. */
 export const nextRung = ({ request }: RequestProgress, now: Temporal.Instant): Temporal.Instant | undefined => {
   const start = request.history.drainStartedAt ?? now;
   if (request.history.drainedAt !== undefined) return undefined;
@@ -17,7 +17,7 @@ export const nextRung = ({ request }: RequestProgress, now: Temporal.Instant): T
   return next && secondsAfter(start, next.afterSeconds);
 };
 
-/** When the first VM that cannot move is to be shut down. */
+/** Returns the time at which the first VM that cannot move is to be shut down. */
 export const nextShutDown = (
   { request: { policy, history } }: RequestProgress,
   { vmPods }: VmAssessment,
@@ -27,7 +27,10 @@ export const nextShutDown = (
   return earliest(times.map(time => (time === 'now' ? undefined : time)));
 };
 
-/** The rung in force, or the policy for VMs that cannot move: what goes past an eviction, and with how long to end. */
+/**
+ * Applies the rung in force, or the policy for VMs that cannot move: the method beyond an eviction,
+ * and its grace period.
+ */
 export const escalationFor = (
   { progress, rung }: DrainView,
   vmPod: VmPod | undefined,
@@ -49,14 +52,15 @@ export const escalationFor = (
 
 const deadlineExceeded = { reason: 'DeadlineExceeded', message: 'the drain was not complete in time; the node stays held' };
 
-/** What is said of a request whose policy gave the node back. */
+/** Problem of a request whose policy has released the node. */
 export const givenBack = { reason: 'GivenBack', message: 'the drain was not complete in time; the node is released' };
 
 type End = Pick<RequestProgress, 'failure' | 'problem' | 'holds'>;
 
 /**
- * How a rung ends a drain that is not complete; undefined where it goes on. Release only says so here: from the next pass on a request that failed with GivenBack does
- * not want the node any more (`wantsNode` of the step `lease`), and the step `hold` gives the node back.
+ * Returns how a rung ends an incomplete drain; undefined while the drain goes on. Release only
+ * reports it here: from the next pass on, a request that failed with GivenBack does not want the
+ * node any more (`wantsNode` of the step `lease`), and the step `hold` releases the node.
  */
 export const outOfTime = (rung: Rung | undefined): End | undefined => {
   if (rung?.action === 'Fail') return { failure: 'DeadlineExceeded', holds: true, problem: deadlineExceeded };
@@ -64,7 +68,7 @@ export const outOfTime = (rung: Rung | undefined): End | undefined => {
   return undefined;
 };
 
-/** What has ended the drain of the pods; undefined as long as it goes on. */
+/** Returns the end of the drain of the pods; undefined as long as it goes on. */
 export const ended = (view: DrainView): End | undefined => {
   const { progress, rung } = view;
   if (progress.paused) return { holds: true };

@@ -7,16 +7,19 @@ import { type Successor, staysText, successorOf } from '../../successor.ts';
 import { about } from './progress.ts';
 import type { DrainView } from './view.ts';
 
-/** The operator's own pod, on the node that is drained: it goes last, after handing over, and not at all where nobody could give the node back any more. */
+/**
+ * The operator's own pod on the drained node: it leaves last, after handing over, and not at all
+ * where no other pod could release the node later.
+ */
 type OwnPod = {
   readonly pod: string;
   readonly handedOver: boolean;
   readonly successor: Successor;
-  /** The same pod, where it is left on the node. */
+  /** Name of the same pod, if it is left on the node. */
   readonly stays?: string;
 };
 
-/** Undefined where it is on another node. */
+/** Returns the operator's own pod on this node; undefined if it runs on another node. */
 export const ownPodOn = ({ self, pods, inFlight }: NodeSnapshot): OwnPod | undefined => {
   if (self === undefined || pods?.some(({ key }) => key === self.pod) !== true) return undefined;
   const { pod, handedOver } = self;
@@ -24,7 +27,7 @@ export const ownPodOn = ({ self, pods, inFlight }: NodeSnapshot): OwnPod | undef
   return { pod, handedOver, successor, ...(successor.kind === 'none' && { stays: pod }) };
 };
 
-/** Seconds after which a replica that does not become ready needs somebody's help. */
+/** Seconds after which a replica that does not become ready counts as a problem for a person. */
 const readyWithin = 120;
 
 const blockerOf = (pod: Pod, successor: Successor): BlockerInfo => {
@@ -35,7 +38,10 @@ const blockerOf = (pod: Pod, successor: Successor): BlockerInfo => {
   return { ...waits, message, remedy: `look at what it waits for: ${successor.remedy}`, lasting };
 };
 
-/** The operator does not ask for its own eviction before another one runs or can: whoever leads after it does, and itself only where nobody has taken over. */
+/**
+ * Removes the eviction of the operator's own pod from the plan until another replica runs or can
+ * run: the next leader sends it, and this one only if no replica has taken over.
+ */
 export const withoutOwn = (
   planned: EvictionPlan,
   own: OwnPod | undefined,
@@ -49,7 +55,9 @@ export const withoutOwn = (
   return { planned: { ...planned, calls, blockerInfos }, handOver: successor.kind !== 'coming' };
 };
 
-/** What is said where this request's drain leaves it on the node. */
+/**
+ * Returns the text about the operator's own pod if the drain of this request leaves it on the node.
+ */
 export const stayOf = ({ behaviors }: DrainView, own: OwnPod | undefined): Pick<RequestProgress, 'stays'> =>
   own?.successor.kind === 'none' && behaviors.some(({ behavior }) => behavior.behavior === 'ignore' && behavior.reason === 'LastOperator')
     ? { stays: staysText(own.pod, own.successor) }

@@ -12,7 +12,7 @@ export const about = ({ namespace, name }: Pod): { readonly namespace: string; r
 
 type Awaited = Extract<DrainBehavior, { readonly behavior: 'await' }>['reason'];
 
-/** What is left to end by itself. */
+/** Blockers for pods that are left to end on their own. */
 const awaited: Readonly<Record<Awaited, Pick<BlockerInfo, 'cause' | 'message'>>> = {
   AwaitingCompletion: { cause: 'AwaitingCompletion', message: 'is left to finish by itself, as the policy demands' },
   GoesWithItsVm: { cause: 'EarlierWave', message: 'is a volume of a VM, and goes with it' },

@@ -3,19 +3,24 @@ import { isBefore, secondsAfter } from '../../../time.ts';
 import type { Lookup } from '../../decision.ts';
 import type { ReconcileContext } from '../../reconcile-context.ts';
 
-/** Seconds for which a budget has kept a pod before it is asked what it misses: most let go before. */
+/**
+ * Seconds for which a budget has to block a pod before the missing pods are looked up: most budgets
+ * allow it earlier.
+ */
 const patience = 10;
 
-/** Seconds between two looks at the pods of a namespace that are on no node. */
+/** Seconds between two lists of the pods of a namespace that are on no node. */
 const lookEvery = 30;
 
-/** Namespaces that are looked at in one pass. */
+/** Number of namespaces that are listed in one pass. */
 const maxNamespaces = 3;
 
 const waitsForOthers = ({ cause }: BlockerInfo): boolean => cause === 'DisruptionBudget' || cause === 'ReplacementUnschedulable';
 
 /**
- * Budgets that keep pods for a while may miss one that is on no node: which those are, and why, only the scheduler says, in the pods themselves. Nothing waits for the answer.
+ * Returns lookups for pods on no node. A budget that blocks for a while may miss a pod that has no
+ * node: only the scheduler reports which pods and why, in the pods themselves. Nothing waits for
+ * the response.
  */
 export const strayLookups = (
   { snapshot, now }: ReconcileContext,

@@ -4,14 +4,17 @@ import { type Rung, rungAt } from '../../../request/policy.ts';
 import { secondsBetween } from '../../../time.ts';
 import type { RequestProgress } from '../../reconcile-context.ts';
 
-/** One request's view of the pods. */
+/** View of the pods by one request. */
 export type DrainView = {
   readonly progress: RequestProgress;
   readonly rung?: Rung;
   readonly behaviors: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[];
 };
 
-/** The rung in force. The ladder is for the drain, not for pods that come after it was complete. */
+/**
+ * Returns the rung in force. The ladder is for the drain, not for pods that come after its
+ * completion.
+ */
 export const rungOf = ({ request }: RequestProgress, now: Temporal.Instant): Rung | undefined => {
   const { drainStartedAt, drainedAt } = request.history;
   if (drainStartedAt === undefined || drainedAt !== undefined) return undefined;
@@ -27,14 +30,17 @@ export const viewOf = (progress: RequestProgress, pods: readonly Pod[], filterCo
 
 export type Judged = DrainView['behaviors'][number];
 
-/** It is not the drain's business. */
+/** Reports whether the drain ignores the pod. */
 export const stays = ({ behavior }: Judged): boolean => behavior.behavior === 'ignore';
 
 export const isEmpty = ({ behaviors }: DrainView): boolean => behaviors.every(stays);
 
-/** A refused pod stops the whole drain of its request, as it stops kubectl's: no pod is moved for a node that cannot be emptied. */
+/**
+ * Reports whether a refused pod stops the whole drain of its request, as in kubectl: no pod is
+ * moved for a node that cannot be emptied.
+ */
 export const isStopped = ({ behaviors }: DrainView): boolean => behaviors.some(({ behavior }) => behavior.behavior === 'refuse');
 
-/** When pods that have been terminating for too long stop to count. */
+/** Returns the times at which pods that have been terminating for too long no longer count. */
 export const waitsEnd = ({ progress, behaviors }: DrainView): readonly Temporal.Instant[] =>
   behaviors.flatMap(({ pod, behavior }) => (behavior.behavior === 'evict' ? (waitedForUntil(pod, progress.request.policy) ?? []) : []));

@@ -6,24 +6,27 @@ import { type VmPod, vmPodsOf } from '../../../vm/vm-pod.ts';
 import type { VmStatus } from '../../../vm/vm-status.ts';
 import type { ReconcileContext } from '../../reconcile-context.ts';
 
-/** What one look at the VMs of the node comes to. */
+/** Result of one look at the VMs of the node. */
 export type VmAssessment = {
-  /** By the uid of the pod. */
+  /** VM pods by the uid of the pod. */
   readonly vmPods: ReadonlyMap<string, VmPod>;
-  /** Missing where there is no KubeVirt. */
+  /** Tracked VMs; missing if there is no KubeVirt. */
   readonly tracked?: VmTrackingState;
   readonly movedAt?: Temporal.Instant;
-  /** Of the VMs that a request wants gone, those that have left included; sorted by name. */
+  /**
+   * Function that returns the VMs that a request wants gone, including those that have left; sorted
+   * by name.
+   */
   readonly statusesOf: (behaviors: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[]) => readonly VmStatus[];
 };
 
-/** What was stored, for a process that has just begun. */
+/** Returns the stored state, for a process that has just started. */
 const trackedBefore = ({ snapshot, progresses }: ReconcileContext): VmTrackingState =>
   snapshot.memo.vms ?? progresses.map(({ request }) => request.history.vms).find(vms => vms !== undefined) ?? nothingTracked;
 
 const byName = (one: VmStatus, other: VmStatus): number => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0);
 
-/** Looks at the VMs of the node once, for all requests. */
+/** Assesses the VMs of the node once, for all requests. */
 export const assessVms = (context: ReconcileContext, pods: readonly Pod[]): VmAssessment => {
   const { nodeName, vms } = context.snapshot;
   if (vms === undefined) return { vmPods: new Map(), statusesOf: () => [] };
