@@ -68,7 +68,11 @@ describe('nodes and edits that come and go', { skip, concurrency: 8, timeout: 24
     const { code, stderr } = await harness.drydock('plan', 'approve', name, stage);
     assert.equal(code, 0, stderr);
   };
-  const edit = (name: string, spec: object): Promise<unknown> => api.patch(planPath(name), { spec });
+  /** Resolves when the operator has seen the edit: an approval before that is refused. */
+  const edit = async (name: string, spec: object): Promise<void> => {
+    const { metadata } = await api.patch<MaintenancePlan>(planPath(name), { spec });
+    await untilPlan(api, name, 'seen', ({ observedGeneration }) => observedGeneration === metadata.generation);
+  };
   const isFree = async (name: string): Promise<boolean> => !isHeld(await getNode(api, name), ourTaints);
 
   test('work that breaks nodes, which somebody repairs under their names, halts the plan after the first', async () => {
