@@ -129,6 +129,10 @@ if (process.env['DRYDOCK_TEST_UPDATE'] === '1') {
   }
 }
 
+// Started before the first suite is declared: what ends with the tests would else end with the first of them, while the next cluster comes up.
+const runs: (readonly [kept: string, name: (typeof wayNames)[number], started: Awaited<ReturnType<typeof clusterFor>>])[] = [];
+for (const kept of keptReleases()) for (const name of wayNames) runs.push([kept, name, await clusterFor()]);
+
 test('the names of all that a kept release has installed are known, or a later one would not recognize it as its own', () => {
   const parts = new Set([...defaultParts, ...extraParts]);
   const known = new Set(manifests({ parts, groups: [], namespace: home }).map(keyOf));
@@ -143,84 +147,82 @@ test('the names of all that a kept release has installed are known, or a later o
   }
 });
 
-for (const kept of keptReleases())
-  for (const name of wayNames) {
-    const started = await clusterFor();
-    const skip = typeof started === 'string' && started;
-    describe(`${kept} and this release, by ${name}`, { skip, timeout: 180_000 }, () => {
-      const controlPlane = started as ControlPlane;
-      const { api } = controlPlane;
-      const way = waysOf(controlPlane)[name];
-      const startOperator = operatorsOn(controlPlane);
-      let operator: OperatorProcess;
-      after(() => controlPlane.stop());
+for (const [kept, name, started] of runs) {
+  const skip = typeof started === 'string' && started;
+  describe(`${kept} and this release, by ${name}`, { skip, timeout: 180_000 }, () => {
+    const controlPlane = started as ControlPlane;
+    const { api } = controlPlane;
+    const way = waysOf(controlPlane)[name];
+    const startOperator = operatorsOn(controlPlane);
+    let operator: OperatorProcess;
+    after(() => controlPlane.stop());
 
-      test('an upgrade goes on where the older one was', async () => {
-        await way.begin(kept);
-        await served(api);
-        const phases = new Phases(api);
-        await phases.makeSurroundings();
-        await restore(api, kept);
-        const mark = controlPlane.audit.mark();
-        await way.upgrade();
-        operator = await startOperator();
-        await phases.untilReached();
-        await areHeldSince(controlPlane, mark, phases.held);
-        await phases.end();
-      });
-
-      test('on the way back nothing is lost', async () => {
-        const phases = new Phases(api, 'back');
-        await phases.makeSurroundings();
-        await phases.makeMaintenances();
-        await phases.untilReached();
-        const before = await objectsNow(api, phases.nodes);
-        await operator.running.stop();
-        const mark = controlPlane.audit.mark();
-        await way.goBack(kept);
-        operator = await startOperator();
-        await phases.untilReached();
-        await areHeldSince(controlPlane, mark, phases.held);
-        const { maintenances } = await objectsNow(api, phases.nodes);
-        const asked = (all: typeof maintenances): readonly unknown[] => all.map(({ metadata, ...rest }) => [metadata.name, rest['spec']]);
-        assert.deepEqual(asked(maintenances), asked(before.maintenances));
-        await phases.end();
-        await operator.running.stop();
-        assert.deepEqual(await forbiddenCalls(controlPlane), [], 'both allow what the operator asks for');
-      });
-
-      test('a plan that is at work keeps its node on the way back, and goes on to its end when it is upgraded again', async () => {
-        await way.upgrade('plans');
-        operator = await startOperator();
-        const names = ['plan-1', 'plan-2'];
-        await create(api, ...names.map(node => dueNode(node, { labels: { group: 'upgraded' } })));
-        await nodesReady(api, names);
-        const patched = "'patched' in node.metadata.labels";
-        const external = { finished: { expression: patched }, timeoutSeconds: 86_400 };
-        await create(api, plan('upgraded', 'upgraded', { due: { expression: `!(${patched})` }, work: { external } }));
-        const begun = await untilPlan(api, 'upgraded', 'at work', ({ inFlight }) => inFlight?.[0]?.state === 'Working');
-        const [working] = begun.inFlight ?? [];
-        assert.ok(working);
-        await operator.running.stop();
-        const mark = controlPlane.audit.mark();
-        await way.goBack(kept);
-        operator = await startOperator();
-        await new Promise(resolve => setTimeout(resolve, 5000));
-        assert.equal((await getNode(api, working.node)).spec.unschedulable, true, 'it is held');
-        const { inFlight } = await untilPlan(api, 'upgraded', 'there', () => true);
-        assert.deepEqual(
-          inFlight?.map(({ node, state }) => [node, state]),
-          [[working.node, 'Working']],
-        );
-        await operator.running.stop();
-        await way.upgrade('plans');
-        operator = await startOperator();
-        await areHeldSince(controlPlane, mark, new Map([[working.node, []]]));
-        for (const node of names) await api.patch(nodePath(node), { metadata: { labels: { patched: 'yes' } } });
-        const { nodes } = await untilPlan(api, 'upgraded', 'complete', ({ phase }) => phase === 'Complete');
-        assert.equal(nodes?.failed ?? 0, 0);
-        for (const node of names) assert.equal((await getNode(api, node)).spec.unschedulable ?? false, false, `${node} is given back`);
-        await operator.running.stop();
-      });
+    test('an upgrade goes on where the older one was', async () => {
+      await way.begin(kept);
+      await served(api);
+      const phases = new Phases(api);
+      await phases.makeSurroundings();
+      await restore(api, kept);
+      const mark = controlPlane.audit.mark();
+      await way.upgrade();
+      operator = await startOperator();
+      await phases.untilReached();
+      await areHeldSince(controlPlane, mark, phases.held);
+      await phases.end();
     });
-  }
+
+    test('on the way back nothing is lost', async () => {
+      const phases = new Phases(api, 'back');
+      await phases.makeSurroundings();
+      await phases.makeMaintenances();
+      await phases.untilReached();
+      const before = await objectsNow(api, phases.nodes);
+      await operator.running.stop();
+      const mark = controlPlane.audit.mark();
+      await way.goBack(kept);
+      operator = await startOperator();
+      await phases.untilReached();
+      await areHeldSince(controlPlane, mark, phases.held);
+      const { maintenances } = await objectsNow(api, phases.nodes);
+      const asked = (all: typeof maintenances): readonly unknown[] => all.map(({ metadata, ...rest }) => [metadata.name, rest['spec']]);
+      assert.deepEqual(asked(maintenances), asked(before.maintenances));
+      await phases.end();
+      await operator.running.stop();
+      assert.deepEqual(await forbiddenCalls(controlPlane), [], 'both allow what the operator asks for');
+    });
+
+    test('a plan that is at work keeps its node on the way back, and goes on to its end when it is upgraded again', async () => {
+      await way.upgrade('plans');
+      operator = await startOperator();
+      const names = ['plan-1', 'plan-2'];
+      await create(api, ...names.map(node => dueNode(node, { labels: { group: 'upgraded' } })));
+      await nodesReady(api, names);
+      const patched = "'patched' in node.metadata.labels";
+      const external = { finished: { expression: patched }, timeoutSeconds: 86_400 };
+      await create(api, plan('upgraded', 'upgraded', { due: { expression: `!(${patched})` }, work: { external } }));
+      const begun = await untilPlan(api, 'upgraded', 'at work', ({ inFlight }) => inFlight?.[0]?.state === 'Working');
+      const [working] = begun.inFlight ?? [];
+      assert.ok(working);
+      await operator.running.stop();
+      const mark = controlPlane.audit.mark();
+      await way.goBack(kept);
+      operator = await startOperator();
+      await new Promise(resolve => setTimeout(resolve, 5000));
+      assert.equal((await getNode(api, working.node)).spec.unschedulable, true, 'it is held');
+      const { inFlight } = await untilPlan(api, 'upgraded', 'there', () => true);
+      assert.deepEqual(
+        inFlight?.map(({ node, state }) => [node, state]),
+        [[working.node, 'Working']],
+      );
+      await operator.running.stop();
+      await way.upgrade('plans');
+      operator = await startOperator();
+      await areHeldSince(controlPlane, mark, new Map([[working.node, []]]));
+      for (const node of names) await api.patch(nodePath(node), { metadata: { labels: { patched: 'yes' } } });
+      const { nodes } = await untilPlan(api, 'upgraded', 'complete', ({ phase }) => phase === 'Complete');
+      assert.equal(nodes?.failed ?? 0, 0);
+      for (const node of names) assert.equal((await getNode(api, node)).spec.unschedulable ?? false, false, `${node} is given back`);
+      await operator.running.stop();
+    });
+  });
+}
