@@ -26,7 +26,7 @@ const uidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const isSurgeMark = (mark: string | undefined, request: MachineRequest, { surges }: MachineSet): mark is string =>
   mark !== undefined && (mark === markOf(request) || surges.has(mark) || uidPattern.test(mark));
 
-const byAge = (one: Machine, other: Machine): number => Temporal.Instant.compare(other.createdAt, one.createdAt);
+const youngestFirst = (one: Machine, other: Machine): number => Temporal.Instant.compare(other.createdAt, one.createdAt);
 
 /**
  * Returns the machine that is deleted when the set shrinks by one: a marked one, or the youngest that
@@ -38,7 +38,7 @@ const nextInLine = (snapshot: MachineSnapshot, set: MachineSet): { readonly mach
   const { request, machine, replacement } = snapshot;
   const members = replacement?.set.key === set.key ? replacement.members : [];
   if (members.length < set.replicas) return undefined;
-  const others = members.filter(({ deleting, key }) => !deleting && key !== machine?.key).toSorted(byAge);
+  const others = members.filter(({ deleting, key }) => !deleting && key !== machine?.key).toSorted(youngestFirst);
   const marked = others.filter(({ deleteMark }) => isSurgeMark(deleteMark, request, set));
   const own = marked.find(({ deleteMark }) => deleteMark === markOf(request));
   const young = others.find(({ deleteMark }) => deleteMark === undefined);
@@ -60,7 +60,7 @@ export const revertScale = (snapshot: MachineSnapshot, set: MachineSet): Machine
   // The machine is deleted in any case, and counts until it is gone: the set takes it, and no
   // other.
   if (machine?.deleting) return releasing(message, [scaleWrite(set, request, -1)]);
-  if (machine?.deleteMark === mark && !machine.deleting) return releasing('Keeping the machine', [markWrite(machine, null)]);
+  if (machine?.deleteMark === mark) return releasing('Keeping the machine', [markWrite(machine, null)]);
   const next = nextInLine(snapshot, set);
   if (next === undefined) return releasing(message, [scaleWrite(set, request, -1)]);
   if (!next.isMarked) return releasing('Deleting the machine that was added', [markWrite(next.machine, mark)]);
