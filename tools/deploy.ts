@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
 import { webhookConfiguration } from '../src/apis/admission-rules/admission.ts';
 import { consentPolicies } from '../src/apis/admission-rules/consent.ts';
-import { defaultGroups } from '../src/cli/install/crds.ts';
+import { defaultGroups } from '../src/apis/crds.ts';
 import { crds } from './crds.ts';
 import { labelsOfInstallation } from './labels.ts';
 

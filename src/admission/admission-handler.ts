@@ -6,7 +6,7 @@ import {
   webhookTimeoutSeconds,
 } from '../apis/admission-rules/admission.ts';
 import type { JsonObject } from '../core/json.ts';
-import type { Api } from '../operator/ports.ts';
+import type { Api } from '../kube/api.ts';
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';
 import type { Log } from '../support/log.ts';

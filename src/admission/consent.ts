@@ -2,7 +2,7 @@ import type { WebhookKind } from '../apis/admission-rules/admission.ts';
 import { type Right, rightsFor, withoutRight } from '../apis/admission-rules/consent.ts';
 import { reviewCall, reviewed } from '../core/access-review.ts';
 import type { JsonObject } from '../core/json.ts';
-import type { Api } from '../operator/ports.ts';
+import type { Api } from '../kube/api.ts';
 import { errorText } from '../support/error-text.ts';
 import { isDefect } from '../support/panic-handler.ts';
 import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';

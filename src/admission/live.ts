@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../core/json.ts';
 import { statusMessage } from '../core/status.ts';
-import type { Api } from '../operator/ports.ts';
+import type { Api } from '../kube/api.ts';
 import { errorText } from '../support/error-text.ts';
 import { isDefect } from '../support/panic-handler.ts';
 

@@ -5,7 +5,7 @@ import { type Node, readNode } from '../core/node/node.ts';
 import { readPod } from '../core/pod/pod.ts';
 import { etcdAllows, etcdGuardName, etcdNamespace, guardVerdict, namedGuardAllows } from '../core/quorum/etcd-guard.ts';
 import { isControlPlane, isWarnedOnly, memberLabels, membersOf, quorumAllows } from '../core/quorum/quorum.ts';
-import type { Api } from '../operator/ports.ts';
+import type { Api } from '../kube/api.ts';
 import { type Found, getLive, listFirst, listLive } from './live.ts';
 import { type AdmissionVerdict, allowed, denied } from './review.ts';
 

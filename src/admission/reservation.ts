@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isObject, type JsonObject } from '../core/json.ts';
 import { statusMessage } from '../core/status.ts';
-import type { Api, ApiCall, ApiResponse } from '../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse } from '../kube/api.ts';
 import type { Clock } from '../support/clock.ts';
 import { errorText } from '../support/error-text.ts';
 import { isDefect } from '../support/panic-handler.ts';

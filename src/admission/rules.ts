@@ -2,7 +2,7 @@ import type { AdmissionKind } from '../apis/admission-rules/admission.ts';
 import { isObject, type JsonObject, sameJson } from '../core/json.ts';
 import { type Node, readNode } from '../core/node/node.ts';
 import { isControlPlane, mayLoseQuorum } from '../core/quorum/quorum.ts';
-import type { Api } from '../operator/ports.ts';
+import type { Api } from '../kube/api.ts';
 import { type Found, getLive, listFirst } from './live.ts';
 import { operatorWarnings } from './operator-check.ts';
 import { quorumCheck } from './quorum-check.ts';

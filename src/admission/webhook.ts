@@ -1,5 +1,5 @@
 import type { WebhookKind } from '../apis/admission-rules/admission.ts';
-import type { Api, Watcher } from '../operator/ports.ts';
+import type { Api, Watcher } from '../kube/api.ts';
 import type { Clock } from '../support/clock.ts';
 import type { KeyPair } from '../support/key-pair.ts';
 import type { Log } from '../support/log.ts';

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { serving } from '../clouds/testing/serving.ts';
+import { UsageError } from '../support/usage-error.ts';
 import { terminationNotice } from './agent.ts';
-import { UsageError } from './shared/fail.ts';
 
 const name = 'TERMINATION_NOTICE_SECONDS';
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
+import { crdTexts } from '../apis/crds.ts';
 import type { JsonObject } from '../core/json.ts';
 import { drainedForAnnotation } from '../core/machine/source.ts';
 import { makeEvent } from '../core/testing/make-machine.ts';
@@ -11,7 +12,6 @@ import { part } from '../embedded/object.ts';
 import { seeded } from '../embedded/seeded.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { AgentNotice } from './agent-notice.ts';
-import { crdTexts } from './install/crds.ts';
 
 const none = { source: 'agent', looked: new Set<string>(), unknown: [] };
 

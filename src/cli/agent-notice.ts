@@ -2,7 +2,7 @@ import { nodeNotice } from '../apis/machines/machine-event-source.ts';
 import type { OwnMachineObservation } from '../clouds/metadata/watch.ts';
 import { drainedForAnnotation, noticesPath } from '../core/machine/source.ts';
 import { statusMessage } from '../core/status.ts';
-import type { Api } from '../operator/ports.ts';
+import type { Api } from '../kube/api.ts';
 import type { Clock } from '../support/clock.ts';
 
 type Stored = { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Argument, Command, Option } from 'commander';
+import { UsageError } from '../support/usage-error.ts';
 import { complete, completionScript, shells } from './completion.ts';
-import { UsageError } from './shared/fail.ts';
 
 const root = new Command('drydock')
   .addCommand(

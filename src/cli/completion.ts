@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import { UsageError } from './shared/fail.ts';
+import { UsageError } from '../support/usage-error.ts';
 
 /**
  * Shell completion: small scripts for the shells, which call `drydock __complete` for the possible

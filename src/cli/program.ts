@@ -1,4 +1,5 @@
 import { Argument, Command, CommanderError, Option } from 'commander';
+import { defaultGroups } from '../apis/crds.ts';
 import type { Env } from '../support/env.ts';
 import { errorText } from '../support/error-text.ts';
 import type { AgentFlags } from './agent.ts';
@@ -7,7 +8,7 @@ import type { DashboardFlags } from './dashboard/dashboard.ts';
 import type { DemoFlags } from './demo/command.ts';
 import { diagnoseCommands } from './diagnose/diagnose-commands.ts';
 import { nodeArguments, nodeCommands } from './drain/node-commands.ts';
-import { crds, defaultGroups } from './install/crds.ts';
+import { crds } from './install/crds.ts';
 import { installCommand, uninstallCommand } from './install/install-command.ts';
 import { maintenanceCommands } from './maintenance/maintenance-commands.ts';
 import { machineFlags } from './manager/machine-flags.ts';

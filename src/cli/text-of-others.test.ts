@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import { makeAuthority, makeServing } from '../admission/certificates/make.ts';
+import { crdTexts } from '../apis/crds.ts';
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import { planAnnotation } from '../core/plan/plan.ts';
 import { createCluster, type EmbeddedCluster } from '../embedded/cluster.ts';
@@ -17,7 +18,6 @@ import { seeded } from '../embedded/seeded.ts';
 import { administrator, serve } from '../embedded/serve.ts';
 import { fullObject } from '../embedded/testing/full-object.ts';
 import { systemClock } from '../support/clock.ts';
-import { crdTexts } from './install/crds.ts';
 import type { Printed } from './testing/run-commands.ts';
 
 /** Text of others is shown, never obeyed: every command, over objects that have what acts on a terminal in every string of every field. */

@@ -1,25 +1,7 @@
 import type { JsonObject } from './json.ts';
+import type { KubeEvent } from './kube-event.ts';
 
 /** Changes of objects, and the events that they cause: the contents of every decision. */
-
-/** The object that an event is about. */
-export type ObjectReference = {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly namespace?: string;
-  readonly uid: string;
-  readonly resourceVersion?: string;
-};
-
-/** An event to record. */
-export type KubeEvent = {
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
-  readonly message: string;
-  readonly component: string;
-  readonly about: ObjectReference;
-};
 
 /** A change of one object. Each is guarded by a resourceVersion or contains only fields of ours. */
 export type Write = {

@@ -1,4 +1,4 @@
-import type { Api, ApiCall, ApiResponse } from '../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse } from '../kube/api.ts';
 import type { Clock } from '../support/clock.ts';
 import { type Failure, unnamed } from './failure.ts';
 

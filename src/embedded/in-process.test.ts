@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CachedObject, Change, CompleteList } from '../operator/ports.ts';
+import type { CachedObject, Change, CompleteList } from '../kube/api.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { createCluster, type EmbeddedCluster } from './cluster.ts';
 import { inProcess } from './in-process.ts';

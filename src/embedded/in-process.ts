@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../core/json.ts';
-import type { Api, ApiCall, ApiResponse, CachedObject, Change, Collection, Watcher, WatchHandler } from '../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse, CachedObject, Change, Collection, Watcher, WatchHandler } from '../kube/api.ts';
 import type { ApiRequest, WatchEvent } from './api/message.ts';
 import type { EmbeddedCluster } from './cluster.ts';
 import { objects, type Stored } from './object.ts';

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import type { Api, ApiCall, Watcher } from '../operator/ports.ts';
 import { type Clock, systemClock } from '../support/clock.ts';
 import type { Env } from '../support/env.ts';
 import { type Log, silentLog } from '../support/log.ts';
 import type { PanicHandler } from '../support/panic-handler.ts';
+import type { Api, ApiCall, Watcher } from './api.ts';
 import { chooseContext, type Overrides } from './config/context.ts';
 import { inClusterCredentials, inClusterNamespace, inClusterServer, isInCluster, serviceAccountFolder } from './config/in-cluster.ts';
 import { type Kubeconfig, KubeconfigError, loadKubeconfig } from './config/kubeconfig.ts';

@@ -1,5 +1,5 @@
 import type { HostCall } from '../core/hypervisor/snapshot.ts';
-import type { Fence } from '../operator/ports.ts';
+import type { Fence } from '../kube/api.ts';
 import type { Log } from '../support/log.ts';
 import type { NovaFailure } from './failure.ts';
 import type { HostState, HostTask } from './host-state.ts';

@@ -1,5 +1,5 @@
 import { statusMessage } from '../core/status.ts';
-import type { Api } from './ports.ts';
+import type { Api } from '../kube/api.ts';
 
 const pageSize = 500;
 

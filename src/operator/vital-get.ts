@@ -1,5 +1,5 @@
+import type { Api, ApiCall, ApiResponse } from '../kube/api.ts';
 import { isDefect } from '../support/panic-handler.ts';
-import type { Api, ApiCall, ApiResponse } from './ports.ts';
 
 /**
  * Reads an object that a decision waits for. Resolves with undefined if there is no response, and

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
+import { crdTexts, defaultGroups } from '../apis/crds.ts';
 import { createDemoVms } from '../cli/demo/vms.ts';
-import { crdTexts, defaultGroups } from '../cli/install/crds.ts';
 import type { JsonObject } from '../core/json.ts';
 import { createCluster } from '../embedded/cluster.ts';
 import { ClusterRuntime } from '../embedded/cluster-runtime.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { request as ask } from 'node:https';
 import { test } from 'node:test';
 import { makeAuthority, makeServing } from '../admission/certificates/make.ts';
-import type { Api, ApiCall, ApiResponse } from '../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse } from '../kube/api.ts';
 import { systemClock } from '../support/clock.ts';
 import { silentLog } from '../support/log.ts';
 import { PanicHandler } from '../support/panic-handler.ts';

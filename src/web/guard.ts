@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type ReviewKind, reviewCall, reviewed } from '../core/access-review.ts';
 import { isObject, type JsonObject } from '../core/json.ts';
-import type { Api } from '../operator/ports.ts';
+import type { Api } from '../kube/api.ts';
 import type { Clock } from '../support/clock.ts';
 import type { PanicHandler } from '../support/panic-handler.ts';
 

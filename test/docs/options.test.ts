@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { Command } from 'commander';
 import { parse, parseAllDocuments } from 'yaml';
-import { crdTexts, defaultGroups } from '../../src/cli/install/crds.ts';
+import { crdTexts, defaultGroups } from '../../src/apis/crds.ts';
 import { program } from '../../src/cli/program.ts';
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts';
 import { createCluster } from '../../src/embedded/cluster.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { webhookConfiguration, webhooks } from '../../apis/admission-rules/admission.ts';
 import type { JsonObject } from '../../core/json.ts';
-import type { ApiCall, ApiResponse, CachedObject, Watcher, WatchHandler } from '../../operator/ports.ts';
+import type { ApiCall, ApiResponse, CachedObject, Watcher, WatchHandler } from '../../kube/api.ts';
 import { FakeLog, ScriptedApi } from '../../operator/testing/fakes.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { statusMessage } from '../../core/status.ts';
-import type { Api, CachedObject, Watcher } from '../../operator/ports.ts';
+import type { Api, CachedObject, Watcher } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';

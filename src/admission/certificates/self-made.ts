@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { statusMessage } from '../../core/status.ts';
-import type { Api, ApiCall } from '../../operator/ports.ts';
+import type { Api, ApiCall } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { makeAuthority, makeServing } from './make.ts';

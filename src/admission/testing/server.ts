@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { applyMerge } from '../../core/testing/apply.ts';
-import type { Api, ApiCall, ApiResponse } from '../../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse } from '../../kube/api.ts';
 
 /** An API server in memory, as far as admission needs one: consistent, with optimistic concurrency, and no faster than a turn. */
 

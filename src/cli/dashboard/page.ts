@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
 import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
-import type { Api, Watcher } from '../../operator/ports.ts';
+import type { Api, Watcher } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import type { DemoCloud } from '../../web/dashboard/actions/demo-cloud.ts';
 import { type Dashboard, startDashboard } from '../../web/dashboard/http/dashboard.ts';
-import { UsageError } from '../shared/fail.ts';
 import { onStop } from '../shared/on-stop.ts';
 
 /** Default port of the dashboard. */

@@ -3,7 +3,7 @@ import { OpenStackApi } from '../../embedded/nova/serve.ts';
 import { environmentConfig } from '../../nova/config/environment.ts';
 import { openNova } from '../../nova/nova.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { OpenStackTerms } from '../manager/openstack.ts';
+import type { OpenStackTerms } from '../manager/controller-manager.ts';
 
 /**
  * Two workers of the demo are hypervisors of an OpenStack as well, whose servers are not pods of

@@ -1,8 +1,8 @@
 import type { KubernetesRelease } from '../../core/kubernetes-release.ts';
 import { statusMessage } from '../../core/status.ts';
 import { readTime } from '../../core/time.ts';
+import type { Api } from '../../kube/api.ts';
 import { listAll } from '../../operator/list.ts';
-import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import { errorText } from '../../support/error-text.ts';
 import { isMadeByOlm, type OlmVersion } from '../install/install-by-olm.ts';

@@ -8,7 +8,7 @@ import { writesOn } from '../../embedded/controllers/writes.ts';
 import { inProcess } from '../../embedded/in-process.ts';
 import { machineDefinitions } from '../../embedded/machines/definitions.ts';
 import { seeded } from '../../embedded/seeded.ts';
-import type { Api, ApiResponse } from '../../operator/ports.ts';
+import type { Api, ApiResponse } from '../../kube/api.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { collect } from './support-bundle.ts';
 

@@ -1,5 +1,5 @@
+import type { Api } from '../../kube/api.ts';
 import { listAll } from '../../operator/list.ts';
-import type { Api } from '../../operator/ports.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { plainOutput, printText, written } from '../shared/output.ts';
 import { releaseOf } from '../shared/server-release.ts';

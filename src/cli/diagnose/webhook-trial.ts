@@ -1,5 +1,5 @@
 import { statusMessage } from '../../core/status.ts';
-import type { Api } from '../../operator/ports.ts';
+import type { Api } from '../../kube/api.ts';
 
 /** Result of a dry run with an object that the webhook has to refuse; nothing is stored. */
 export type WebhookTrial =

@@ -1,10 +1,10 @@
 import { holdersIn } from '../../core/hold/hold-record.ts';
 import type { Node } from '../../core/node/node.ts';
 import { statusMessage } from '../../core/status.ts';
-import type { Api } from '../../operator/ports.ts';
+import type { Api } from '../../kube/api.ts';
 import type { Env } from '../../support/env.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { UsageError } from '../shared/fail.ts';
 import { integer } from '../shared/go-values.ts';
 import { findNodes, nodeChoice, nodePath } from '../shared/nodes.ts';
 import { type Output, plainOutput } from '../shared/output.ts';

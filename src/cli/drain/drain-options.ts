@@ -1,8 +1,8 @@
 import { parseSelector } from '../../core/pod/parse-selector.ts';
 import { type DrainPolicy, seedPolicy } from '../../core/request/policy.ts';
 import { plainVmPolicy, type VmPolicy } from '../../core/vm/policy.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { UsageError } from '../shared/fail.ts';
 import { integer, seconds } from '../shared/go-values.ts';
 import { type NodeChoice, nodeChoice } from '../shared/nodes.ts';
 import { type DryRun, dryRunOf } from './cordon.ts';

@@ -1,6 +1,6 @@
 import { reviewCall, reviewed } from '../../core/access-review.ts';
 import { joinLimited } from '../../core/text.ts';
-import type { Api } from '../../operator/ports.ts';
+import type { Api } from '../../kube/api.ts';
 import { type Rule, rightsOf } from '../diagnose/covers.ts';
 import { plainOutput } from '../shared/output.ts';
 import type { Manifest } from './install-files.ts';

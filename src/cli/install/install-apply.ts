@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, sameJson } from '../../core/json.ts';
 import { statusMessage } from '../../core/status.ts';
-import type { Api, ApiResponse } from '../../operator/ports.ts';
+import type { Api, ApiResponse } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import { apiWarnings } from './api-warnings.ts';
 import type { Manifest } from './install-files.ts';

@@ -1,4 +1,4 @@
-import type { Api } from '../../operator/ports.ts';
+import type { Api } from '../../kube/api.ts';
 import type { Manifest } from './install-files.ts';
 
 /** Location of an object in the API. */

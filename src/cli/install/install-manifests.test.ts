@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { copiedKinds } from '../../rehearse/snapshot/cluster-snapshot.ts';
-import { UsageError } from '../shared/fail.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { version } from '../shared/version.ts';
 import type { Manifest } from './install-files.ts';
 import { type InstallOptions, manifests } from './install-manifests.ts';

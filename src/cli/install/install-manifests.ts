@@ -1,6 +1,6 @@
+import { crdTexts, defaultGroups } from '../../apis/crds.ts';
 import { isObject } from '../../core/json.ts';
-import { UsageError } from '../shared/fail.ts';
-import { crdTexts, defaultGroups } from './crds.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { type Addition, keyOf, type Manifest, manifestsIn, manifestsOf, type Patch, patchesOf } from './install-files.ts';
 import { defaultNamespace, type Part } from './install-parts.ts';
 

@@ -1,4 +1,4 @@
-import type { Api } from '../../operator/ports.ts';
+import type { Api } from '../../kube/api.ts';
 import { keyOf, type Manifest } from './install-files.ts';
 import { isPart } from './install-parts.ts';
 import { type StoredObject, sharedNamespaces } from './inventory.ts';

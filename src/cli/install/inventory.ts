@@ -1,5 +1,5 @@
+import type { Api } from '../../kube/api.ts';
 import { listAll } from '../../operator/list.ts';
-import type { Api } from '../../operator/ports.ts';
 import type { Manifest } from './install-files.ts';
 import { manifestsOf } from './install-files.ts';
 import { Locator } from './install-locate.ts';

@@ -1,6 +1,6 @@
 import { isObject } from '../../core/json.ts';
+import type { Api } from '../../kube/api.ts';
 import { listAll } from '../../operator/list.ts';
-import type { Api } from '../../operator/ports.ts';
 import type { StoredObject } from './inventory.ts';
 import { belongingTo } from './ownership.ts';
 

@@ -1,6 +1,6 @@
 import { statusMessage } from '../../core/status.ts';
 import { joinLimited } from '../../core/text.ts';
-import type { Api } from '../../operator/ports.ts';
+import type { Api } from '../../kube/api.ts';
 import { errorText } from '../../support/error-text.ts';
 import { plainOutput } from '../shared/output.ts';
 import { lineOf } from './install-lines.ts';

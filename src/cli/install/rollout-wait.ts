@@ -1,7 +1,7 @@
 import { joinLimited } from '../../core/text.ts';
+import type { CachedObject, Change, Collection } from '../../kube/api.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { identify } from '../../kube/watch/raw-object.ts';
-import type { CachedObject, Change, Collection } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import { checkAll } from '../diagnose/check.ts';
 import { gatherFacts } from '../diagnose/facts.ts';

@@ -1,6 +1,6 @@
 import { statusMessage } from '../../core/status.ts';
+import type { Api } from '../../kube/api.ts';
 import { listAll } from '../../operator/list.ts';
-import type { Api } from '../../operator/ports.ts';
 import { plainOutput } from '../shared/output.ts';
 import type { AccessQuestion } from './access.ts';
 import type { Manifest } from './install-files.ts';

@@ -1,10 +1,10 @@
+import { legacyGroups } from '../../apis/crds.ts';
 import { statusMessage } from '../../core/status.ts';
+import type { Api } from '../../kube/api.ts';
 import { listAll } from '../../operator/list.ts';
-import type { Api } from '../../operator/ports.ts';
 import { leaderLease } from '../shared/kinds.ts';
 import { plainOutput } from '../shared/output.ts';
 import { type AccessQuestion, accessToInventory, type Undertaking } from './access.ts';
-import { legacyGroups } from './crds.ts';
 import type { Manifest } from './install-files.ts';
 import { lineOf } from './install-lines.ts';
 import { manifests } from './install-manifests.ts';

@@ -1,3 +1,4 @@
+import { leaseNamespaces } from '../../apis/lease-namespaces.ts';
 import { maintenance } from '../../apis/maintenance/maintenance.ts';
 import type { MaintenanceStatus } from '../../apis/schema/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
@@ -7,12 +8,11 @@ import type { MaintenanceStage } from '../../core/request/words.ts';
 import { joinLimited, joinRows } from '../../core/text.ts';
 import type { Connection } from '../../kube/connect.ts';
 import type { Env } from '../../support/env.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { UsageError } from '../shared/fail.ts';
 import { follow } from '../shared/follow.ts';
 import { integer, seconds } from '../shared/go-values.ts';
-import { leaseNamespaces } from '../shared/kinds.ts';
 import { nodePath } from '../shared/nodes.ts';
 import { type Output, plainOutput } from '../shared/output.ts';
 import { titleOf } from '../shared/requests.ts';

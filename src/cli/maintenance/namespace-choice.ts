@@ -1,5 +1,5 @@
+import { UsageError } from '../../support/usage-error.ts';
 import { defaultNamespace } from '../install/install-parts.ts';
-import { UsageError } from '../shared/fail.ts';
 
 /** Flags of a command that shows namespaced objects, with kubectl's names. */
 export type NamespaceFlags = { readonly namespace?: string; readonly allNamespaces?: boolean };

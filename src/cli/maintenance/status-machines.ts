@@ -3,8 +3,8 @@ import { isOver, type MachineRequest } from '../../core/machine/request.ts';
 import { machineMaintenancesPath } from '../../core/machine/writes.ts';
 import { joinRows } from '../../core/text.ts';
 import { timeText } from '../../core/time.ts';
+import type { Api } from '../../kube/api.ts';
 import { listAll } from '../../operator/list.ts';
-import type { Api } from '../../operator/ports.ts';
 import { type ChosenObjects, chosenOf, type NamespaceChoice } from './namespace-choice.ts';
 import { table } from './status-table.ts';
 

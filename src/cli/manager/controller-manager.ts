@@ -1,8 +1,10 @@
 import { machineAdapter } from '../../apis/machines/machine-adapter.ts';
 import { planAdapter } from '../../apis/maintenance-plan/plan-adapter.ts';
+import type { MigrationLimits } from '../../core/hypervisor/snapshot.ts';
 import type { MachineEvent } from '../../core/machine/event.ts';
 import type { NovaMeter } from '../../nova/execute-calls.ts';
 import { HypervisorReconciler } from '../../nova/hypervisor-reconciler.ts';
+import type { Nova } from '../../nova/nova.ts';
 import type { ClusterCache } from '../../operator/cache/cluster-cache.ts';
 import { namespacesOf } from '../../operator/cache/namespaces.ts';
 import { type IngestResult, MachineManager, type MachineManagerOptions } from '../../operator/machines/machine-manager.ts';
@@ -12,8 +14,10 @@ import { countedByState } from '../../operator/node/overview.ts';
 import { PlanReconciler, type PlanReconcilerOptions } from '../../operator/plans/plan-reconciler.ts';
 import { planWorkOn } from '../../operator/plans/plan-work.ts';
 import type { AlertSilencer, Monitoring, Overview } from '../../operator/ports.ts';
-import type { OpenStackTerms } from './openstack.ts';
 import { scanner, signals } from './scanner.ts';
+
+/** The OpenStack whose hypervisors the nodes are, with limits. */
+export type OpenStackTerms = { readonly nova: Nova; readonly limits: Partial<MigrationLimits> };
 
 /** Options of the machine controllers. */
 export type MachineTerms = Pick<MachineManagerOptions, 'limits' | 'drainLeadSeconds' | 'namespace'> &

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../support/clock.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
-import { UsageError } from '../shared/fail.ts';
+import { UsageError } from '../../support/usage-error.ts';
 
 /** Milliseconds between reads of a mounted Secret: removing a token needs no restart. */
 const againAfterMs = 10_000;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { served } from '../../apis/served.ts';
-import type { ApiCall } from '../../operator/ports.ts';
+import type { ApiCall } from '../../kube/api.ts';
 import { FakeLog } from '../../operator/testing/fakes.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
 import { prepareLeaseNamespaces } from './lease-namespaces.ts';

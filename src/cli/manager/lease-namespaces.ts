@@ -1,6 +1,6 @@
 import { type KindAdapter, leaseNames } from '../../core/request/request.ts';
 import { statusMessage } from '../../core/status.ts';
-import type { Api, ApiResponse } from '../../operator/ports.ts';
+import type { Api, ApiResponse } from '../../kube/api.ts';
 import type { Log } from '../../support/log.ts';
 import type { Reach } from '../shared/kinds.ts';
 

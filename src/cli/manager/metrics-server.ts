@@ -1,15 +1,15 @@
 import { hostname } from 'node:os';
 import { makeAuthority, makeServing } from '../../admission/certificates/make.ts';
-import type { Api } from '../../operator/ports.ts';
+import type { Api } from '../../kube/api.ts';
 import { systemClock } from '../../support/clock.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { KeyPair } from '../../support/key-pair.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { Guard } from '../../web/guard.ts';
 import type { Metrics } from '../../web/metrics.ts';
 import { type Address, listen, listenSecurely, type Page } from '../../web/server.ts';
-import { UsageError } from '../shared/fail.ts';
 import { showMounted } from './mounted-certificate.ts';
 
 /** Settings for serving metrics. */

@@ -5,7 +5,7 @@ import { errorText } from '../../support/error-text.ts';
 import type { KeyPair } from '../../support/key-pair.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
-import { UsageError } from '../shared/fail.ts';
+import { UsageError } from '../../support/usage-error.ts';
 
 /** Milliseconds between reads; the kubelet replaces a mounted Secret within a minute. */
 const lookEveryMs = 10_000;

@@ -1,13 +1,9 @@
-import type { MigrationLimits } from '../../core/hypervisor/snapshot.ts';
 import type { NovaWhere } from '../../nova/config/find.ts';
-import type { Nova } from '../../nova/nova.ts';
 import type { Clock } from '../../support/clock.ts';
 import { novaOf } from '../nova/open.ts';
 import { positive } from '../shared/go-values.ts';
+import type { OpenStackTerms } from './controller-manager.ts';
 import type { OpenStackFlags } from './openstack-flags.ts';
-
-/** The OpenStack whose hypervisors the nodes are, with limits. */
-export type OpenStackTerms = { readonly nova: Nova; readonly limits: Partial<MigrationLimits> };
 
 const whereOf = (flags: OpenStackFlags): NovaWhere => ({
   cloud: flags.openstackCloud,

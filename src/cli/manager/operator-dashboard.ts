@@ -5,8 +5,8 @@ import { systemClock } from '../../support/clock.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { startDashboard } from '../../web/dashboard/http/dashboard.ts';
-import { UsageError } from '../shared/fail.ts';
 import { kindsHere } from '../shared/kinds.ts';
 import type { OperatorSettings } from './operator-flags.ts';
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { exitCodeOf, UsageError } from '../shared/fail.ts';
+import { UsageError } from '../../support/usage-error.ts';
+import { exitCodeOf } from '../shared/fail.ts';
 import { type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-flags.ts';
 
 const plain: OperatorFlags = {

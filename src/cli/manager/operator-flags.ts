@@ -1,16 +1,16 @@
+import { leaseNamespaces } from '../../apis/lease-namespaces.ts';
 import { type IntOrPercent, resolveAmount } from '../../core/int-or-percent.ts';
 import { everyNamespace } from '../../operator/cache/namespaces.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Env } from '../../support/env.ts';
 import type { LogFormat } from '../../support/pino-log.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { type Address, parseAddress } from '../../web/server.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { UsageError } from '../shared/fail.ts';
-import { leaseNamespaces } from '../shared/kinds.ts';
-import type { MachineTerms } from './controller-manager.ts';
+import type { MachineTerms, OpenStackTerms } from './controller-manager.ts';
 import { type IntakeFlags, type IntakeSettings, intakeSettings } from './event-intake.ts';
 import type { MetricsSettings } from './metrics-server.ts';
-import { type OpenStackTerms, openStackOf } from './openstack.ts';
+import { openStackOf } from './openstack.ts';
 import type { OpenStackFlags } from './openstack-flags.ts';
 import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webhook-flags.ts';
 

@@ -9,8 +9,8 @@ import type { SourceError } from '../../clouds/source-error.ts';
 import type { SourceObservation } from '../../core/machine/event.ts';
 import type { EventSource } from '../../core/machine/source.ts';
 import { statusMessage } from '../../core/status.ts';
+import type { Api } from '../../kube/api.ts';
 import type { EventScanner, SignalReader } from '../../operator/machines/event-source-reconciler.ts';
-import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UsageError } from '../shared/fail.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webhook-flags.ts';
 
 const settings = (flags: WebhookFlags = {}, env: Readonly<Record<string, string>> = {}): WebhookSettings | undefined =>

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Env } from '../../support/env.ts';
-import { UsageError } from '../shared/fail.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { seconds } from '../shared/go-values.ts';
 
 /** Flags of the command line. */

@@ -8,7 +8,7 @@ import { systemClock } from '../../support/clock.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
-import { UsageError } from '../shared/fail.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { isOpenShift } from '../shared/openshift.ts';
 import { metricsNames, type SharedCertificate } from './metrics-server.ts';
 import type { WebhookSettings } from './webhook-flags.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hypervisorKey } from '../../core/hypervisor/match.ts';
 import { defaultServerPolicy } from '../../core/vm/server-policy.ts';
+import type { CachedObject, Change, Watcher, WatchHandler } from '../../kube/api.ts';
 import { makeHarness } from '../../nova/testing/harness.ts';
-import type { CachedObject, Change, Watcher, WatchHandler } from '../../operator/ports.ts';
 import type { Log } from '../../support/log.ts';
 import { followNode } from './daemon.ts';
 

@@ -1,7 +1,7 @@
 import { hypervisorKey, type NodeIdentity } from '../../core/hypervisor/match.ts';
 import type { DesiredHostState, HostView } from '../../core/vm/host.ts';
+import type { Watcher } from '../../kube/api.ts';
 import { HypervisorReconciler, type HypervisorReconcilerOptions } from '../../nova/hypervisor-reconciler.ts';
-import type { Watcher } from '../../operator/ports.ts';
 import { MigrationLog } from './migration-log.ts';
 import { followOwnNode, type OwnNode } from './own-node.ts';
 

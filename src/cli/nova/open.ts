@@ -2,7 +2,7 @@ import { NovaConfigError } from '../../nova/config/config.ts';
 import { findNovaConfig, type NovaWhere } from '../../nova/config/find.ts';
 import { type Nova, openNova } from '../../nova/nova.ts';
 import type { Clock } from '../../support/clock.ts';
-import { UsageError } from '../shared/fail.ts';
+import { UsageError } from '../../support/usage-error.ts';
 
 /**
  * Returns the OpenStack that flags and environment name. Throws a UsageError that names what to

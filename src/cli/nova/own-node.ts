@@ -1,7 +1,7 @@
 import { hostname, networkInterfaces } from 'node:os';
 import type { NodeIdentity } from '../../core/hypervisor/match.ts';
 import { beforeAnnotation } from '../../core/node/node.ts';
-import type { CachedObject, Collection, Watcher } from '../../operator/ports.ts';
+import type { CachedObject, Collection, Watcher } from '../../kube/api.ts';
 
 /** A node with the fields that the daemon of its hypervisor reads. */
 export type OwnNode = CachedObject &

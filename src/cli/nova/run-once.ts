@@ -7,7 +7,7 @@ import type { NovaFailure } from '../../nova/failure.ts';
 import type { Nova } from '../../nova/nova.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import { UsageError } from '../shared/fail.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { type Emptied, emptyOnce } from './emptying.ts';
 import { hostOf, limitsOf, type NovaFlags, policyOf, timeOutMs } from './flags.ts';
 

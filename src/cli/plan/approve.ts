@@ -1,5 +1,5 @@
+import { UsageError } from '../../support/usage-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { UsageError } from '../shared/fail.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { giveApproval, runToApprove, untilSeen } from './give-approval.ts';

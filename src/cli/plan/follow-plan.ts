@@ -1,5 +1,5 @@
 import { plansPath } from '../../core/plan/plan.ts';
-import type { CachedObject, Watcher } from '../../operator/ports.ts';
+import type { CachedObject, Watcher } from '../../kube/api.ts';
 import { plainOutput } from '../shared/output.ts';
 import type { PlanObject } from './plan-object.ts';
 

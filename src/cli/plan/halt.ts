@@ -1,7 +1,7 @@
 import { haltAnnotation } from '../../operator/plans/plan-objects.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { UsageError } from '../shared/fail.ts';
 import { leaderLease } from '../shared/kinds.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';

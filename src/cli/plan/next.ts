@@ -2,10 +2,10 @@ import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-pla
 import { readNode } from '../../core/node/node.ts';
 import { maxFirst } from '../../core/plan/plan.ts';
 import { matches } from '../../core/pod/selector.ts';
-import type { Api } from '../../operator/ports.ts';
+import type { Api } from '../../kube/api.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { UsageError } from '../shared/fail.ts';
 import { nodePath, plainName } from '../shared/nodes.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ApiCall } from '../../operator/ports.ts';
+import type { ApiCall } from '../../kube/api.ts';
 import { response, ScriptedApi } from '../../operator/testing/fakes.ts';
 import { changePlan, planNamed, plansOf } from './plan-object.ts';
 

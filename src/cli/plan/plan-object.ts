@@ -6,8 +6,8 @@ import { planAnnotation, plansPath } from '../../core/plan/plan.ts';
 import type { RecordSlice } from '../../core/plan/snapshot.ts';
 import { pathOfPlan, recordsPath } from '../../core/plan/writes.ts';
 import { labelOf } from '../../core/short-hash.ts';
+import type { Api, ApiCall, ApiResponse } from '../../kube/api.ts';
 import { listAll } from '../../operator/list.ts';
-import type { Api, ApiCall, ApiResponse } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import { ApiError, refusedError } from '../shared/api-error.ts';
 

@@ -2,10 +2,10 @@ import { readMaintenancePlan } from '../../apis/maintenance-plan/maintenance-pla
 import type { JsonObject } from '../../core/json.ts';
 import { isSetAside } from '../../core/plan/view.ts';
 import { timeText } from '../../core/time.ts';
-import type { Api } from '../../operator/ports.ts';
+import type { Api } from '../../kube/api.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { ApiError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { UsageError } from '../shared/fail.ts';
 import { plainOutput, printText, written } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { followPlan } from './follow-plan.ts';

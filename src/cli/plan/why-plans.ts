@@ -8,8 +8,8 @@ import { matches } from '../../core/pod/selector.ts';
 import { isControlPlane } from '../../core/quorum/quorum.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { timeText } from '../../core/time.ts';
+import type { Api } from '../../kube/api.ts';
 import { listAll } from '../../operator/list.ts';
-import type { Api } from '../../operator/ports.ts';
 import { ofThisRun, type PlanObject, recordsOf } from './plan-object.ts';
 
 /** Plans that affect a node, for `drydock why`. */

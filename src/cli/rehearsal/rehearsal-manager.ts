@@ -1,4 +1,6 @@
 import { parse } from 'yaml';
+import { crdTexts, defaultGroups } from '../../apis/crds.ts';
+import { leaseNamespaces } from '../../apis/lease-namespaces.ts';
 import { served } from '../../apis/served.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
@@ -7,9 +9,7 @@ import { noMeter } from '../../operator/ports.ts';
 import type { SandboxOptions } from '../../rehearse/simulate/sandbox.ts';
 import { type Log, silentLog } from '../../support/log.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
-import { crdTexts, defaultGroups } from '../install/crds.ts';
 import { controllerManager } from '../manager/controller-manager.ts';
-import { leaseNamespaces } from '../shared/kinds.ts';
 
 /** Durations of leases: the defaults of the operator's flags. */
 const terms = { durationSeconds: 3600, renewEverySeconds: 900 };

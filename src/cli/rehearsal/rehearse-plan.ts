@@ -14,8 +14,8 @@ import { durationText } from '../../rehearse/report/words.ts';
 import { type ClusterSnapshot, ofKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
 import { learnWork } from '../../rehearse/timings/work.ts';
 import { errorText } from '../../support/error-text.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { amount } from '../shared/amount.ts';
-import { UsageError } from '../shared/fail.ts';
 import { documentsIn } from '../shared/files.ts';
 import { plainOutput, printText, written } from '../shared/output.ts';
 import {

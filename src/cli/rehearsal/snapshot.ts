@@ -3,8 +3,8 @@ import { copiedKinds, ofKind } from '../../rehearse/snapshot/cluster-snapshot.ts
 import { SnapshotError, writeCopy } from '../../rehearse/snapshot/files.ts';
 import { takeCopy } from '../../rehearse/snapshot/take.ts';
 import { systemClock } from '../../support/clock.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { UsageError } from '../shared/fail.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 

@@ -1,4 +1,4 @@
-import { UsageError } from './fail.ts';
+import { UsageError } from '../../support/usage-error.ts';
 
 /**
  * Parses a number or a percentage for int-or-string fields. Throws a UsageError that names the

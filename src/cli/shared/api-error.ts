@@ -1,6 +1,6 @@
 import { isObject } from '../../core/json.ts';
 import { statusMessage } from '../../core/status.ts';
-import type { ApiResponse } from '../../operator/ports.ts';
+import type { ApiResponse } from '../../kube/api.ts';
 
 /**
  * An error of the API server, in kubectl's words (`Error from server (NotFound): nodes "x" not

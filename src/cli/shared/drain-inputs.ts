@@ -16,9 +16,9 @@ import {
 } from '../../core/vm/kubevirt.ts';
 import { type KubeVirtState, migrationLoadOf, nodeVmsFor, ownersOf } from '../../core/vm/kubevirt-state.ts';
 import type { NodeVms } from '../../core/vm/vm-pod.ts';
+import type { Api } from '../../kube/api.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { listAll } from '../../operator/list.ts';
-import type { Api } from '../../operator/ports.ts';
 import { refusedError } from './api-error.ts';
 import { nodePath } from './nodes.ts';
 

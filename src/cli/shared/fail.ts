@@ -1,8 +1,3 @@
-/** An error that the user has to correct: printed as one line, never with a stack. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
-
 /**
  * Commands that kubectl has too: scripts compare their exit codes, and kubectl's usage error is 1.
  */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parseAllDocuments } from 'yaml';
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { errorText } from '../../support/error-text.ts';
-import { UsageError } from './fail.ts';
+import { UsageError } from '../../support/usage-error.ts';
 
 const textIn = (file: string): string => {
   try {

@@ -1,5 +1,5 @@
 import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
-import type { CachedObject, Watcher } from '../../operator/ports.ts';
+import type { CachedObject, Watcher } from '../../kube/api.ts';
 
 /** Callback with the object, or undefined when it is deleted. Returns whether to continue. */
 type FollowedState = (request: MaintenanceRequest | undefined) => 'done' | 'continue';

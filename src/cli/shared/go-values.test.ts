@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UsageError } from './fail.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { goDuration, integer, longFlags, plainBooleans, seconds } from './go-values.ts';
 
 test('durations are read as Go reads them', () => {

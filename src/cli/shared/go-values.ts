@@ -1,4 +1,4 @@
-import { UsageError } from './fail.ts';
+import { UsageError } from '../../support/usage-error.ts';
 
 /** Values of flags in the formats of Go programs, above all kubectl. */
 

@@ -1,7 +1,8 @@
+import { leaseNamespaces } from '../../apis/lease-namespaces.ts';
 import { type KubevirtAlpha, kubevirtAlphaOfOurs } from '../../apis/node-maintenance/kubevirt.ts';
 import { served } from '../../apis/served.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
-import type { Api } from '../../operator/ports.ts';
+import type { Api } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Env } from '../../support/env.ts';
 import type { Log } from '../../support/log.ts';
@@ -9,17 +10,6 @@ import type { PanicHandler } from '../../support/panic-handler.ts';
 
 /** Seconds between retries. */
 const pause = 2;
-
-const given = (value: string | undefined, fallback: string): string => (value === undefined || value === '' ? fallback : value);
-
-/**
- * Returns the namespaces of node leases, from the variables of the replaced operators. An empty
- * variable counts as unset.
- */
-export const leaseNamespaces = (env: Env): { readonly leaseNamespace: string; readonly operatorNamespace: string } => ({
-  leaseNamespace: given(env['LEASE_NAMESPACE'], 'medik8s-leases'),
-  operatorNamespace: given(env['OPERATOR_NAMESPACE'], 'node-maintenance'),
-});
 
 /**
  * Name of the leader's Lease, which the replaced operator uses too: so it and Drydock never act at

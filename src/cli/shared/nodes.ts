@@ -1,8 +1,8 @@
 import { type Node, readNode } from '../../core/node/node.ts';
 import { parseSelector } from '../../core/pod/parse-selector.ts';
-import type { Api, ApiResponse } from '../../operator/ports.ts';
+import type { Api, ApiResponse } from '../../kube/api.ts';
+import { UsageError } from '../../support/usage-error.ts';
 import { refusedError } from './api-error.ts';
-import { UsageError } from './fail.ts';
 
 /** Choice of nodes for a command: by name, or by label. */
 export type NodeChoice = { readonly names: readonly string[]; readonly selector?: string };

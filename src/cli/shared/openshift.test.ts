@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Api } from '../../operator/ports.ts';
+import type { Api } from '../../kube/api.ts';
 import { FakeLog, response, ScriptedApi } from '../../operator/testing/fakes.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

@@ -1,6 +1,6 @@
 import { byAge, type KindAdapter, type MaintenanceRequest } from '../../core/request/request.ts';
+import type { Api } from '../../kube/api.ts';
 import { listAll } from '../../operator/list.ts';
-import type { Api } from '../../operator/ports.ts';
 
 /**
  * Returns all maintenances of the served kinds, on one node or on all, oldest first. Throws an

@@ -1,6 +1,6 @@
 import { type KubernetesRelease, lacking, oldestTested, readRelease } from '../../core/kubernetes-release.ts';
 import { statusMessage } from '../../core/status.ts';
-import type { Api } from '../../operator/ports.ts';
+import type { Api } from '../../kube/api.ts';
 import type { Log } from '../../support/log.ts';
 import { ApiError } from './api-error.ts';
 import type { Reach } from './kinds.ts';

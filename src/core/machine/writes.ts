@@ -1,9 +1,10 @@
 import { truncatedName } from '../child-name.ts';
 import type { JsonObject } from '../json.ts';
+import type { KubeEvent } from '../kube-event.ts';
 import { restoreChildWrite } from '../maintenance/child.ts';
 import { type MaintenanceRequest, maintenancesPath } from '../request/request.ts';
 import { secondsBetween, timeText } from '../time.ts';
-import type { KubeEvent, Write } from '../write.ts';
+import type { Write } from '../write.ts';
 import { isPending } from './event.ts';
 import { deleteMarks, hookName, hookOwner, type Machine, type MachineSet, preDrainPrefix, surgePrefix } from './machine.ts';
 import type { MachineRequest } from './request.ts';

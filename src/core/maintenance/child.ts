@@ -1,7 +1,8 @@
 import { type JsonObject, mergePatch, sameJson } from '../json.ts';
+import type { KubeEvent } from '../kube-event.ts';
 import type { DrainPolicy } from '../request/policy.ts';
 import { type MaintenanceRequest, pathOf } from '../request/request.ts';
-import type { KubeEvent, Write } from '../write.ts';
+import type { Write } from '../write.ts';
 
 /**
  * Maintenances that were created for a machine or by a plan. They are trusted only as far as they

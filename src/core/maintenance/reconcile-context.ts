@@ -1,6 +1,7 @@
 import type { BlockerInfo } from '../drain/blockers/blocker.ts';
 import type { DrainCounter, DrainCounts } from '../drain/drain-counter.ts';
 import type { EvictionPlan } from '../drain/plan.ts';
+import type { KubeEvent, ObjectReference } from '../kube-event.ts';
 import type { Node } from '../node/node.ts';
 import { byAge, hasFinalizer, type MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceFailure } from '../request/words.ts';
@@ -8,7 +9,7 @@ import { isBefore, secondsAfter } from '../time.ts';
 import type { DesiredHostState } from '../vm/host.ts';
 import type { VmTrackingState } from '../vm/tracking.ts';
 import type { VmStatus } from '../vm/vm-status.ts';
-import type { KubeEvent, ObjectReference, Write } from '../write.ts';
+import type { Write } from '../write.ts';
 import type { Lookup } from './decision.ts';
 import { waitsForWork, workProblem } from './plan-work.ts';
 import type { Problem } from './report.ts';

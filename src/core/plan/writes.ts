@@ -1,11 +1,12 @@
 import { truncatedName } from '../child-name.ts';
 import { isObject, type Json, type JsonObject } from '../json.ts';
+import type { KubeEvent } from '../kube-event.ts';
 import { restoreChildWrite } from '../maintenance/child.ts';
 import { type MaintenanceRequest, maintenancesPath } from '../request/request.ts';
 import { labelOf, short } from '../short-hash.ts';
 import { shortenedTo } from '../text.ts';
 import { timeText } from '../time.ts';
-import type { KubeEvent, Write } from '../write.ts';
+import type { Write } from '../write.ts';
 import { type InFlight, maxVerdictMessageLength, type NodeVerdict } from './in-flight.ts';
 import { type Plan, type PodWork, planAnnotation, planApi, plansPath, type Run } from './plan.ts';
 import type { Approval, PlanSettings, PlanSnapshot, RecordSlice, WorkPod } from './snapshot.ts';

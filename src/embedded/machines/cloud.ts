@@ -1,5 +1,3 @@
-import type { EventKind } from '../../core/event-kind.ts';
-import type { MachineEvent, SourceObservation } from '../../core/machine/event.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 
@@ -13,6 +11,31 @@ export type Instance = {
   readonly zone: string;
   readonly bootId: string;
   readonly state: 'running' | 'rebooting' | 'stopped';
+};
+
+type EventKind = 'reboot' | 'redeploy' | 'freeze' | 'maintenance' | 'stop' | 'retirement' | 'termination' | 'preemption' | 'rebalance';
+
+/** An event that the cloud has announced for a machine. It is done by `deadline`. */
+export type CloudEvent = {
+  readonly provider: 'simulated';
+  readonly id: string;
+  readonly kind: EventKind;
+  /** Code of the provider, as EC2 has them. */
+  readonly code?: string;
+  readonly instance: string;
+  readonly notBefore: Temporal.Instant;
+  readonly deadline: Temporal.Instant;
+  readonly state: 'Scheduled' | 'Active' | 'Completed' | 'Cancelled';
+  readonly description: string;
+  readonly source: string;
+};
+
+/** One reading of the events of some machines. */
+type Scan = {
+  readonly source: string;
+  readonly looked: ReadonlySet<string>;
+  readonly events: readonly CloudEvent[];
+  readonly unknown: readonly string[];
 };
 
 /** Milliseconds from a stop until its event is completed. */
@@ -34,7 +57,7 @@ export class SimulatedCloud {
   readonly #clock: Clock;
   readonly #rebootMs: number;
   readonly #instances = new Map<string, Instance>();
-  readonly #events = new Map<string, MachineEvent>();
+  readonly #events = new Map<string, CloudEvent>();
   readonly #listeners = new Set<(instance: string) => void>();
   /** Cancel functions of planned actions. */
   readonly #plans = new Map<string, () => void>();
@@ -117,9 +140,9 @@ export class SimulatedCloud {
   }
 
   /** Returns the events of these machines, as the API of a cloud would. */
-  scan(source: string, instances: readonly string[]): SourceObservation {
+  scan(source: string, instances: readonly string[]): Scan {
     const looked = new Set(instances.filter(id => this.#instances.has(id)));
-    const events = [...this.#events.values()].filter(({ instance = '' }) => looked.has(instance)).map(event => ({ ...event, source }));
+    const events = [...this.#events.values()].filter(({ instance }) => looked.has(instance)).map(event => ({ ...event, source }));
     return { source, looked, events, unknown: instances.filter(id => !looked.has(id)) };
   }
 
@@ -141,18 +164,18 @@ export class SimulatedCloud {
     for (const listener of this.#listeners) listener(instance);
   }
 
-  #change(id: string, state: MachineEvent['state']): void {
+  #change(id: string, state: CloudEvent['state']): void {
     const event = this.#events.get(id);
     if (event === undefined) return;
     this.#events.set(id, { ...event, state });
-    this.#tell(event.instance ?? '');
+    this.#tell(event.instance);
   }
 
   #act(id: string): void {
     const event = this.#events.get(id);
     const instance = this.#instances.get(event?.instance ?? '');
     if (event?.state !== 'Scheduled' || instance === undefined) return;
-    if (event.deadline !== undefined && isBefore(this.#clock.now(), event.deadline)) return;
+    if (isBefore(this.#clock.now(), event.deadline)) return;
     this.#change(id, 'Active');
     if (event.kind === 'preemption' || event.kind === 'termination') return this.terminate(instance.id);
     if (event.kind === 'reboot' || event.kind === 'redeploy' || event.kind === 'maintenance') return this.#reboot(instance, id);

@@ -1,5 +1,5 @@
+import type { KubeEvent } from '../../core/kube-event.ts';
 import { printable } from '../../core/printable.ts';
-import type { KubeEvent } from '../../operator/ports.ts';
 
 /** Fields of an Event that the note itself does not have. */
 export type EventFacts = {

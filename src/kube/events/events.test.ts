@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ApiCall, ApiResponse, KubeEvent } from '../../operator/ports.ts';
+import type { KubeEvent } from '../../core/kube-event.ts';
 import { type Log, silentLog } from '../../support/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
+import type { ApiCall, ApiResponse } from '../api.ts';
 import { ConnectionError } from '../http/connection-error.ts';
 import { EventRecorder } from './events.ts';
 

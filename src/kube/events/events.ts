@@ -1,7 +1,8 @@
-import type { Api, ApiResponse, KubeEvent, Recorder } from '../../operator/ports.ts';
+import type { KubeEvent } from '../../core/kube-event.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
+import type { Api, ApiResponse, Recorder } from '../api.ts';
 import { ConnectionError, textOf } from '../http/connection-error.ts';
 import { eventBody, eventName, eventNamespace, repeatPatch } from './event-body.ts';
 

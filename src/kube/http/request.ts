@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ApiCall, ApiResponse } from '../../operator/ports.ts';
+import type { ApiCall, ApiResponse } from '../api.ts';
 import type { RequestHeaders } from './exchange.ts';
 
 /**

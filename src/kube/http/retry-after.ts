@@ -1,4 +1,4 @@
-import type { ApiResponse } from '../../operator/ports.ts';
+import type { ApiResponse } from '../api.ts';
 
 /** Upper limit of a Retry-After in milliseconds: a longer one comes from a wrong clock or unit. */
 const maxMs = 60_000;

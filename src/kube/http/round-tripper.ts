@@ -1,6 +1,6 @@
-import type { ApiCall, ApiResponse } from '../../operator/ports.ts';
 import { type Deadline, orAborted } from '../../support/deadline.ts';
 import { isDefect } from '../../support/panic-handler.ts';
+import type { ApiCall, ApiResponse } from '../api.ts';
 import { ConnectionError, type FailureReason, reasonOf } from './connection-error.ts';
 import type { ConnectionPools, Pools } from './connection-pools.ts';
 import type { Credentials, RequestAuth } from './credentials.ts';

@@ -1,6 +1,6 @@
-import type { Api, ApiCall, ApiResponse } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import { Deadline } from '../../support/deadline.ts';
+import type { Api, ApiCall, ApiResponse } from '../api.ts';
 import { ConnectionPools } from './connection-pools.ts';
 import type { Credentials } from './credentials.ts';
 import type { IncomingResponse } from './exchange.ts';

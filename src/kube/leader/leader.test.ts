@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Api, ApiCall, ApiResponse, CachedObject, Collection, Fence, Watcher, WatchHandler } from '../../operator/ports.ts';
 import { silentLog } from '../../support/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
+import type { Api, ApiCall, ApiResponse, CachedObject, Collection, Fence, Watcher, WatchHandler } from '../api.ts';
 import { ConnectionError } from '../http/connection-error.ts';
 import { elect } from './leader.ts';
 import type { LeaseObject } from './lease-record.ts';

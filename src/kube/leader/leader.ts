@@ -1,7 +1,7 @@
-import type { Api, Fence, Watcher } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
+import type { Api, Fence, Watcher } from '../api.ts';
 import { LeaseLock, type Lock } from './lease-lock.ts';
 import { watchedLease } from './lease-record.ts';
 

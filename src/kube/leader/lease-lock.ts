@@ -1,6 +1,6 @@
-import type { Api, ApiCall, ApiResponse } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import { isDefect, type PanicHandler } from '../../support/panic-handler.ts';
+import type { Api, ApiCall, ApiResponse } from '../api.ts';
 import { heldBy, holderOf, type LeaseObject, leaseOf, released } from './lease-record.ts';
 
 /** Options of a lock: the Lease and the identity that claims it. */

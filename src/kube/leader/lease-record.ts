@@ -1,4 +1,4 @@
-import type { ApiResponse, CachedObject } from '../../operator/ports.ts';
+import type { ApiResponse, CachedObject } from '../api.ts';
 import { identify } from '../watch/raw-object.ts';
 
 /** Spec of a coordination.k8s.io/v1 Lease; other fields are kept unchanged. */

@@ -1,4 +1,4 @@
-import type { Api, ApiResponse, Collection } from '../../operator/ports.ts';
+import type { Api, ApiResponse, Collection } from '../api.ts';
 import { versionOf } from './raw-object.ts';
 import { type StatusError, statusErrorOf } from './status-error.ts';
 

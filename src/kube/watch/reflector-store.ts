@@ -1,5 +1,5 @@
-import type { CachedObject, Change, WatchHandler } from '../../operator/ports.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
+import type { CachedObject, Change, WatchHandler } from '../api.ts';
 import type { RawObject } from './raw-object.ts';
 
 /** Converts an object to the form that is cached; returns undefined to leave it out. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CachedObject, Change, WatchHandler } from '../../operator/ports.ts';
 import { type Clock, systemClock } from '../../support/clock.ts';
 import { type Log, silentLog } from '../../support/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
+import type { CachedObject, Change, WatchHandler } from '../api.ts';
 import { Credentials, constant } from '../http/credentials.ts';
 import { Transport } from '../http/transport.ts';
 import { FaultServer, json, until } from '../testing/fault-server.ts';

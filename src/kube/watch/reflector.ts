@@ -1,8 +1,8 @@
-import type { Api, ApiResponse, CachedObject, Collection, Watcher, WatchHandler } from '../../operator/ports.ts';
 import { Backoff } from '../../support/backoff.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
+import type { Api, ApiResponse, CachedObject, Collection, Watcher, WatchHandler } from '../api.ts';
 import { ConnectionError, withoutStop } from '../http/connection-error.ts';
 import { retryAfterMs } from '../http/retry-after.ts';
 import type { Streams } from '../http/transport.ts';

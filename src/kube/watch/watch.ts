@@ -1,5 +1,5 @@
-import type { ApiResponse, Collection } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import type { ApiResponse, Collection } from '../api.ts';
 import type { Streams } from '../http/transport.ts';
 import { IdleTimeout } from './idle-timeout.ts';
 import { selectors } from './list.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { KubeEvent } from '../../operator/ports.ts';
+import type { KubeEvent } from '../../core/kube-event.ts';
 
 /** A notification about an event, for external receivers. */
 export type Notification = {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { type Answer, type ServedRequest, serving } from '../../clouds/testing/serving.ts';
 import type { JsonObject } from '../../core/json.ts';
-import type { KubeEvent } from '../../operator/ports.ts';
+import type { KubeEvent } from '../../core/kube-event.ts';
 import { type Log, silentLog } from '../../support/log.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

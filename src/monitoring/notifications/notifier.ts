@@ -1,4 +1,5 @@
-import type { KubeEvent, Recorder } from '../../operator/ports.ts';
+import type { KubeEvent } from '../../core/kube-event.ts';
+import type { Recorder } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';

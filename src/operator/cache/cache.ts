@@ -1,5 +1,5 @@
 import { compareVersions } from '../../core/version.ts';
-import type { CachedObject, Change, CompleteList } from '../ports.ts';
+import type { CachedObject, Change, CompleteList } from '../../kube/api.ts';
 
 /**
  * Number of removed objects whose uids are remembered, for as long as a response about them may be

@@ -1,9 +1,9 @@
 import type { KindAdapter } from '../../core/request/request.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
+import type { Api, Watcher } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
-import type { Api, Watcher } from '../ports.ts';
 import type { ClusterCacheEvents } from './listeners.ts';
 import type { Namespaces } from './namespaces.ts';
 import type { OwnProcess } from './operator-replicas.ts';

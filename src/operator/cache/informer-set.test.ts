@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Change, WatchHandler } from '../../kube/api.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import type { Change, WatchHandler } from '../ports.ts';
 import { FakeLog, failure, response, ScriptedApi, settle } from '../testing/fakes.ts';
 import { Cache } from './cache.ts';
 import { InformerSet } from './informer-set.ts';

@@ -1,7 +1,7 @@
+import type { Api, CachedObject, Change, Collection, CompleteList, Watcher, WatchHandler } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { isDefect, type PanicHandler } from '../../support/panic-handler.ts';
-import type { Api, CachedObject, Change, Collection, CompleteList, Watcher, WatchHandler } from '../ports.ts';
 import type { Cache } from './cache.ts';
 
 /**

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { secondsAfter } from '../../core/time.ts';
+import type { Api, Collection, Watcher, WatchHandler } from '../../kube/api.ts';
 import { silentLog } from '../../support/log.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import type { Api, Collection, Watcher, WatchHandler } from '../ports.ts';
 import { InformerSet } from './informer-set.ts';
 import { LifecycleEvictions, lifecycleCollections } from './lifecycle-evictions.ts';
 

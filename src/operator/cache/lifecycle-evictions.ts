@@ -12,8 +12,8 @@ import {
   readLifecycleEviction,
 } from '../../core/drain/responders/lifecycle-eviction.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
+import type { Api, Change } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Api, Change } from '../ports.ts';
 import { Cache } from './cache.ts';
 import type { InformerSet } from './informer-set.ts';
 

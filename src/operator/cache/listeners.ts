@@ -3,7 +3,7 @@ import type { Node } from '../../core/node/node.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
-import type { Change } from '../ports.ts';
+import type { Change } from '../../kube/api.ts';
 
 /** Callbacks from the cache to the reconciler. */
 export type ClusterCacheEvents = {

@@ -1,4 +1,4 @@
-import type { CachedObject } from '../ports.ts';
+import type { CachedObject } from '../../kube/api.ts';
 
 /** An object of which only the name counts, for example a DaemonSet. */
 export type NamedObject = CachedObject;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Change, Watcher, WatchHandler } from '../../kube/api.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
-import type { Change, Watcher, WatchHandler } from '../ports.ts';
 import { FakeLog, settle } from '../testing/fakes.ts';
 import { InformerSet } from './informer-set.ts';
 import { NodeCache } from './node-cache.ts';

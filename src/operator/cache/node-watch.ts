@@ -1,4 +1,4 @@
-import type { Change, Collection, CompleteList } from '../ports.ts';
+import type { Change, Collection, CompleteList } from '../../kube/api.ts';
 import type { InformerSet } from './informer-set.ts';
 import type { NodeCache } from './node-cache.ts';
 import type { CachedNode } from './whole-node.ts';

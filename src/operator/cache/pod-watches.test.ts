@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readPod } from '../../core/pod/pod.ts';
+import type { CachedObject, Collection, WatchHandler } from '../../kube/api.ts';
 import { silentLog } from '../../support/log.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import type { CachedObject, Collection, WatchHandler } from '../ports.ts';
 import { PodWatches } from './pod-watches.ts';
 
 const raw = (name: string, version = '5') => ({

@@ -1,10 +1,10 @@
 import type { Problem } from '../../core/maintenance/report.ts';
 import { isTerminating, type Pod, readPod } from '../../core/pod/pod.ts';
+import type { Api, Change, Watcher } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
 import { listAll } from '../list.ts';
-import type { Api, Change, Watcher } from '../ports.ts';
 import { Cache } from './cache.ts';
 import { interned } from './intern-strings.ts';
 

@@ -3,9 +3,9 @@ import { describe, test } from 'node:test';
 import { isControlPlane } from '../../core/quorum/quorum.ts';
 import { noHistory } from '../../core/request/request.ts';
 import { at, heldNode, makeNode, makeRequest } from '../../core/testing/make.ts';
+import type { ApiCall, ApiResponse } from '../../kube/api.ts';
 import { listAll } from '../list.ts';
 import { maxDrain } from '../node/overview.ts';
-import type { ApiCall, ApiResponse } from '../ports.ts';
 import { failure, response, ScriptedApi } from '../testing/fakes.ts';
 import { fingerprint, isOwnedNode, quorumFingerprint } from './node-predicates.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { launcherOf, makeVmi } from '../../core/testing/make-vms.ts';
+import type { Api, Watcher, WatchHandler } from '../../kube/api.ts';
 import { silentLog } from '../../support/log.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import type { Api, Watcher, WatchHandler } from '../ports.ts';
 import { InformerSet } from './informer-set.ts';
 import { Vms, vmCollections } from './vms.ts';
 

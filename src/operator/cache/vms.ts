@@ -16,8 +16,8 @@ import {
 } from '../../core/vm/kubevirt.ts';
 import { type MigrationLoad, migrationLoadOf, nodeVmsFor, ownersOf } from '../../core/vm/kubevirt-state.ts';
 import type { NodeVms } from '../../core/vm/vm-pod.ts';
+import type { Api, Change } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Api, Change } from '../ports.ts';
 import { Cache } from './cache.ts';
 import type { InformerSet } from './informer-set.ts';
 

@@ -1,11 +1,11 @@
 import { compareVersions } from '../../core/version.ts';
 import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
+import type { Api } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import { errorText } from '../../support/error-text.ts';
 import type { Log } from '../../support/log.ts';
 import { isDefect } from '../../support/panic-handler.ts';
 import { listAll } from '../list.ts';
-import type { Api } from '../ports.ts';
 import type { Cache } from './cache.ts';
 
 /** An object whose start depends on windows. */

@@ -2,10 +2,11 @@ import { classify, type EvictionOutcome } from '../../core/drain/outcome/evictio
 import { type Attempt, type EvictionMethod, nextAttempt } from '../../core/drain/outcome/retry.ts';
 import type { PodCall } from '../../core/drain/plan.ts';
 import { isFinished, type Pod } from '../../core/pod/pod.ts';
+import type { Api, ApiCall, ApiResponse, Fence, Recorder } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
-import type { Api, ApiCall, ApiResponse, Fence, Meter, Recorder } from '../ports.ts';
+import type { Meter } from '../ports.ts';
 import { BudgetTurns } from './budget-turns.ts';
 import { hasNoBudget, type InFlightEvictions } from './in-flight-evictions.ts';
 import { escalation, podCall } from './pod-calls.ts';

@@ -1,7 +1,8 @@
 import type { PodCall } from '../../core/drain/plan.ts';
 import { evictionRequestOf, evictionRequestsIn } from '../../core/drain/responders/eviction-request.ts';
+import type { KubeEvent } from '../../core/kube-event.ts';
 import { timeText } from '../../core/time.ts';
-import type { ApiCall, KubeEvent } from '../ports.ts';
+import type { ApiCall } from '../../kube/api.ts';
 
 /**
  * Milliseconds until an eviction times out. The API server retries a lost race for the budget for

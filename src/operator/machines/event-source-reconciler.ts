@@ -4,11 +4,11 @@ import { instanceOf, isAgentsOwn, isEc2Instance } from '../../core/machine/provi
 import { type EventSource, type Notice, noticesPath, type ScanResult } from '../../core/machine/source.ts';
 import type { Node } from '../../core/node/node.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
+import type { Recorder } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { Recorder } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import type { Writer } from '../write/writer.ts';
 import type { EventIngester } from './event-ingester.ts';

@@ -1,8 +1,8 @@
 import { isSameProviderId } from '../../core/machine/provider-id.ts';
 import type { MachineDecision } from '../../core/machine/snapshot.ts';
 import { isMissing } from '../../core/status.ts';
+import type { Api } from '../../kube/api.ts';
 import type { Log } from '../../support/log.ts';
-import type { Api } from '../ports.ts';
 import { vitalGet } from '../vital-get.ts';
 
 /**

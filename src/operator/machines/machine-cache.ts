@@ -13,13 +13,13 @@ import type { KnownCluster } from '../../core/machine/pause.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
 import { type EventSource, type Notice, noticesPath, sourcesPath } from '../../core/machine/source.ts';
 import { machineMaintenancesPath } from '../../core/machine/writes.ts';
+import type { Api, Watcher } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
 import { Cache } from '../cache/cache.ts';
 import { InformerSet } from '../cache/informer-set.ts';
 import type { Namespaces } from '../cache/namespaces.ts';
-import type { Api, Watcher } from '../ports.ts';
 import { machineKindsHere } from './machine-kinds.ts';
 import { MachineStore } from './machine-store.ts';
 

@@ -1,6 +1,6 @@
 import type { MachineKind } from '../../core/machine/machine.ts';
 import { statusMessage } from '../../core/status.ts';
-import type { Api } from '../ports.ts';
+import type { Api } from '../../kube/api.ts';
 
 /** Discovers which machine APIs this cluster serves, in which versions. */
 

@@ -2,7 +2,7 @@ import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { type EventSource, type ScanResult, sourceSubject, sourcesPath } from '../../core/machine/source.ts';
 import { statusChange } from '../../core/status.ts';
 import { timeText } from '../../core/time.ts';
-import type { Recorder } from '../ports.ts';
+import type { Recorder } from '../../kube/api.ts';
 import type { Writer } from '../write/writer.ts';
 
 /** Reports the result of a scan: in the status of its source, and problems as events as well. */

@@ -6,9 +6,9 @@ import { emptyMemo, type NodeSnapshot } from '../../core/maintenance/snapshot.ts
 import { readPod } from '../../core/pod/pod.ts';
 import { at } from '../../core/testing/make.ts';
 import type { Write } from '../../core/write.ts';
+import type { ApiResponse } from '../../kube/api.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import type { ApiResponse } from '../ports.ts';
 import { FakeCluster } from '../testing/fake-cluster.ts';
 import { FakeLog, FakeMeter, FakeRecorder, failure, response, settle } from '../testing/fakes.ts';
 import { NodeReconciler, type NodeReconcilerOptions } from './node-reconciler.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Lookup } from '../../core/maintenance/decision.ts';
+import type { ApiResponse } from '../../kube/api.ts';
 import { PanicHandler } from '../../support/panic-handler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { Cache } from '../cache/cache.ts';
 import { WindowFreshness } from '../cache/window-freshness.ts';
-import type { ApiResponse } from '../ports.ts';
 import { FakeLog, failure, response, ScriptedApi } from '../testing/fakes.ts';
 import { LookupCache, runLookups } from './lookup-cache.ts';
 

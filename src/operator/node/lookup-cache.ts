@@ -1,11 +1,11 @@
 import type { Lookup } from '../../core/maintenance/decision.ts';
 import { findsNoNode, onNoNode, type Pod, readPod } from '../../core/pod/pod.ts';
 import { isMissing } from '../../core/status.ts';
+import type { Api, ApiResponse } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { WindowFreshness } from '../cache/window-freshness.ts';
-import type { Api, ApiResponse } from '../ports.ts';
 import { vitalGet } from '../vital-get.ts';
 
 /** A cache of lookup results: nearly all of them do not change any more. */

@@ -1,8 +1,9 @@
 import type { Node } from '../../core/node/node.ts';
+import type { Fence } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { AlertSilencer, Fence } from '../ports.ts';
+import type { AlertSilencer } from '../ports.ts';
 
 /** Reports the held nodes to the silencer of alerts. */
 

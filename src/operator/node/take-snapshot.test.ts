@@ -8,10 +8,11 @@ import type { Pod } from '../../core/pod/pod.ts';
 import { type MaintenanceRequest, noHistory } from '../../core/request/request.ts';
 import { at, makeBudget, makeEvictionRequest, makeNode, makePod, makeRequest } from '../../core/testing/make.ts';
 import { makeVms } from '../../core/testing/make-vms.ts';
+import type { Hypervisors } from '../../core/vm/hypervisors.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
+import type { CachedObject } from '../../kube/api.ts';
 import { Cache } from '../cache/cache.ts';
 import { NodeCache } from '../cache/node-cache.ts';
-import type { CachedObject, Hypervisors } from '../ports.ts';
 import { LookupCache } from './lookup-cache.ts';
 import { snapshots } from './take-snapshot.ts';
 

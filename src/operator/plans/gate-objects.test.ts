@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ObjectGate } from '../../core/plan/gates/gate.ts';
 import { makePlan } from '../../core/testing/make-plan.ts';
-import type { Watcher } from '../ports.ts';
+import type { Watcher } from '../../kube/api.ts';
 import { GateObjects } from './gate-objects.ts';
 
 type Handler = Parameters<Watcher['watch']>[2];

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { ObjectGate } from '../../core/plan/gates/gate.ts';
 import type { Plan } from '../../core/plan/plan.ts';
-import type { CachedObject, Change, Watcher } from '../ports.ts';
+import type { CachedObject, Change, Watcher } from '../../kube/api.ts';
 
 /**
  * Objects that gates of plans read: each is followed as long as a plan needs it, with the rights

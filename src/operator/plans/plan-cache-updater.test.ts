@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import type { Plan } from '../../core/plan/plan.ts';
 import { makeInFlight, makePlan } from '../../core/testing/make-plan.ts';
 import type { Write } from '../../core/write.ts';
+import type { Change } from '../../kube/api.ts';
 import { Cache } from '../cache/cache.ts';
-import type { Change } from '../ports.ts';
 import { planCacheUpdater } from './plan-cache-updater.ts';
 import { nodesDone } from './plan-work.ts';
 

@@ -2,13 +2,13 @@ import type { PlanAdapter } from '../../core/plan/adapter.ts';
 import { type Plan, planAnnotation, plansPath } from '../../core/plan/plan.ts';
 import type { Approval, RecordSlice, WorkPod } from '../../core/plan/snapshot.ts';
 import { approvalsPath, recordsPath } from '../../core/plan/writes.ts';
+import type { Change, Watcher } from '../../kube/api.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
 import { Cache } from '../cache/cache.ts';
 import { InformerSet } from '../cache/informer-set.ts';
 import type { NodeWatch } from '../cache/node-watch.ts';
 import { type CachedNode, looksTheSame } from '../cache/whole-node.ts';
-import type { Change, Watcher } from '../ports.ts';
 import { type Halt, type OwnPod, readHalt, readOwnPod, readWorkPod } from './plan-objects.ts';
 
 export type PlanCacheOptions = {

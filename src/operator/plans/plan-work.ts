@@ -2,7 +2,7 @@ import type { PlanWork } from '../../core/drain/filters.ts';
 import { isAtWork } from '../../core/plan/in-flight.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import { labelOf } from '../../core/short-hash.ts';
-import type { Change } from '../ports.ts';
+import type { Change } from '../../kube/api.ts';
 import type { PlanCache } from './plan-cache.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { applyMerge } from '../../core/testing/apply.ts';
-import type { Api, ApiCall, ApiResponse, CachedObject, Change, Collection, Watcher, WatchHandler } from '../ports.ts';
+import type { Api, ApiCall, ApiResponse, CachedObject, Change, Collection, Watcher, WatchHandler } from '../../kube/api.ts';
 import { failure, response } from './fakes.ts';
 
 type Metadata = {

@@ -1,5 +1,7 @@
+import type { KubeEvent } from '../../core/kube-event.ts';
+import type { Api, ApiCall, ApiResponse, Recorder } from '../../kube/api.ts';
 import type { Log, LogFields } from '../../support/log.ts';
-import type { Api, ApiCall, ApiResponse, KubeEvent, Meter, Recorder } from '../ports.ts';
+import type { Meter } from '../ports.ts';
 
 /** Stand-ins for the ports: they remember what they were told. */
 

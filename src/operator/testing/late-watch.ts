@@ -1,5 +1,5 @@
+import type { Watcher } from '../../kube/api.ts';
 import type { VirtualClock } from '../../support/virtual-clock.ts';
-import type { Watcher } from '../ports.ts';
 
 /** The watch of this collection tells so many seconds later than all others; what it tells at first is synced at once, and empty. */
 export const lateWatch = (watcher: Watcher, clock: VirtualClock, path: string, seconds = 1): Watcher => ({

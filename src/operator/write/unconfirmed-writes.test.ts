@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Write } from '../../core/write.ts';
+import type { ApiResponse } from '../../kube/api.ts';
 import { silentLog } from '../../support/log.ts';
-import type { ApiResponse } from '../ports.ts';
 import { UnconfirmedWrites } from './unconfirmed-writes.ts';
 
 const patch: Write = { description: 'release the node', method: 'PATCH', path: '/api/v1/nodes/n1', body: {}, cache: 'nodes', events: [] };

@@ -1,7 +1,7 @@
 import { isObject } from '../../core/json.ts';
 import type { Write } from '../../core/write.ts';
+import type { Api } from '../../kube/api.ts';
 import type { Log } from '../../support/log.ts';
-import type { Api } from '../ports.ts';
 import { vitalGet } from '../vital-get.ts';
 import { type CacheUpdater, objectPath } from './cache-updater.ts';
 

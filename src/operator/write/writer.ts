@@ -2,10 +2,11 @@ import { admissionRefusal } from '../../core/admission-refusal.ts';
 import { isMissing, statusMessage } from '../../core/status.ts';
 import { secondsAfter } from '../../core/time.ts';
 import type { Write } from '../../core/write.ts';
+import type { Api, ApiCall, ApiResponse, Fence, Recorder } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { PanicHandler } from '../../support/panic-handler.ts';
-import type { Api, ApiCall, ApiResponse, Fence, Meter, Recorder } from '../ports.ts';
+import type { Meter } from '../ports.ts';
 import { type CacheUpdater, objectPath } from './cache-updater.ts';
 import { WriteBackoff } from './write-backoff.ts';
 

@@ -10,7 +10,7 @@ import { SimulatedKubeVirt } from '../../embedded/kubevirt/simulated.ts';
 import { load } from '../../embedded/load.ts';
 import { text } from '../../embedded/object.ts';
 import { seeded } from '../../embedded/seeded.ts';
-import type { Api, ApiCall, Watcher } from '../../operator/ports.ts';
+import type { Api, ApiCall, Watcher } from '../../kube/api.ts';
 import type { Clock } from '../../support/clock.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { UnhealthyPods } from '../prepare/prepare.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '../../core/json.ts';
-import type { Api, ApiCall } from '../../operator/ports.ts';
+import type { Api, ApiCall } from '../../kube/api.ts';
 import { readCopy, SnapshotError, writeCopy } from './files.ts';
 import { takeCopy } from './take.ts';
 import { redacted } from './trim.ts';

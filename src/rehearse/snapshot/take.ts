@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json.ts';
 import { statusMessage } from '../../core/status.ts';
-import type { Api, ApiResponse } from '../../operator/ports.ts';
+import type { Api, ApiResponse } from '../../kube/api.ts';
 import { type ClusterSnapshot, type CopiedKind, copiedKinds, pathOfKind } from './cluster-snapshot.ts';
 import { Shared } from './share.ts';
 import { redacted } from './trim.ts';

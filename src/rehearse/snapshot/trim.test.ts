@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { crdTexts } from '../../cli/install/crds.ts';
+import { crdTexts } from '../../apis/crds.ts';
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
 import { createCluster } from '../../embedded/cluster.ts';
 import { load } from '../../embedded/load.ts';

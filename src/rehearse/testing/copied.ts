@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import { crdTexts, defaultGroups } from '../../cli/install/crds.ts';
+import { crdTexts, defaultGroups } from '../../apis/crds.ts';
 import { rehearsalManager } from '../../cli/rehearsal/rehearsal-manager.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { inProcess } from '../../embedded/in-process.ts';

@@ -1,8 +1,8 @@
 import type { WatchEvent } from '../../../src/embedded/api/message.ts';
 import { type Failure, unnamed } from '../../../src/embedded/failure.ts';
+import type { Api, ApiCall, ApiResponse } from '../../../src/kube/api.ts';
 import { ConnectionError } from '../../../src/kube/http/connection-error.ts';
 import type { StreamRequest, StreamResponse, Streams } from '../../../src/kube/http/transport.ts';
-import type { Api, ApiCall, ApiResponse } from '../../../src/operator/ports.ts';
 import type { Clock } from '../../../src/support/clock.ts';
 import { never, type SimulationContext } from '../simulation-context.ts';
 import type { Caller } from './caller.ts';

@@ -3,7 +3,7 @@ import { maintenancePlanSpec } from '../../../apis/schema/maintenance-plan.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import { objects, text } from '../../../embedded/object.ts';
 import { planExpressions } from '../../../operator/plans/expressions.ts';
-import { UsageError } from '../../shared/fail.ts';
+import { UsageError } from '../../../support/usage-error.ts';
 import { documentsIn } from '../../shared/files.ts';
 import { plainOutput, printText, written } from '../../shared/output.ts';
 import { type Imported, nameOf } from './imported.ts';

@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../../core/json.ts';
 import { planApi } from '../../../core/plan/plan.ts';
 import { at, items, text } from '../../../embedded/object.ts';
-import { UsageError } from '../../shared/fail.ts';
+import { UsageError } from '../../../support/usage-error.ts';
 
 /** Result of converting an object of another system. */
 export type Imported = {

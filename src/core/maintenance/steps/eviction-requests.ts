@@ -6,8 +6,9 @@ import {
   withdrawnUntil,
 } from '../../drain/responders/eviction-request.ts';
 import type { JsonObject } from '../../json.ts';
+import type { KubeEvent } from '../../kube-event.ts';
 import { isBefore, timeText } from '../../time.ts';
-import type { KubeEvent, Write } from '../../write.ts';
+import type { Write } from '../../write.ts';
 import { nodeSubject, type ReconcileContext } from '../reconcile-context.ts';
 
 /** Clean-up of our EvictionRequests: no other controller deletes them. */

@@ -1,9 +1,10 @@
 import { discardRecordChange, type HoldChange, holdChange, inferredRecord, unionMarks } from '../../hold/hold.ts';
 import { emptyRecord, type HoldRecord, holdersIn, isOutdated, readHoldRecord } from '../../hold/hold-record.ts';
+import type { KubeEvent } from '../../kube-event.ts';
 import type { Node } from '../../node/node.ts';
 import { type KindAdapter, type MaintenanceRequest, marksOf } from '../../request/request.ts';
 import { secondsAfter, secondsBetween } from '../../time.ts';
-import type { KubeEvent, Write } from '../../write.ts';
+import type { Write } from '../../write.ts';
 import { markedByPredecessor } from '../held.ts';
 import { kubeEventFor, nodeSubject, type ReconcileContext, type ReconcileStep } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';

@@ -1,7 +1,8 @@
 import { conditionsPatch, type WantedConditions } from '../../hold/conditions.ts';
+import type { KubeEvent } from '../../kube-event.ts';
 import { type KindAdapter, leaseKey, leaseNames, type MaintenanceRequest, pathOf } from '../../request/request.ts';
 import { joinLimited } from '../../text.ts';
-import type { KubeEvent, Write } from '../../write.ts';
+import type { Write } from '../../write.ts';
 import { kubeEventFor, type ReconcileContext, type ReconcileStep } from '../reconcile-context.ts';
 import { leaseRelease, wantsNode } from './lease.ts';
 

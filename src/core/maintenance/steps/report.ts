@@ -10,13 +10,14 @@ import {
   tellsProgress,
 } from '../../drain/blockers/blocker.ts';
 import { estimateEnd } from '../../drain/drain-counter.ts';
+import type { KubeEvent } from '../../kube-event.ts';
 import { pathOf } from '../../request/request.ts';
 import type { MaintenanceState } from '../../request/words.ts';
 import { saysText, statusChange } from '../../status.ts';
 import { earliest, isBefore, secondsAfter, timeText } from '../../time.ts';
 import { nothingTracked } from '../../vm/tracking.ts';
 import { isOnItsWay } from '../../vm/vm-status.ts';
-import type { KubeEvent, Write } from '../../write.ts';
+import type { Write } from '../../write.ts';
 import { carriesMarks } from '../held.ts';
 import { workBlocker } from '../plan-work.ts';
 import { statusPatch } from '../problem.ts';

@@ -2,7 +2,7 @@ import { isObject } from '../../../core/json.ts';
 import type { MachineRequest } from '../../../core/machine/request.ts';
 import { pathOfRequest } from '../../../core/machine/writes.ts';
 import { statusMessage } from '../../../core/status.ts';
-import type { Api } from '../../../operator/ports.ts';
+import type { Api } from '../../../kube/api.ts';
 import type { ApprovalOrder } from '../scene.ts';
 import { type ActionResult, asked, isGood, isReply, reply } from './maintenances.ts';
 

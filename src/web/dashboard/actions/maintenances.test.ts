@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { maintenance } from '../../../apis/maintenance/maintenance.ts';
 import { medik8s } from '../../../apis/node-maintenance/medik8s.ts';
 import type { KindAdapter } from '../../../core/request/request.ts';
-import type { Api, ApiCall } from '../../../operator/ports.ts';
+import type { Api, ApiCall } from '../../../kube/api.ts';
 import { fakeApi } from '../testing/fake-api.ts';
 import { creatableKind, maintain, parseMaintainAction, readRelease, release } from './maintenances.ts';
 

@@ -9,7 +9,7 @@ import {
 } from '../../../core/request/maintenance-input.ts';
 import type { KindAdapter, MaintenanceRequest } from '../../../core/request/request.ts';
 import { statusMessage } from '../../../core/status.ts';
-import type { Api, ApiCall, ApiResponse } from '../../../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse } from '../../../kube/api.ts';
 import { errorText } from '../../../support/error-text.ts';
 import { isDefect } from '../../../support/panic-handler.ts';
 import type { MaintainOrder, ReleaseOrder } from '../scene.ts';

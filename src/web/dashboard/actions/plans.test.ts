@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { planAdapter } from '../../../apis/maintenance-plan/plan-adapter.ts';
 import type { JsonObject } from '../../../core/json.ts';
-import type { Api } from '../../../operator/ports.ts';
+import type { Api } from '../../../kube/api.ts';
 import { fakeApi } from '../testing/fake-api.ts';
 import { applyPlanAction, approvePlan, readPlanApproval, readPlanOrder } from './plans.ts';
 

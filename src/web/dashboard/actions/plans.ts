@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../../../core/json.ts';
 import type { Plan } from '../../../core/plan/plan.ts';
 import { approvalObject, approvalsPath, pathOfPlan } from '../../../core/plan/writes.ts';
 import { statusMessage } from '../../../core/status.ts';
-import type { Api, ApiResponse } from '../../../operator/ports.ts';
+import type { Api, ApiResponse } from '../../../kube/api.ts';
 import type { PlanApprovalOrder, PlanApprovalView, PlanOrder } from '../scene.ts';
 import { approvalOf } from '../views/plan-views.ts';
 import { type ActionResult, asked, isGood, isReply, reply } from './maintenances.ts';

@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { KindAdapter } from '../../../core/request/request.ts';
-import type { Watcher } from '../../../operator/ports.ts';
+import type { Watcher } from '../../../kube/api.ts';
 import { boundedServer, connectionLimits } from '../../../support/bounded-server.ts';
 import type { Clock } from '../../../support/clock.ts';
 import type { Log } from '../../../support/log.ts';

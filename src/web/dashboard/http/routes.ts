@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Api } from '../../../operator/ports.ts';
+import type { Api } from '../../../kube/api.ts';
 import { approve, readApproval } from '../actions/approval.ts';
 import { announce, type DemoCloud } from '../actions/demo-cloud.ts';
 import { type ActionResult, maintain, parseMaintainAction, readRelease, release, reply } from '../actions/maintenances.ts';

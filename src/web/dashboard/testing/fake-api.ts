@@ -1,4 +1,4 @@
-import type { Api, ApiCall, ApiResponse } from '../../../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse } from '../../../kube/api.ts';
 
 /** Answers everything with one status, and keeps what it was asked. */
 export const fakeApi = (status: number, body: unknown = {}): Api & { readonly calls: ApiCall[] } => {

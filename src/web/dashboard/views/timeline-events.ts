@@ -1,4 +1,4 @@
-import type { Change } from '../../../operator/ports.ts';
+import type { Change } from '../../../kube/api.ts';
 import type { MomentView } from '../scene.ts';
 import { byTime, type TimelineEvent } from './timeline-event.ts';
 import { ViewStore } from './view-store.ts';

@@ -1,4 +1,4 @@
-import type { CachedObject, Change, Collection, Watcher, WatchHandler } from '../../../operator/ports.ts';
+import type { CachedObject, Change, Collection, Watcher, WatchHandler } from '../../../kube/api.ts';
 import type { Clock } from '../../../support/clock.ts';
 import { WatchErrors } from './watch-errors.ts';
 

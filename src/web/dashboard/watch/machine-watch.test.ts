@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { machineAdapter } from '../../../apis/machines/machine-adapter.ts';
 import type { JsonObject } from '../../../core/json.ts';
-import type { Api, ApiCall, ApiResponse, Watcher } from '../../../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse, Watcher } from '../../../kube/api.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 import { approve, readApproval } from '../actions/approval.ts';
 import { dashboardHarness } from '../testing/dashboard-harness.ts';

@@ -2,7 +2,7 @@ import type { MachineAdapter } from '../../../core/machine/adapter.ts';
 import type { MachineRequest } from '../../../core/machine/request.ts';
 import { machineMaintenancesPath } from '../../../core/machine/writes.ts';
 import { type MaintenanceWindow, windowsPath } from '../../../core/window/window.ts';
-import type { Change } from '../../../operator/ports.ts';
+import type { Change } from '../../../kube/api.ts';
 import type { MachineView, WindowView } from '../scene.ts';
 import { machineView, windowView } from '../views/machine-views.ts';
 import { ViewStore } from '../views/view-store.ts';

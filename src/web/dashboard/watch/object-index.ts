@@ -3,7 +3,7 @@ import type { DrainInputs } from '../../../core/maintenance/drain-inputs.ts';
 import type { Node } from '../../../core/node/node.ts';
 import { findsNoNode, isDaemonSetPod, type Pod } from '../../../core/pod/pod.ts';
 import { byAge, type MaintenanceRequest } from '../../../core/request/request.ts';
-import type { CachedObject, Change } from '../../../operator/ports.ts';
+import type { CachedObject, Change } from '../../../kube/api.ts';
 
 /** Objects of one kind by key, and by group. */
 class Group<T extends CachedObject> {

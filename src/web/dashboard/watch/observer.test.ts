@@ -4,7 +4,7 @@ import { createCluster } from '../../../embedded/cluster.ts';
 import { inProcess } from '../../../embedded/in-process.ts';
 import { load } from '../../../embedded/load.ts';
 import { many } from '../../../embedded/testing/many.ts';
-import type { Api, Watcher } from '../../../operator/ports.ts';
+import type { Api, Watcher } from '../../../kube/api.ts';
 import { silentLog } from '../../../support/log.ts';
 import { PanicHandler } from '../../../support/panic-handler.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';

@@ -4,7 +4,7 @@ import { type Node, readNode } from '../../../core/node/node.ts';
 import { type Pod, readPod } from '../../../core/pod/pod.ts';
 import { isDraining } from '../../../core/request/display.ts';
 import type { KindAdapter, MaintenanceRequest } from '../../../core/request/request.ts';
-import type { CachedObject, Change, Watcher } from '../../../operator/ports.ts';
+import type { CachedObject, Change, Watcher } from '../../../kube/api.ts';
 import type { Clock } from '../../../support/clock.ts';
 import type { Log } from '../../../support/log.ts';
 import type { PanicHandler } from '../../../support/panic-handler.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { planAdapter } from '../../../apis/maintenance-plan/plan-adapter.ts';
 import type { JsonObject } from '../../../core/json.ts';
-import type { Watcher } from '../../../operator/ports.ts';
+import type { Watcher } from '../../../kube/api.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 import { applyPlanAction, approvePlan } from '../actions/plans.ts';
 import { dashboardHarness } from '../testing/dashboard-harness.ts';

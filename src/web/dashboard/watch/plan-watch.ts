@@ -3,7 +3,7 @@ import type { PlanAdapter } from '../../../core/plan/adapter.ts';
 import { type Plan, plansPath } from '../../../core/plan/plan.ts';
 import { matches } from '../../../core/pod/selector.ts';
 import { timeText } from '../../../core/time.ts';
-import type { Change } from '../../../operator/ports.ts';
+import type { Change } from '../../../kube/api.ts';
 import type { Clock } from '../../../support/clock.ts';
 import type { PlanSummary } from '../scene.ts';
 import { planView } from '../views/plan-views.ts';

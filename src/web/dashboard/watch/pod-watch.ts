@@ -1,6 +1,6 @@
 import type { Pod } from '../../../core/pod/pod.ts';
 import { timeText } from '../../../core/time.ts';
-import type { Change } from '../../../operator/ports.ts';
+import type { Change } from '../../../kube/api.ts';
 import type { PodCountsView, PodPhase, PodView, WorkloadView } from '../scene.ts';
 import { ViewStore } from '../views/view-store.ts';
 import { podPhase, podView } from '../views/views.ts';
