@@ -1,5 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { errorText } from '../src/support/error-text.ts';
+import { errorText } from '@drydock/utils';
 
 /** Ends the program as every command of Drydock does with bad input: one line, and exit code 2. */
 export const refuse = (message: string): never => {

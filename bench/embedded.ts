@@ -1,9 +1,6 @@
 import { performance } from 'node:perf_hooks';
-import { createCluster } from '../src/embedded/cluster.ts';
-import { ClusterRuntime } from '../src/embedded/cluster-runtime.ts';
-import { load } from '../src/embedded/load.ts';
-import { seeded } from '../src/embedded/seeded.ts';
-import { VirtualClock } from '../src/support/virtual-clock.ts';
+import { ClusterRuntime, createCluster, load, seeded } from '@drydock/kube-sim';
+import { VirtualClock } from '@drydock/utils';
 
 /** How fast the embedded cluster is, and how large: `npm run bench:embedded -- [NODES] [PODS A NODE]`. No control plane is needed. */
 

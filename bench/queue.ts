@@ -1,8 +1,5 @@
-import { noMeter } from '../src/operator/ports.ts';
-import { WorkQueue } from '../src/operator/work-queue.ts';
-import { systemClock } from '../src/support/clock.ts';
-import { silentLog } from '../src/support/log.ts';
-import { PanicHandler } from '../src/support/panic-handler.ts';
+import { noMeter, WorkQueue } from '@drydock/operator';
+import { PanicHandler, silentLog, systemClock } from '@drydock/utils';
 
 /** How the time to work off a queue grows with the keys in it, in one run: twenty times the keys are to take about twenty times as long. */
 

@@ -1,9 +1,8 @@
 import { performance } from 'node:perf_hooks';
-import { rehearsalManager } from '../src/cli/rehearsal/rehearsal-manager.ts';
-import type { JsonObject } from '../src/core/json.ts';
-import { rehearse } from '../src/rehearse/rehearse.ts';
-import type { ClusterSnapshot } from '../src/rehearse/snapshot/cluster-snapshot.ts';
-import { Shared } from '../src/rehearse/snapshot/share.ts';
+import type { JsonObject } from '@drydock/apimachinery';
+import { rehearsalManager, rehearse } from '@drydock/rehearse';
+import type { ClusterSnapshot } from '@drydock/rehearse/snapshot';
+import { Shared } from '@drydock/rehearse/snapshot';
 
 /**
  * How long a rehearsal of a large cluster takes: `npm run bench:rehearse -- scale [NODES] [PODS A NODE] [one|all] [SEEDS] [SECONDS AHEAD]`. One in ten pods is

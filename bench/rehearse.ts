@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RehearsalForecast } from '../src/rehearse/report/forecast.ts';
+import type { RehearsalForecast } from '@drydock/rehearse/report';
 import type { Api } from '../test/control-plane/objects/api.ts';
 import { clearNamespaces, cordon, create, createAll, deleteNodes, nodesReady, podsReady } from '../test/control-plane/objects/cluster.ts';
 import { namespace, node } from '../test/control-plane/objects/manifests.ts';

@@ -155,7 +155,7 @@ const harness = await startHarness({ roles: ['plans'], ...(!options.isReal && { 
 if (harness.kind === 'left-out') throw new Error(`no bench: ${harness.why}`);
 try {
   if (options.isReal) await makeRealFleet(harness.api, options);
-  const measured = await measure(harness, join(folder, 'src', 'main.mjs'));
+  const measured = await measure(harness, join(folder, 'packages', 'cli', 'src', 'main.mjs'));
   for (const [what, value] of Object.entries(measured)) process.stdout.write(`${what.padEnd(28)} ${value.toFixed(value < 10 ? 2 : 0)}\n`);
   if (options.json !== undefined) writeFileSync(options.json, JSON.stringify(measured, undefined, 2));
 } finally {

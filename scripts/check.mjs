@@ -10,9 +10,9 @@ const bin = name => join(root, 'node_modules', '.bin', name);
 const checks = [
   { what: 'types', command: bin('tsc'), args: ['-p', '.'] },
   { what: 'types of the pure core', command: bin('tsc'), args: ['-p', 'tsconfig.core.json'] },
-  { what: 'types of the page', command: bin('tsc'), args: ['-p', join('src', 'ui')] },
+  { what: 'types of the page', command: bin('tsc'), args: ['-p', join('packages', 'dashboard', 'ui')] },
   { what: 'types of the browser tests', command: bin('tsc'), args: ['-p', join('test', 'browser')] },
-  { what: 'lint', command: bin('oxlint'), args: ['--type-aware', '--quiet', 'src', 'test', 'bench', 'tools', 'scripts'] },
+  { what: 'lint', command: bin('oxlint'), args: ['--type-aware', '--quiet', 'packages', 'test', 'bench', 'tools', 'scripts'] },
   { what: 'format', command: bin('biome'), args: ['check', '.'] },
   { what: 'dead code', command: node, args: [join(root, 'node_modules', 'knip', 'bin', 'knip.js')] },
   { what: 'generated files', command: node, args: [join(root, 'tools', 'generate.ts'), '--check'] },

@@ -5,4 +5,4 @@ import { handOver } from './hand-over.mjs';
 
 const given = process.argv.slice(2);
 const node = bootstrap();
-handOver(node, ['--watch', '--watch-preserve-output', join(root, 'src', 'main.mjs'), 'demo', ...given], { cwd: root });
+handOver(node, ['--watch', '--watch-preserve-output', join(root, 'packages', 'cli', 'src', 'main.mjs'), 'demo', ...given], { cwd: root });

@@ -19,4 +19,4 @@ export const handOver = (command, args, options = {}) => {
 
 // The command itself, by this Node.
 export const handOverToDrydock = (node, args) =>
-  handOver(node, [...(args[0] === 'rehearse' ? forRehearsals : []), join(root, 'src', 'main.mjs'), ...args]);
+  handOver(node, [...(args[0] === 'rehearse' ? forRehearsals : []), join(root, 'packages', 'cli', 'src', 'main.mjs'), ...args]);

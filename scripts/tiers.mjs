@@ -9,22 +9,8 @@ const testsIn = (...folder) =>
     .map(name => join(...folder, name))
     .sort();
 
-const modules = [
-  'core',
-  'support',
-  'cel',
-  'apis',
-  'operator',
-  'admission',
-  'clouds',
-  'nova',
-  'monitoring',
-  'web',
-  'ui',
-  'cli',
-  'embedded',
-  'rehearse',
-];
+/** All but the client, whose tests are the tier `faults`. */
+const packages = readdirSync(join(root, 'packages')).filter(name => name !== 'kube-client');
 
 /** What holds on every release of Kubernetes: the operator, the commands, rights, installing and taking over. */
 const contract = ['control-plane', 'deploy', 'operator', 'security', 'predecessors'].flatMap(folder => testsIn('test', folder));
@@ -61,7 +47,8 @@ export const tiers = [
     name: 'unit',
     what: 'the pure core in tables and laws, each module by itself, and what the documents promise',
     files: [
-      ...modules.flatMap(module => testsIn('src', module)),
+      ...packages.flatMap(name => testsIn('packages', name)),
+      ...testsIn('test', 'packages'),
       ...testsIn('test', 'docs'),
       ...testsIn('test', 'mutation'),
       ...testsIn('test', 'kubevirt').filter(file => file.includes('embedded')),
@@ -74,7 +61,7 @@ export const tiers = [
     files: testsIn('test', 'simulation'),
     concurrency: 2,
   },
-  { name: 'faults', what: 'kube against a server that misbehaves', files: testsIn('src', 'kube'), concurrency: 2 },
+  { name: 'faults', what: 'the client against a server that misbehaves', files: testsIn('packages', 'kube-client'), concurrency: 2 },
   {
     name: 'browser',
     what: 'the dashboard in a real browser, on the cluster of drydock demo',

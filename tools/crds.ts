@@ -1,16 +1,21 @@
-import { z } from 'zod';
-import { machineEventSourceSpec, machineEventSourceStatus, nodeNoticeSpec } from '../src/apis/schema/machine-event-source.ts';
-import { machineMaintenanceSpec, machineMaintenanceStatus } from '../src/apis/schema/machine-maintenance.ts';
-import { maintenanceSpec, maintenanceStatus } from '../src/apis/schema/maintenance.ts';
-import { maintenanceWindowSpec, maintenanceWindowStatus } from '../src/apis/schema/maintenance-window.ts';
 import {
+  machineEventSourceSpec,
+  machineEventSourceStatus,
+  machineMaintenanceSpec,
+  machineMaintenanceStatus,
+  maintenanceSpec,
+  maintenanceStatus,
+  maintenanceWindowSpec,
+  maintenanceWindowStatus,
   nodeMaintenanceSpec,
   nodeMaintenanceSpecOfAlpha1,
   nodeMaintenanceSpecOfAlpha3,
   nodeMaintenanceStatus,
   nodeMaintenanceStatusOfAlpha,
   nodeMaintenanceStatusOfKubevirt,
-} from '../src/apis/schema/node-maintenance.ts';
+  nodeNoticeSpec,
+} from '@drydock/apis/schema';
+import { z } from 'zod';
 import { age, type Kind, type Version } from './crd-kind.ts';
 import { labelsOfKinds } from './labels.ts';
 import { planKinds } from './plan-kinds.ts';

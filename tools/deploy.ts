@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { consentPolicies, webhookConfiguration } from '@drydock/apis/admission-rules';
+import { defaultGroups } from '@drydock/apis/crds';
 import { parse, stringify } from 'yaml';
-import { webhookConfiguration } from '../src/apis/admission-rules/admission.ts';
-import { consentPolicies } from '../src/apis/admission-rules/consent.ts';
-import { defaultGroups } from '../src/apis/crds.ts';
 import { crds } from './crds.ts';
 import { labelsOfInstallation } from './labels.ts';
 
@@ -17,7 +16,7 @@ const yaml = (value: unknown, source: string): string => header(source) + string
 const kustomization = (resources: readonly string[], source: string): string =>
   yaml({ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources }, source);
 
-const schemas = 'src/apis/schema';
+const schemas = 'packages/apis/src/schema';
 
 /** Of the names that kustomize knows the one that `kubectl apply -f FOLDER` does not take for a manifest. */
 const forKustomize = 'Kustomization';
@@ -42,7 +41,7 @@ const crdFiles = (): ReadonlyMap<string, string> => {
 };
 
 const webhookFiles = (): ReadonlyMap<string, string> => {
-  const source = 'src/apis/admission-rules/admission.ts';
+  const source = 'packages/apis/src/admission-rules/admission.ts';
   const service = { name: 'drydock-webhook', namespace: 'drydock-system', port: 443 };
   return new Map([
     [
@@ -56,7 +55,7 @@ const webhookFiles = (): ReadonlyMap<string, string> => {
 };
 
 const consentFiles = (): ReadonlyMap<string, string> => {
-  const source = 'src/apis/admission-rules/consent.ts';
+  const source = 'packages/apis/src/admission-rules/consent.ts';
   const policies = consentPolicies().map(policy => stringify(policy, yamlStyle));
   return new Map([['admission-policies/consent.yaml', header(source) + policies.join('---\n')]]);
 };

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { deployFiles } from './deploy.ts';
 import { compatibilityFile } from './neighbours/table.ts';
+import { packagesPage } from './packages.ts';
 import { pageFiles } from './page.ts';
 import { planFieldsFile } from './plan-fields.ts';
 import { securityTests } from './security-tests.ts';
@@ -16,10 +17,11 @@ const below = (folder: string, files: Iterable<readonly [string, string]>): read
 
 const files = [
   ...below('deploy', deployFiles()),
-  ...below('src/web/dashboard/assets', pageFiles()),
+  ...below('packages/dashboard/assets', pageFiles()),
   await compatibilityFile(),
   planFieldsFile(),
   securityTests(),
+  packagesPage(),
 ];
 
 for (const [path, text] of files) {

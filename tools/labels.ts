@@ -1,4 +1,4 @@
-import { installationLabel, partLabel } from '../src/cli/install/ownership.ts';
+import { installationLabel, partLabel } from '@drydock/cli/install';
 import { manifest } from './release/paths.ts';
 
 const ofDrydock = { 'app.kubernetes.io/part-of': 'drydock', 'app.kubernetes.io/version': manifest.version };

@@ -1,5 +1,5 @@
+import { maintenancePlanSpec } from '@drydock/apis/schema';
 import { z } from 'zod';
-import { maintenancePlanSpec } from '../src/apis/schema/maintenance-plan.ts';
 
 /** The fields of a MaintenancePlan and their defaults, for whoever has to tell what somebody has written. The operator runs without the schemas. */
 
@@ -25,7 +25,7 @@ const pathsOf = (type: z.ZodType, path: string): readonly string[] => {
 export const planFieldsFile = (): readonly [string, string] => {
   const lines = pathsOf(maintenancePlanSpec, '').map(path => `  '${path}',`);
   return [
-    'src/apis/maintenance-plan/plan-fields.ts',
+    'packages/apis/src/maintenance-plan/plan-fields.ts',
     [
       "import type { FieldPaths } from '../known-fields.ts';",
       '',

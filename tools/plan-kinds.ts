@@ -1,5 +1,4 @@
-import { maintenancePlanSpec } from '../src/apis/schema/maintenance-plan.ts';
-import { maintenanceApprovalSpec, maintenancePlanRecordSpec, maintenancePlanStatus } from '../src/apis/schema/maintenance-plan-status.ts';
+import { maintenanceApprovalSpec, maintenancePlanRecordSpec, maintenancePlanSpec, maintenancePlanStatus } from '@drydock/apis/schema';
 import { age, type Kind } from './crd-kind.ts';
 
 /** The kinds about plans. */

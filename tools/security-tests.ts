@@ -10,7 +10,7 @@ const root = new URL('../', import.meta.url).pathname;
 /** Every test file by its name, and by its folder's and its own: `hold`, `core-hold`. */
 const testFiles = (): ReadonlyMap<string, readonly string[]> => {
   const found = new Map<string, readonly string[]>();
-  for (const top of ['src', 'test'])
+  for (const top of ['packages', 'test'])
     for (const file of readdirSync(join(root, top), { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.test.ts'))) {
       const path = `${top}/${file}`;
       const [folder = '', name = ''] = path.slice(0, -'.test.ts'.length).split('/').slice(-2);

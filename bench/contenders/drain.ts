@@ -4,7 +4,7 @@ import type { ControlPlane } from '../../test/control-plane/types.ts';
 import type { Contender } from './contender.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-const main = join(root, 'src', 'main.mjs');
+const main = join(root, 'packages', 'cli', 'src', 'main.mjs');
 const maxLength = 30 * 60_000;
 
 /** `drydock drain` as people use it: one process for all nodes, its start included. */

@@ -11,7 +11,7 @@ import { until, waitFor } from '../../test/control-plane/wait.ts';
 import type { Contender } from './contender.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-const main = join(root, 'src', 'main.mjs');
+const main = join(root, 'packages', 'cli', 'src', 'main.mjs');
 
 type Maintenance = {
   readonly metadata: Metadata;

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
+import type { JsonObject } from '@drydock/apimachinery';
+import { createCluster, type EmbeddedCluster, load } from '@drydock/kube-sim';
+import { systemClock } from '@drydock/utils';
 import { parse } from 'yaml';
-import type { JsonObject } from '../../src/core/json.ts';
-import { createCluster, type EmbeddedCluster } from '../../src/embedded/cluster.ts';
-import { load } from '../../src/embedded/load.ts';
-import { systemClock } from '../../src/support/clock.ts';
 
 /** A large cluster of made-up objects, whose pods become ready and unready, and whose nodes are cordoned and uncordoned. */
 

@@ -1,12 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { maintenance, planAdapter } from '@drydock/apis';
+import { startDashboard } from '@drydock/dashboard';
+import { inProcess } from '@drydock/kube-sim';
+import { PanicHandler, silentLog, systemClock } from '@drydock/utils';
 import type { CDPSession, Page } from 'playwright-core';
-import { maintenance } from '../../src/apis/maintenance/maintenance.ts';
-import { planAdapter } from '../../src/apis/maintenance-plan/plan-adapter.ts';
-import { inProcess } from '../../src/embedded/in-process.ts';
-import { systemClock } from '../../src/support/clock.ts';
-import { silentLog } from '../../src/support/log.ts';
-import { PanicHandler } from '../../src/support/panic-handler.ts';
-import { startDashboard } from '../../src/web/dashboard/http/dashboard.ts';
 import { launch } from '../../test/browser/browser.ts';
 import { argumentsOf, count, positive } from '../arguments.ts';
 import { makeFleet } from './fleet.ts';

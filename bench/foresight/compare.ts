@@ -1,5 +1,5 @@
-import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
-import type { RehearsalForecast } from '../../src/rehearse/report/forecast.ts';
+import type { MaintenanceStatus } from '@drydock/apis/schema';
+import type { RehearsalForecast } from '@drydock/rehearse/report';
 
 /** How one node really went. */
 export type Actual = { readonly node: string; readonly seconds?: number; readonly status: MaintenanceStatus };

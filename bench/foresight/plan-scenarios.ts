@@ -1,4 +1,4 @@
-import type { MaintenancePlanSpec } from '../../src/apis/schema/maintenance-plan.ts';
+import type { MaintenancePlanSpec } from '@drydock/apis/schema';
 import { budget, deployment, type Manifest } from '../../test/control-plane/objects/manifests.ts';
 
 /** One plan that is first rehearsed and then really run. */

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { maintenance, planAdapter } from '@drydock/apis';
+import { type Dashboard, startDashboard } from '@drydock/dashboard';
+import { inProcess } from '@drydock/kube-sim';
+import { PanicHandler, silentLog, systemClock } from '@drydock/utils';
 import type { Browser, Page } from 'playwright-core';
 import { type Fleet, makeFleet } from '../../bench/dashboard/fleet.ts';
-import { maintenance } from '../../src/apis/maintenance/maintenance.ts';
-import { planAdapter } from '../../src/apis/maintenance-plan/plan-adapter.ts';
-import { inProcess } from '../../src/embedded/in-process.ts';
-import { systemClock } from '../../src/support/clock.ts';
-import { silentLog } from '../../src/support/log.ts';
-import { PanicHandler } from '../../src/support/panic-handler.ts';
-import { type Dashboard, startDashboard } from '../../src/web/dashboard/http/dashboard.ts';
 import { launch, leftOut } from './browser.ts';
 import { focus } from './in-page.ts';
 import { isSound, newPage, phone, pressUntil } from './pages.ts';

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { createCluster } from '../../src/embedded/cluster.ts';
-import { administrator, serve } from '../../src/embedded/serve.ts';
-import { systemClock } from '../../src/support/clock.ts';
+import { administrator, createCluster, serve } from '@drydock/kube-sim';
+import { systemClock } from '@drydock/utils';
 import { type Leaving, leavingBoth } from '../conformance/scenarios/account.ts';
 import { chapters } from '../conformance/scenarios/chapters.ts';
 import { flags, openSide, type Side, startSides } from '../conformance/scenarios/sides.ts';

@@ -1,11 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeAuthority, makeServing } from '../../src/admission/certificates/make.ts';
-import { createCluster } from '../../src/embedded/cluster.ts';
-import { ClusterRuntime } from '../../src/embedded/cluster-runtime.ts';
-import type { Stored } from '../../src/embedded/object.ts';
-import { administrator, type RequestLog, serve } from '../../src/embedded/serve.ts';
-import { systemClock } from '../../src/support/clock.ts';
+import type { Stored } from '@drydock/kube-sim';
+import { administrator, ClusterRuntime, createCluster, type RequestLog, serve } from '@drydock/kube-sim';
+import { makeAuthority, makeServing } from '@drydock/operator/admission';
+import { systemClock } from '@drydock/utils';
 import { type Binaries, ensureBinaries } from '../control-plane/binaries.ts';
 import { makeFolder } from '../control-plane/folder.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';

@@ -1,5 +1,5 @@
-import type { ApiRequest, Response } from '../../src/embedded/api/message.ts';
-import type { EmbeddedCluster } from '../../src/embedded/cluster.ts';
+import type { EmbeddedCluster } from '@drydock/kube-sim';
+import type { ApiRequest, Response } from '@drydock/kube-sim/api';
 
 /**
  * Kinds that the embedded cluster does not serve and that Kubernetes' own controllers wait for before they begin. Nobody makes any: they are

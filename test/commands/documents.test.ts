@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { crdTexts, defaultGroups } from '../../src/apis/crds.ts';
+import { crdTexts, defaultGroups } from '@drydock/apis/crds';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/processes/ports.ts';
 import type { ControlPlane } from '../control-plane/types.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { readBudget } from '../../src/core/drain/budgets/budget.ts';
-import { plan } from '../../src/core/drain/plan.ts';
-import { readPod } from '../../src/core/pod/pod.ts';
+import { plan, readBudget } from '@drydock/core/drain';
+import { readPod } from '@drydock/core/pod';
 import { startBoth } from './both.ts';
 import { budget, pod } from './cases/things.ts';
 import type { Answer, Site } from './site.ts';

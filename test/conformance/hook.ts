@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { serverPair, testAuthority } from '../../src/kube/testing/certificates.ts';
+import { serverPair, testAuthority } from '@drydock/kube-client/testing';
 
 /** What a webhook is asked. */
 export type Review = { readonly request: { readonly uid: string; readonly name: string; readonly [key: string]: unknown } };

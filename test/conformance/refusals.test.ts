@@ -3,9 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { admissionRefusal } from '../../src/core/admission-refusal.ts';
-import { classify, type EvictionOutcome } from '../../src/core/drain/outcome/eviction-outcome.ts';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '@drydock/apimachinery';
+import { admissionRefusal } from '@drydock/core';
+import { classify, type EvictionOutcome } from '@drydock/core/drain';
 import { freePorts } from '../control-plane/processes/ports.ts';
 import { newest, wantedRelease } from '../control-plane/releases.ts';
 import { startBoth } from './both.ts';
@@ -19,7 +19,18 @@ import type { Site } from './site.ts';
 
 const both = await startBoth();
 const skip = both.kind === 'left-out' ? `control plane left out: ${both.why}` : false;
-const recording = join(import.meta.dirname, '..', '..', 'src', 'core', 'drain', 'outcome', 'testing', 'admission-answers.jsonl');
+const recording = join(
+  import.meta.dirname,
+  '..',
+  '..',
+  'packages',
+  'core',
+  'src',
+  'drain',
+  'outcome',
+  'testing',
+  'admission-answers.jsonl',
+);
 
 /** One answer of a real API server, as it is recorded. */
 type Recorded = {

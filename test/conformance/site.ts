@@ -1,7 +1,7 @@
 import { type Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { protobufType } from '../../src/embedded/api/protobuf-body.ts';
-import { protobufOf } from '../../src/embedded/testing/write-protobuf.ts';
+import { protobufType } from '@drydock/kube-sim/api';
+import { protobufOf } from '@drydock/kube-sim/testing';
 import type { Access } from '../control-plane/objects/api.ts';
 import { tokenOf } from '../control-plane/users.ts';
 import type { Hooked, Review } from './hook.ts';

@@ -1,13 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeAuthority, makeServing } from '../../src/admission/certificates/make.ts';
-import { createCluster } from '../../src/embedded/cluster.ts';
-import { ClusterRuntime } from '../../src/embedded/cluster-runtime.ts';
-import { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
-import { load } from '../../src/embedded/load.ts';
-import { type RequestLog, type Serving, serve } from '../../src/embedded/serve.ts';
-import { systemClock } from '../../src/support/clock.ts';
+import { ClusterRuntime, createCluster, load, type RequestLog, type Serving, serve } from '@drydock/kube-sim';
+import { SimulatedKubeVirt } from '@drydock/kube-sim/kubevirt';
+import { makeAuthority, makeServing } from '@drydock/operator/admission';
+import { systemClock } from '@drydock/utils';
 import type { Audit, Audited } from './audit.ts';
 import { ensureBinaries } from './binaries.ts';
 import { makeFolder } from './folder.ts';

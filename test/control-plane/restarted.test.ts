@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { connect } from '../../src/kube/connect.ts';
+import { connect } from '@drydock/kube-client';
 import { type OperatorHarness, skipOf, startHarness } from '../operator/harness/harness.ts';
 
 /** What an API server that has just started says, and who has to wait for it. */

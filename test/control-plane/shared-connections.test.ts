@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import type { CachedObject } from '../../src/kube/api.ts';
-import { connect } from '../../src/kube/connect.ts';
+import type { CachedObject } from '@drydock/kube-client';
+import { connect } from '@drydock/kube-client';
 import { type OperatorHarness, skipOf, startHarness } from '../operator/harness/harness.ts';
 import { waitFor } from './wait.ts';
 

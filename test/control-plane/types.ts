@@ -1,4 +1,4 @@
-import type { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
+import type { SimulatedKubeVirt } from '@drydock/kube-sim/kubevirt';
 import type { Audit } from './audit.ts';
 import type { Access, Api } from './objects/api.ts';
 import type { CommandOptions, Outcome } from './processes/command.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorText } from '../../src/support/error-text.ts';
+import { errorText } from '@drydock/utils';
 
 export type Patience = { readonly deadlineMs?: number; readonly everyMs?: number };
 

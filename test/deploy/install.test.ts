@@ -3,8 +3,8 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Manifest, manifestsIn } from '../../src/cli/install/install-files.ts';
-import { lacking } from '../../src/core/kubernetes-release.ts';
+import { lacking } from '@drydock/apimachinery';
+import { type Manifest, manifestsIn } from '@drydock/cli/install';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import {
   budgetAllows,

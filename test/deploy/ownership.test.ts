@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { manifestsIn } from '../../src/cli/install/install-files.ts';
+import { manifestsIn } from '@drydock/cli/install';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { collectionOf, create } from '../control-plane/objects/cluster.ts';
 import type { Outcome } from '../control-plane/processes/command.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { agreedHash, agreedSpec } from '../../src/apis/maintenance-plan/agreed.ts';
-import { maintenancePlanSpec } from '../../src/apis/schema/maintenance-plan.ts';
-import { manifestsOf } from '../../src/cli/install/install-files.ts';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '@drydock/apimachinery';
+import { agreedHash, agreedSpec } from '@drydock/apis';
+import { maintenancePlanSpec } from '@drydock/apis/schema';
+import { manifestsOf } from '@drydock/cli/install';
 
 /** What is approved is what runs: every field of a plan's CRD, edited after the approval. */
 

@@ -15,16 +15,16 @@ test('each of the ten steps on the path of a NodeMaintenance names a file and so
   const path = text.slice(0, text.indexOf('## Words'));
   assert.equal(path.match(/^\d+\. `[a-z/-]+\.ts`, `\w+`: /gm)?.length, 10);
   for (const { file, name } of named) {
-    const source = readFileSync(join(root, 'src', file), 'utf8');
+    const source = readFileSync(join(root, 'packages', file), 'utf8');
     assert.match(source, new RegExp(`^export (const|class|abstract class) ${name}\\b`, 'm'), `${file} exports no ${name}`);
   }
 });
 
-test('every file and folder of src that the page names exists', () => {
+test('every file and folder of packages that the page names exists', () => {
   const files = [...text.matchAll(/`((?:[a-z-]+\/)+(?:[a-z-]+\.ts)?)`/g)].map(([, file = '']) => file);
   assert.ok(files.length > 30, `${files.length} files and folders found`);
   const isThere = (file: string): boolean =>
-    existsSync(join(root, file)) || globSync(`src/**/${file.replace(/\/$/, '')}`, { cwd: root }).length > 0;
+    existsSync(join(root, file)) || globSync(`packages/**/${file.replace(/\/$/, '')}`, { cwd: root }).length > 0;
   assert.deepEqual(
     files.filter(file => !isThere(file)),
     [],
@@ -36,7 +36,7 @@ test('every type and function of the glossary is in the code', () => {
   const meanings = glossary.split('\n').flatMap(line => line.split('|')[2] ?? []);
   const types = meanings.flatMap(meaning => [...meaning.matchAll(/`([A-Z]\w+)`/g)].map(([, name = '']) => name));
   assert.ok(types.length > 10, `${types.length} types found`);
-  const source = globSync('src/{core,operator,apis,nova,admission,web}/**/*.ts', { cwd: root })
+  const source = globSync('packages/*/src/**/*.ts', { cwd: root })
     .map(file => readFileSync(join(root, file), 'utf8'))
     .join('\n');
   assert.deepEqual(

@@ -4,14 +4,23 @@ import { join, relative } from 'node:path';
 import { test } from 'node:test';
 
 /**
- * Whatever catches an error around a call has our own code inside its `try` as well: it asks what a defect is (support/panic-handler.ts), throws on, or
+ * Whatever catches an error around a call has our own code inside its `try` as well: it asks what a defect is (packages/utils/src/panic-handler.ts), throws on, or
  * stands here with the reason why it cannot mistake one for a refusal.
  */
 
 const root = join(import.meta.dirname, '..', '..');
 
 /** Processes that run for long, and what they ask with. Commands end with the error, which names itself. */
-const folders = ['operator', 'admission', 'kube', 'web', 'monitoring', 'nova', 'clouds', 'cli/manager', 'core'] as const;
+const folders = [
+  'apimachinery/src',
+  'core/src',
+  'operator/src',
+  'kube-client/src',
+  'openstack/src',
+  'clouds/src',
+  'dashboard/src',
+  'cli/src/manager',
+] as const;
 
 /** The error itself is the answer: whoever gets it tells. */
 const isHandedOver = /kind: '(failed|broken)', error\b/;
@@ -21,26 +30,26 @@ const tells = /\b(isDefect|tell|guard|throw)\b|[#.]textOf\(/;
 
 /** Files whose `try` holds no code of ours that could be wrong, with what it holds. */
 const harmless: Readonly<Record<string, string>> = {
-  'admission/review.ts': 'JSON.parse of a request',
-  'admission/reservation.ts': 'JSON.parse of an annotation',
-  'admission/certificates/plan.ts': 'a certificate that others may have written is read',
-  'kube/config/exec.ts': 'an early renewal: the one that has to come of it tells',
-  'kube/config/in-cluster.ts': 'a file is read',
-  'kube/http/exchange.ts': 'a request of node:http; what it throws goes through RoundTripper.failure, which tells',
-  'kube/http/http2-exchange.ts': 'a request of node:http2; likewise',
-  'kube/watch/watch-lines.ts': 'JSON.parse of a line',
-  'web/dashboard/http/body.ts': 'JSON.parse of a body',
-  'monitoring/refusal.ts': 'JSON.parse of an answer',
-  'nova/failure.ts': 'JSON.parse of an answer',
-  'clouds/aws/client.ts': "the SDK's own call: what it throws at an answer that it cannot read is no fault of ours",
-  'clouds/aws/region.ts': 'a YAML parser reads what others wrote',
-  'clouds/cloudevents.ts': 'decodeURIComponent of a header, JSON.parse of a body',
-  'clouds/metadata/http.ts': 'JSON.parse of an answer',
-  'cli/manager/event-tokens.ts': 'files are read',
-  'core/time.ts': 'Temporal reads a text',
-  'core/hold/hold-record.ts': 'JSON.parse of an annotation',
-  'core/window/spans.ts': 'the cron library reads a text',
-  'core/plan/rehearsal/summary.ts': 'JSON.parse of a line',
+  'operator/src/admission/review.ts': 'JSON.parse of a request',
+  'operator/src/admission/reservation.ts': 'JSON.parse of an annotation',
+  'operator/src/admission/certificates/plan.ts': 'a certificate that others may have written is read',
+  'kube-client/src/config/exec.ts': 'an early renewal: the one that has to come of it tells',
+  'kube-client/src/config/in-cluster.ts': 'a file is read',
+  'kube-client/src/http/exchange.ts': 'a request of node:http; what it throws goes through RoundTripper.failure, which tells',
+  'kube-client/src/http/http2-exchange.ts': 'a request of node:http2; likewise',
+  'kube-client/src/watch/watch-lines.ts': 'JSON.parse of a line',
+  'dashboard/src/http/body.ts': 'JSON.parse of a body',
+  'operator/src/monitoring/refusal.ts': 'JSON.parse of an answer',
+  'openstack/src/failure.ts': 'JSON.parse of an answer',
+  'clouds/src/aws/client.ts': "the SDK's own call: what it throws at an answer that it cannot read is no fault of ours",
+  'clouds/src/aws/region.ts': 'a YAML parser reads what others wrote',
+  'clouds/src/cloudevents.ts': 'decodeURIComponent of a header, JSON.parse of a body',
+  'clouds/src/metadata/http.ts': 'JSON.parse of an answer',
+  'cli/src/manager/event-tokens.ts': 'files are read',
+  'apimachinery/src/time.ts': 'Temporal reads a text',
+  'core/src/hold/hold-record.ts': 'JSON.parse of an annotation',
+  'core/src/window/spans.ts': 'the cron library reads a text',
+  'core/src/plan/rehearsal/summary.ts': 'JSON.parse of a line',
 };
 
 /** Those that hand the error to something that tells. */
@@ -67,9 +76,9 @@ const catchesIn = (file: string): readonly string[] => {
 };
 
 const files = folders.flatMap(folder =>
-  readdirSync(join(root, 'src', folder), { recursive: true, encoding: 'utf8' })
+  readdirSync(join(root, 'packages', folder), { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.ts') && !name.endsWith('.test.ts') && !name.includes('testing/'))
-    .map(name => join(root, 'src', folder, name)),
+    .map(name => join(root, 'packages', folder, name)),
 );
 
 const silentIn = (file: string): readonly string[] =>
@@ -77,12 +86,12 @@ const silentIn = (file: string): readonly string[] =>
 
 test('every catch tells a defect from a refusal, or says why there can be none', () => {
   const silent = new Map(
-    files.map(file => [relative(join(root, 'src'), file), silentIn(file)] as const).filter(([, found]) => found.length > 0),
+    files.map(file => [relative(join(root, 'packages'), file), silentIn(file)] as const).filter(([, found]) => found.length > 0),
   );
   assert.deepEqual(
     [...silent].filter(([file]) => !(file in harmless)),
     [],
-    'ask Defects.textOf of support/panic-handler.ts what the error is',
+    'ask Defects.textOf of packages/utils/src/panic-handler.ts what the error is',
   );
   assert.deepEqual(
     Object.keys(harmless).filter(file => !silent.has(file)),

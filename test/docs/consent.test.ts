@@ -2,14 +2,11 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { isObject, type Json, type JsonObject } from '@drydock/apimachinery';
+import { isFreeField, type Right, rightsFor } from '@drydock/apis/admission-rules';
+import { authorizer, type Bindings, evaluate, Lazy, parse } from '@drydock/cel';
+import { manifestsOf } from '@drydock/cli/install';
 import { parseAllDocuments } from 'yaml';
-import { isFreeField, type Right, rightsFor } from '../../src/apis/admission-rules/consent.ts';
-import { evaluate } from '../../src/cel/evaluate/evaluate.ts';
-import { Lazy } from '../../src/cel/evaluate/plain.ts';
-import { authorizer, type Bindings } from '../../src/cel/evaluate/scope.ts';
-import { parse } from '../../src/cel/parse/parse.ts';
-import { manifestsOf } from '../../src/cli/install/install-files.ts';
-import { isObject, type Json, type JsonObject } from '../../src/core/json.ts';
 
 /**
  * What is agreed to is agreed to as a whole: every kind that can say something destructive, with every field of its CRD. The webhook's function and the shipped

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-import { kubernetesVersion } from '../../src/embedded/kubernetes-version.ts';
+import { kubernetesVersion } from '@drydock/kube-sim';
 import { newest } from '../control-plane/releases.ts';
 
 const root = join(import.meta.dirname, '..', '..');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { controllers } from '../../src/support/panic-handler.ts';
+import { controllers } from '@drydock/utils';
 
 /** docs/metrics.md names the values of labels that come from a list in the code. */
 

@@ -91,7 +91,7 @@ test('a run is of what is committed: of changes only those that a record makes d
   assert.equal(ask(cwd, 'state').stdout, head);
   for (const file of ['test/neighbours.json', 'docs/compatibility.md']) appendFileSync(join(cwd, file), '\n');
   assert.equal(ask(cwd, 'state').stdout, head);
-  writeFileSync(join(cwd, 'src', 'new.ts'), '');
+  writeFileSync(join(cwd, 'packages', 'new.ts'), '');
   assert.equal(ask(cwd, 'state').stdout, '');
   assert.match(ask(cwd, 'record', 'olm', '16', '60', head).stdout, /^olm: green, and not recorded, for something here is not committed$/);
 });

@@ -9,13 +9,13 @@ const root = join(import.meta.dirname, '..', '..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
 const files: Readonly<Record<string, string>> = {
-  'hypervisor-reconciler': read('src/nova/hypervisor-reconciler.test.ts'),
-  client: read('src/nova/client.test.ts'),
-  config: read('src/nova/config/config.test.ts'),
-  match: read('src/core/hypervisor/match.test.ts'),
-  server: read('src/core/hypervisor/decide.test.ts'),
-  drainer: read('src/cli/nova/nova.test.ts'),
-  daemon: read('src/cli/nova/daemon.test.ts'),
+  'hypervisor-reconciler': read('packages/openstack/src/hypervisor-reconciler.test.ts'),
+  client: read('packages/openstack/src/client.test.ts'),
+  config: read('packages/openstack/src/config/config.test.ts'),
+  match: read('packages/core/src/hypervisor/match.test.ts'),
+  server: read('packages/core/src/hypervisor/decide.test.ts'),
+  drainer: read('packages/cli/src/nova/nova.test.ts'),
+  daemon: read('packages/cli/src/nova/daemon.test.ts'),
 };
 
 /** What comes before a colon is put there by the test file for each row of its table. */

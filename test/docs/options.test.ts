@@ -2,14 +2,13 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { isObject, type Json, type JsonObject } from '@drydock/apimachinery';
+import { crdTexts, defaultGroups } from '@drydock/apis/crds';
+import { program } from '@drydock/cli';
+import { createCluster, inProcess } from '@drydock/kube-sim';
+import { VirtualClock } from '@drydock/utils';
 import type { Command } from 'commander';
 import { parse, parseAllDocuments } from 'yaml';
-import { crdTexts, defaultGroups } from '../../src/apis/crds.ts';
-import { program } from '../../src/cli/program.ts';
-import { isObject, type Json, type JsonObject } from '../../src/core/json.ts';
-import { createCluster } from '../../src/embedded/cluster.ts';
-import { inProcess } from '../../src/embedded/in-process.ts';
-import { VirtualClock } from '../../src/support/virtual-clock.ts';
 import { blocksOf, documents, root } from '../commands/blocks.ts';
 
 /** Whatever a document says can be set can be set: every flag, every variable and every field that is named is looked for where it would be read. */
@@ -78,7 +77,7 @@ const filesIn = (folder: string): readonly string[] =>
     .map(name => readFileSync(join(root, folder, name), 'utf8'));
 
 test('every variable that is named is read somewhere', () => {
-  const sources = ['src', 'scripts', 'tools', 'test'].flatMap(filesIn).join('\n');
+  const sources = ['packages', 'scripts', 'tools', 'test'].flatMap(filesIn).join('\n');
   const named = new Set(
     [...texts.values()].flatMap(text => [...text.matchAll(/\b[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+\b/g)].map(([name]) => name)),
   );

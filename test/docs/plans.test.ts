@@ -3,16 +3,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { JsonObject } from '@drydock/apimachinery';
+import { readMaintenancePlan } from '@drydock/apis';
+import { crdTexts } from '@drydock/apis/crds';
+import { maintenancePlanSpec } from '@drydock/apis/schema';
+import { createCluster, inProcess } from '@drydock/kube-sim';
+import { readMonitoringConfig } from '@drydock/operator/monitoring';
+import { planExpressions } from '@drydock/operator/plans';
+import { VirtualClock } from '@drydock/utils';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { crdTexts } from '../../src/apis/crds.ts';
-import { readMaintenancePlan } from '../../src/apis/maintenance-plan/maintenance-plan.ts';
-import { maintenancePlanSpec } from '../../src/apis/schema/maintenance-plan.ts';
-import type { JsonObject } from '../../src/core/json.ts';
-import { createCluster } from '../../src/embedded/cluster.ts';
-import { inProcess } from '../../src/embedded/in-process.ts';
-import { readMonitoringConfig } from '../../src/monitoring/sources-file.ts';
-import { planExpressions } from '../../src/operator/plans/expressions.ts';
-import { VirtualClock } from '../../src/support/virtual-clock.ts';
 import { blocksOf } from '../commands/blocks.ts';
 
 /** The plans of the documents are taken as they stand: by the CRD with its rules, and with no field that it does not know; and their CEL compiles. */

@@ -2,10 +2,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { consentPolicies } from '../../src/apis/admission-rules/consent.ts';
-import { type Manifest, manifestsOf } from '../../src/cli/install/install-files.ts';
-import { manifests } from '../../src/cli/install/install-manifests.ts';
-import { defaultNamespace, defaultParts, extraParts } from '../../src/cli/install/install-parts.ts';
+import { consentPolicies } from '@drydock/apis/admission-rules';
+import { defaultNamespace, defaultParts, extraParts, type Manifest, manifests, manifestsOf } from '@drydock/cli/install';
 
 /** docs/security.md says what stops whom, and which test shows it; what it says of roles, the lock file and the manifests is so. */
 
@@ -21,7 +19,7 @@ const rows = JSON.parse(readFileSync(join(root, 'test', 'security', 'holds.json'
 
 /** Every test file by its name, and by its folder's and its own: `hold`, `core-hold`. */
 const files = new Map<string, readonly string[]>();
-for (const [, path] of [...sources('src'), ...sources('test')].filter(([file]) => file.endsWith('.test.ts'))) {
+for (const [, path] of [...sources('packages'), ...sources('test')].filter(([file]) => file.endsWith('.test.ts'))) {
   const [folder = '', file = ''] = path.slice(0, -'.test.ts'.length).split('/').slice(-2);
   for (const name of [file, `${folder}-${file}`]) files.set(name, [...(files.get(name) ?? []), path]);
 }

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-/** One name is one thing: no two files of src export a type of the same name (docs/architecture.md, Words). */
+/** One name is one thing: no two files of packages export a type of the same name (docs/architecture.md, Words). */
 
 const root = join(import.meta.dirname, '..', '..');
 
@@ -20,17 +20,17 @@ const sharedNames = (sources: ReadonlyMap<string, string>): readonly string[] =>
   [...filesByName(sources)].filter(([, files]) => files.length > 1).map(([name, files]) => `${name}: ${files.toSorted().join(', ')}`);
 
 const sources = new Map(
-  globSync('src/**/*.{ts,tsx}', { cwd: root })
+  globSync('packages/**/*.{ts,tsx}', { cwd: root })
     .filter(file => !file.endsWith('.test.ts'))
     .map(file => [file, readFileSync(join(root, file), 'utf8')]),
 );
 
-test('no two files of src export a type of the same name', () => {
+test('no two files of packages export a type of the same name', () => {
   assert.ok(filesByName(sources).size > 500, `${filesByName(sources).size} types found`);
   assert.deepEqual(sharedNames(sources), []);
 });
 
 test('a second type of a name is noticed', () => {
-  const planted = new Map([...sources, ['src/kube/planted.ts', 'export type EvictionPlan = string;\n']]);
-  assert.ok(sharedNames(planted).includes('EvictionPlan: src/core/drain/plan.ts, src/kube/planted.ts'));
+  const planted = new Map([...sources, ['packages/kube-client/src/planted.ts', 'export type EvictionPlan = string;\n']]);
+  assert.ok(sharedNames(planted).includes('EvictionPlan: packages/core/src/drain/plan.ts, packages/kube-client/src/planted.ts'));
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MachineMaintenanceStatus } from '../../src/apis/schema/machine-maintenance.ts';
+import type { MachineMaintenanceStatus } from '@drydock/apis/schema';
 import { create } from '../control-plane/objects/cluster.ts';
 import type { List, Metadata } from '../control-plane/objects/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';

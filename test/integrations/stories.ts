@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MachineEventSourceStatus } from '../../src/apis/schema/machine-event-source.ts';
-import type { MachineMaintenanceSpec, MachineMaintenanceStatus } from '../../src/apis/schema/machine-maintenance.ts';
-import type { MaintenancePlanRecordSpec } from '../../src/apis/schema/maintenance-plan-status.ts';
+import type {
+  MachineEventSourceStatus,
+  MachineMaintenanceSpec,
+  MachineMaintenanceStatus,
+  MaintenancePlanRecordSpec,
+} from '@drydock/apis/schema';
 import type { Api } from '../control-plane/objects/api.ts';
 import { budgetAllows, create, getNode, podsReady } from '../control-plane/objects/cluster.ts';
 import { budget, deployment, type Manifest, namespace } from '../control-plane/objects/manifests.ts';

@@ -80,7 +80,7 @@ export class Keeper implements AsyncDisposable {
       name: `operator-${this.#starts}`,
       command: process.execPath,
       args: [
-        join(root, 'src', 'main.mjs'),
+        join(root, 'packages', 'cli', 'src', 'main.mjs'),
         'operator',
         `--kubeconfig=${this.#kubeconfig}`,
         '--metrics-bind-address=0',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { errorText } from '../../src/support/error-text.ts';
+import { errorText } from '@drydock/utils';
 import type { Audited } from '../control-plane/audit.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { budgetAllows, create, getNode, nodesReady, podsReady } from '../control-plane/objects/cluster.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MaintenancePlanRecordSpec } from '../../src/apis/schema/maintenance-plan-status.ts';
-import { errorText } from '../../src/support/error-text.ts';
+import type { MaintenancePlanRecordSpec } from '@drydock/apis/schema';
+import { errorText } from '@drydock/utils';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { create, getNode, nodesReady } from '../control-plane/objects/cluster.ts';
 import type { List } from '../control-plane/objects/objects.ts';

@@ -1,13 +1,8 @@
-import { makeAuthority, makeServing } from '../../src/admission/certificates/make.ts';
-import { createCluster } from '../../src/embedded/cluster.ts';
-import { ClusterRuntime } from '../../src/embedded/cluster-runtime.ts';
-import { writesOn } from '../../src/embedded/controllers/writes.ts';
-import { kubeVirtDefinitions, kubeVirtObjects } from '../../src/embedded/kubevirt/definitions.ts';
-import { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
-import { seeded } from '../../src/embedded/seeded.ts';
-import { serve } from '../../src/embedded/serve.ts';
-import { systemClock } from '../../src/support/clock.ts';
-import { VirtualClock } from '../../src/support/virtual-clock.ts';
+import { ClusterRuntime, createCluster, seeded, serve } from '@drydock/kube-sim';
+import { writesOn } from '@drydock/kube-sim/controllers';
+import { kubeVirtDefinitions, kubeVirtObjects, SimulatedKubeVirt } from '@drydock/kube-sim/kubevirt';
+import { makeAuthority, makeServing } from '@drydock/operator/admission';
+import { systemClock, VirtualClock } from '@drydock/utils';
 import { type Api, clientsFor, type Reply } from '../control-plane/objects/api.ts';
 import { apply } from '../control-plane/objects/cluster.ts';
 import { tokenOf } from '../control-plane/users.ts';

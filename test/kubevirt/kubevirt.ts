@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { kubeVirtDefinitions, kubeVirtObjects } from '../../src/embedded/kubevirt/definitions.ts';
-import type { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
+import type { SimulatedKubeVirt } from '@drydock/kube-sim/kubevirt';
+import { kubeVirtDefinitions, kubeVirtObjects } from '@drydock/kube-sim/kubevirt';
 import type { GoBuild } from '../control-plane/build/go-build.ts';
 import { filesOf, issue } from '../control-plane/certificates.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';

@@ -1,14 +1,18 @@
 import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 
-/** The rooms whose faults the unit tests have to notice, each with the part of them, in percent. */
+/** The packages whose faults the unit tests have to notice, each with the part of them, in percent. */
 export const bounds: Readonly<Record<string, number>> = { core: 85, operator: 75 };
 
 export const roomOf = (file: string): string => file.split('/')[1] ?? '';
 
 /** What can have faults planted: the code of these rooms, but not the tests and what only they use. */
 export const isPlantable = (file: string): boolean =>
-  file.startsWith('src/') && file.endsWith('.ts') && !file.endsWith('.test.ts') && !file.includes('/testing/') && roomOf(file) in bounds;
+  file.startsWith('packages/') &&
+  file.endsWith('.ts') &&
+  !file.endsWith('.test.ts') &&
+  !file.includes('/testing/') &&
+  roomOf(file) in bounds;
 
 const git = (root: string, ...args: readonly string[]): readonly string[] => {
   const { status, stdout, stderr } = spawnSync('git', args, { cwd: root, encoding: 'utf8' });

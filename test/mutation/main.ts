@@ -10,7 +10,7 @@ import type { Survey } from './worker-process.ts';
 
 const usage = `npm run mutate -- [--base REF | --all | PLACE…] [--sample N [--seed S]] [--near]
 Plants single faults in core and operator, and tells which of them no unit test notices.
-  PLACE        a file or folder in src/core or src/operator
+  PLACE        a file or folder in packages/core/src or packages/operator/src
   --base REF   files changed since this branch left REF (default: main, or the commit before on main itself)
   --all        all of core and operator
   --sample N   N faults of them, drawn by the seed S (default 1)
@@ -18,7 +18,7 @@ Plants single faults in core and operator, and tells which of them no unit test 
 
 const root = join(import.meta.dirname, '..', '..');
 /** The rooms whose tests are quick, and are about core and operator themselves. */
-const near = ['src/core/', 'src/operator/', 'src/apis/'];
+const near = ['packages/core/src/', 'packages/operator/src/', 'packages/apis/src/'];
 
 /** The unit tier. Tests that start processes cannot see a fault that is planted in this one. */
 const unitTests = async (): Promise<readonly string[]> => {
@@ -47,7 +47,7 @@ const options = () => {
 
 const filesFor = ({ all, base, places }: ReturnType<typeof options>): readonly string[] => {
   const found = all
-    ? filesAt(root, 'src')
+    ? filesAt(root, 'packages')
     : places.length > 0
       ? places.flatMap(place => filesAt(root, place))
       : changedSince(root, base ?? defaultBase(root));

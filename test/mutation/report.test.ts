@@ -9,8 +9,8 @@ const resultsOf = (file: string, text: string, ...outcomes: readonly Result['out
   mutantsOf(file, text).map((mutant, at) => ({ mutant, outcome: outcomes[at] ?? 'killed' }));
 
 const results = [
-  ...resultsOf('src/core/a/x.ts', 'f(a === b);\nf(c === d);\nf(e === g);', 'killed', 'survives', 'hangs'),
-  ...resultsOf('src/operator/y.ts', 'f(h === i);', 'unreached'),
+  ...resultsOf('packages/core/src/a/x.ts', 'f(a === b);\nf(c === d);\nf(e === g);', 'killed', 'survives', 'hangs'),
+  ...resultsOf('packages/operator/src/y.ts', 'f(h === i);', 'unreached'),
 ];
 
 test('a fault that hangs is noticed, one that nothing comes by is not; each room has its own bound', () => {
@@ -23,29 +23,29 @@ test('a fault that hangs is noticed, one that nothing comes by is not; each room
 });
 
 test('a survivor is named with its line and its reason, wherever the line has moved', () => {
-  const accepted = [{ file: 'src/core/a/x.ts', fault: 'c === d → c !== d', reason: 'equal behaviour: they are the same' }];
+  const accepted = [{ file: 'packages/core/src/a/x.ts', fault: 'c === d → c !== d', reason: 'equal behaviour: they are the same' }];
   assert.deepEqual(survivorsOf(results, accepted), [
-    'src/core/a/x.ts:2  c === d → c !== d\n    comparison turned; equal behaviour: they are the same',
-    'src/operator/y.ts:1  h === i → h !== i\n    comparison turned; no unit test comes by it',
+    'packages/core/src/a/x.ts:2  c === d → c !== d\n    comparison turned; equal behaviour: they are the same',
+    'packages/operator/src/y.ts:1  h === i → h !== i\n    comparison turned; no unit test comes by it',
   ]);
 });
 
 test('a reason for what is noticed by now, or gone, is out of date; of a file that was not tried nothing is known', () => {
   const entry = (file: string, fault: string) => ({ file, fault, reason: '' });
-  const old = [entry('src/core/a/x.ts', 'a === b → a !== b'), entry('src/core/a/x.ts', 'gone → !gone')];
-  const kept = [entry('src/core/a/x.ts', 'c === d → c !== d'), entry('src/core/untried.ts', 'a → !a')];
+  const old = [entry('packages/core/src/a/x.ts', 'a === b → a !== b'), entry('packages/core/src/a/x.ts', 'gone → !gone')];
+  const kept = [entry('packages/core/src/a/x.ts', 'c === d → c !== d'), entry('packages/core/src/untried.ts', 'a → !a')];
   assert.deepEqual(outdated(results, [...old, ...kept]), old);
 });
 
 test('faults are planted in the code of core and operator only', () => {
   const files = [
-    'src/core/time.ts',
-    'src/operator/machines/event-ingester.ts',
-    'src/core/time.test.ts',
-    'src/core/testing/make.ts',
-    'src/kube/watch/list.ts',
+    'packages/core/src/event-kind.ts',
+    'packages/operator/src/machines/event-ingester.ts',
+    'packages/core/src/event-kind.test.ts',
+    'packages/core/src/testing/make.ts',
+    'packages/kube-client/src/watch/list.ts',
   ];
-  assert.deepEqual(files.filter(isPlantable), ['src/core/time.ts', 'src/operator/machines/event-ingester.ts']);
+  assert.deepEqual(files.filter(isPlantable), ['packages/core/src/event-kind.ts', 'packages/operator/src/machines/event-ingester.ts']);
 });
 
 test('a sample is the same for the same seed, and another for another', () => {

@@ -1,6 +1,6 @@
 import { type Fault, faultsIn } from './faults.ts';
 
-/** A fault with its name: `src/core/time.ts#3`. */
+/** A fault with its name: `packages/apimachinery/src/time.ts#3`. */
 export type Mutant = Fault & { readonly id: string; readonly file: string; readonly line: number; readonly from: string };
 
 /** On one line, and no longer than a line. */

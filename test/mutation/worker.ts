@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { errorText } from '@drydock/utils';
 import fc from 'fast-check';
-import { errorText } from '../../src/support/error-text.ts';
 import '../instants.ts';
 import { inFile, kept } from './bench.ts';
 import { plantAll } from './hooks.ts';

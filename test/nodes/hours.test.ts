@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
-import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
+import type { MaintenanceStatus } from '@drydock/apis/schema';
 import { create, podsReady } from '../control-plane/objects/cluster.ts';
 import { budget, namespace } from '../control-plane/objects/manifests.ts';
 import { waitFor } from '../control-plane/wait.ts';

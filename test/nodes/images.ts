@@ -44,7 +44,7 @@ export const ensureOwnImages = (own: string): Promise<string> | string => {
   return cached(wanted) ?? makeCached({ ...wanted, announcement: 'packing the images of the pods', make });
 };
 
-const sources = ['src', 'deploy', join('tools', 'release'), 'scripts', 'package.json', 'package-lock.json', 'LICENSE'];
+const sources = ['packages', 'deploy', join('tools', 'release'), 'scripts', 'package.json', 'package-lock.json', 'LICENSE'];
 
 /** Of everything that the image and the chart are made of. */
 const productKey = (): string => {

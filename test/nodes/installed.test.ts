@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { defaultNamespace as home } from '../../src/cli/install/install-parts.ts';
+import { defaultNamespace as home } from '@drydock/cli/install';
 import { create, getNode, nodesReady, podPath, podsOn } from '../control-plane/objects/cluster.ts';
 import { namespace } from '../control-plane/objects/manifests.ts';
 import { isReady } from '../control-plane/objects/objects.ts';

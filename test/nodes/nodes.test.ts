@@ -88,7 +88,7 @@ describe('real nodes', { skip, timeout: 240_000 }, () => {
     assert.ok(mirror?.metadata.annotations?.['kubernetes.io/config.mirror']);
   });
 
-  /** The simulated kubelets of the embedded cluster do the same (src/embedded/actors/static-pods.ts). */
+  /** The simulated kubelets of the embedded cluster do the same (packages/kube-sim/src/actors/static-pods.ts). */
   test('a mirror that is deleted comes back when its kubelet syncs the pod again, and the containers run on', async t => {
     staticPod(bed.node('node-1'), 'forced', space);
     const mirrors = await podsReady(api, space, 2);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { defaultNamespace as home } from '../../src/cli/install/install-parts.ts';
+import { defaultNamespace as home } from '@drydock/cli/install';
 import { clientsFor } from '../control-plane/objects/api.ts';
 import {
   budgetAllows,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { systemClock } from '../../src/support/clock.ts';
+import { systemClock } from '@drydock/utils';
 
 /** The Nova of the OS_* variables, spoken to as its administrator without any code of ours: what makes servers has to be told apart from what moves them. */
 

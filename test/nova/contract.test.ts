@@ -1,5 +1,5 @@
 import { after, describe } from 'node:test';
-import { novaContract } from '../../src/nova/testing/contract.ts';
+import { novaContract } from '@drydock/openstack/testing';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { startBeside } from '../integrations/beside.ts';
 import { otherCluster, skipOf } from '../integrations/builds.ts';

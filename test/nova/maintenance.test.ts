@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
+import type { MaintenanceStatus } from '@drydock/apis/schema';
 import { create, nodesReady } from '../control-plane/objects/cluster.ts';
 import { node } from '../control-plane/objects/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';

@@ -1,7 +1,6 @@
-import { environmentConfig } from '../../src/nova/config/environment.ts';
-import { openNova } from '../../src/nova/nova.ts';
-import type { ContractSite } from '../../src/nova/testing/contract.ts';
-import { systemClock } from '../../src/support/clock.ts';
+import { environmentConfig, openNova } from '@drydock/openstack';
+import type { ContractSite } from '@drydock/openstack/testing';
+import { systemClock } from '@drydock/utils';
 import { Cloud, makeServer, removeServer } from './cloud.ts';
 
 /** The site of the OS_* variables; its compute hosts are all that it has, in order. */

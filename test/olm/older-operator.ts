@@ -1,5 +1,5 @@
+import type { Manifest } from '@drydock/cli/install';
 import { stringify } from 'yaml';
-import type { Manifest } from '../../src/cli/install/install-files.ts';
 
 /** What OLM has to know of medik8s' operator, as its own bundle has it: the kind that it owns, the webhook that fails closed, for all namespaces. */
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { crdTexts, defaultGroups } from '../../src/apis/crds.ts';
+import { crdTexts, defaultGroups } from '@drydock/apis/crds';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { create, nodesReady } from '../control-plane/objects/cluster.ts';
 import { node } from '../control-plane/objects/manifests.ts';

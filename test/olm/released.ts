@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Manifest } from '@drydock/cli/install';
 import { parse } from 'yaml';
-import type { Manifest } from '../../src/cli/install/install-files.ts';
 import { run } from '../control-plane/processes/command.ts';
 
 /** What a release has for OLM. */

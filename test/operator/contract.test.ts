@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { NodeMaintenanceStatus } from '../../src/apis/schema/node-maintenance.ts';
+import type { NodeMaintenanceStatus } from '@drydock/apis/schema';
 import type { Audited } from '../control-plane/audit.ts';
 import { budgetAllows, create, deleteNodes, getNode, nodePath, pods, podsOn, podsReady } from '../control-plane/objects/cluster.ts';
 import { budget, daemonSet, deployment, namespace, node, pod, statefulSet } from '../control-plane/objects/manifests.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MachineMaintenanceSpec, MachineMaintenanceStatus } from '../../src/apis/schema/machine-maintenance.ts';
+import type { MachineMaintenanceSpec, MachineMaintenanceStatus } from '@drydock/apis/schema';
 import { create, getNode } from '../control-plane/objects/cluster.ts';
 import { waitFor } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { lacking } from '../../src/core/kubernetes-release.ts';
+import { lacking } from '@drydock/apimachinery';
 import { budgetAllows, create, failureIn, getNode, pods, podsOn, podsReady } from '../control-plane/objects/cluster.ts';
 import { budget, daemonSet, deployment, job, namespace, pod } from '../control-plane/objects/manifests.ts';
 import type { Condition, Metadata } from '../control-plane/objects/objects.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
-import { manifests } from '../../src/cli/install/install-manifests.ts';
-import { defaultNamespace } from '../../src/cli/install/install-parts.ts';
+import type { MaintenanceStatus } from '@drydock/apis/schema';
+import { defaultNamespace, manifests } from '@drydock/cli/install';
 import { create, getNode, nodePath } from '../control-plane/objects/cluster.ts';
 import type { Node } from '../control-plane/objects/objects.ts';
 import { until } from '../control-plane/wait.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { OpenStack, simulatedEnvironment } from '../../src/embedded/nova/open-stack.ts';
-import { OpenStackApi, serveOpenStack } from '../../src/embedded/nova/serve.ts';
-import { systemClock } from '../../src/support/clock.ts';
+import { OpenStack, OpenStackApi, serveOpenStack, simulatedEnvironment } from '@drydock/kube-sim/nova';
+import { systemClock } from '@drydock/utils';
 import { create } from '../control-plane/objects/cluster.ts';
 import { until } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
+import type { MaintenanceStatus } from '@drydock/apis/schema';
 import { Hooks } from '../conformance/hook.ts';
 import { create, getNode, nodePath } from '../control-plane/objects/cluster.ts';
 import { namespace } from '../control-plane/objects/manifests.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MaintenanceWindowStatus } from '../../src/apis/schema/maintenance-window.ts';
+import type { MaintenanceWindowStatus } from '@drydock/apis/schema';
 import { budgetAllows, create, getNode } from '../control-plane/objects/cluster.ts';
 import { budget, namespace } from '../control-plane/objects/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '@drydock/apimachinery';
 import type { Api } from '../control-plane/objects/api.ts';
 import { getNode, podsOn } from '../control-plane/objects/cluster.ts';
 import type { List } from '../control-plane/objects/objects.ts';

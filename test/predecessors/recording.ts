@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isObject, type JsonObject } from '../../src/core/json.ts';
+import { isObject, type JsonObject } from '@drydock/apimachinery';
 import type { Api } from '../control-plane/objects/api.ts';
 import { nodePath } from '../control-plane/objects/cluster.ts';
 import type { List } from '../control-plane/objects/objects.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '@drydock/apimachinery';
 import type { Api } from '../control-plane/objects/api.ts';
 import { create, getNode, nodePath } from '../control-plane/objects/cluster.ts';
 import { namespace } from '../control-plane/objects/manifests.ts';

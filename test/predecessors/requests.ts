@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '@drydock/apimachinery';
 import type { Api } from '../control-plane/objects/api.ts';
 import { evict, nodePath, podPath, podsOn } from '../control-plane/objects/cluster.ts';
 import type { Node, Pod } from '../control-plane/objects/objects.ts';

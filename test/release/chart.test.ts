@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { type Manifest, manifestsIn } from '@drydock/cli/install';
 import { stringify } from 'yaml';
-import { type Manifest, manifestsIn } from '../../src/cli/install/install-files.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { create, nodesReady } from '../control-plane/objects/cluster.ts';
 import { node } from '../control-plane/objects/manifests.ts';

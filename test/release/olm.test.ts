@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { type Manifest, manifestsIn } from '../../src/cli/install/install-files.ts';
+import { type Manifest, manifestsIn } from '@drydock/cli/install';
 import { run } from '../control-plane/processes/command.ts';
 import { checksums, csvName, fileOf, home, makeRelease, unpacked } from '../olm/released.ts';
 import { leftOutOf, programIn, validators } from '../olm/validators.ts';

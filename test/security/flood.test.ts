@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Agent, request as ask } from 'node:https';
 import { after, before, describe, test } from 'node:test';
-import { webhookConfiguration } from '../../src/apis/admission-rules/admission.ts';
+import { webhookConfiguration } from '@drydock/apis/admission-rules';
 import { failureIn } from '../control-plane/objects/cluster.ts';
 import { freePorts } from '../control-plane/processes/ports.ts';
 import { until } from '../control-plane/wait.ts';

@@ -1,5 +1,4 @@
-import { manifests } from '../../src/cli/install/install-manifests.ts';
-import { defaultNamespace, defaultParts, extraParts } from '../../src/cli/install/install-parts.ts';
+import { defaultNamespace, defaultParts, extraParts, manifests } from '@drydock/cli/install';
 
 /** Rights as `VERB RESOURCE.GROUP[/SUBRESOURCE]`: those that the shipped roles give to the operator, and the one that a call needs. */
 

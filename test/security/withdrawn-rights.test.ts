@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MaintenancePlanStatus } from '../../src/apis/schema/maintenance-plan-status.ts';
+import type { MaintenancePlanStatus } from '@drydock/apis/schema';
 import { create, nodePath, nodesReady } from '../control-plane/objects/cluster.ts';
 import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness/harness.ts';
 import { dueNode, plan, untilPlan } from '../operator/plans/plan-work.ts';

@@ -1,5 +1,5 @@
-import { planAnnotation } from '../../src/core/plan/plan.ts';
-import { at, objects, part, type Stored, text } from '../../src/embedded/object.ts';
+import { planAnnotation } from '@drydock/core/plan';
+import { at, objects, part, type Stored, text } from '@drydock/kube-sim';
 import { conditionsSaid, drainTaints, idOf, isHeld, taintsOf } from './audit/marks.ts';
 import { records, slotsOf } from './audit/plans.ts';
 import { nodeOf, stageOf } from './audit/records.ts';

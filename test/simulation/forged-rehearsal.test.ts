@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readSummary } from '../../src/core/plan/rehearsal/summary.ts';
-import { inPlanOrder } from '../../src/core/plan/start/order.ts';
-import { at } from '../../src/core/testing/make.ts';
-import { makePlan, makePlanNode, makeReadyNode } from '../../src/core/testing/make-plan.ts';
-import { readWorkPod } from '../../src/operator/plans/plan-objects.ts';
+import { inPlanOrder, readSummary } from '@drydock/core/plan';
+import { at, makePlan, makePlanNode, makeReadyNode } from '@drydock/core/testing';
+import { readWorkPod } from '@drydock/operator/plans';
 
 /** Whoever owns the node of a rehearsal's pod forges its answer, from the pod as kubelet reports it to what the plan makes of it. */
 

@@ -1,7 +1,6 @@
-import type { JsonObject } from '../../src/core/json.ts';
-import { part } from '../../src/embedded/object.ts';
-import { seeded } from '../../src/embedded/seeded.ts';
-import type { ApiCall, ApiResponse } from '../../src/kube/api.ts';
+import type { JsonObject } from '@drydock/apimachinery';
+import type { ApiCall, ApiResponse } from '@drydock/kube-client';
+import { part, seeded } from '@drydock/kube-sim';
 import { Audit, type Violation } from './audit/audit.ts';
 import type { Caller } from './cluster/caller.ts';
 import { act, help } from './cluster/people.ts';

@@ -1,6 +1,6 @@
-import type { EmbeddedCluster } from '../../src/embedded/cluster.ts';
-import type { SimulatedCloud } from '../../src/embedded/machines/cloud.ts';
-import type { Api, ApiCall, ApiResponse } from '../../src/kube/api.ts';
+import type { Api, ApiCall, ApiResponse } from '@drydock/kube-client';
+import type { EmbeddedCluster } from '@drydock/kube-sim';
+import type { SimulatedCloud } from '@drydock/kube-sim/machines';
 import type { Audit } from './audit/audit.ts';
 import type { Caller } from './cluster/caller.ts';
 import type { SimClock } from './cluster/sim-clock.ts';

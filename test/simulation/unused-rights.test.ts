@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { at } from '../../src/embedded/object.ts';
+import { at } from '@drydock/kube-sim';
 import { grantedRights, rightFor } from '../security/operator-rights.ts';
 import { play } from './play.ts';
 import { generate } from './story/generate.ts';
@@ -22,25 +22,25 @@ const elsewhere: readonly Elsewhere[] = [
   {
     rights: ['create events', 'patch events'],
     because: 'stories do without Events',
-    file: 'src/kube/events/events.ts',
+    file: 'packages/kube-client/src/events/events.ts',
     words: 'body: repeatPatch(',
   },
   {
     rights: ['update leases.coordination.k8s.io'],
     because: 'in stories nobody has to become the leader',
-    file: 'src/kube/leader/lease-lock.ts',
+    file: 'packages/kube-client/src/leader/lease-lock.ts',
     words: "this.#call('PUT'",
   },
   {
     rights: ['create tokenreviews.authentication.k8s.io', 'create subjectaccessreviews.authorization.k8s.io'],
     because: 'nobody asks for metrics, nor for what needs a right of its own at the webhook',
-    file: 'src/core/access-review.ts',
+    file: 'packages/apimachinery/src/access-review.ts',
     words: "TokenReview: 'authentication.k8s.io',\n  SubjectAccessReview: 'authorization.k8s.io',",
   },
   {
     rights: ['get secrets', 'create secrets', 'patch secrets'],
     because: 'the certificate of the webhook',
-    file: 'src/admission/certificates/self-made.ts',
+    file: 'packages/operator/src/admission/certificates/self-made.ts',
     words: "contentType: 'application/merge-patch+json',",
   },
   {
@@ -49,19 +49,19 @@ const elsewhere: readonly Elsewhere[] = [
       'patch validatingwebhookconfigurations.admissionregistration.k8s.io',
     ],
     because: 'the certificate authority in the configuration of the webhook',
-    file: 'src/admission/certificates/ca-bundle-injector.ts',
+    file: 'packages/operator/src/admission/certificates/ca-bundle-injector.ts',
     words: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
   },
   {
     rights: ['get configmaps', 'get infrastructures.config.openshift.io'],
     because: 'the region of machines, of clouds that are asked over a network',
-    file: 'src/cli/manager/scanner.ts',
+    file: 'packages/operator/src/scanner.ts',
     words: '/api/v1/namespaces/kube-system/configmaps/cluster-config-v1',
   },
   {
     rights: ['get persistentvolumeclaims'],
     because: 'no pod of a story has a volume',
-    file: 'src/operator/node/lookup-cache.ts',
+    file: 'packages/operator/src/node/lookup-cache.ts',
     words: "'persistentvolumeclaims'",
   },
   {
@@ -71,37 +71,37 @@ const elsewhere: readonly Elsewhere[] = [
       'kubeadmcontrolplanes.controlplane.cluster.x-k8s.io',
     ),
     because: 'the simulated machine APIs have machines and MachineSets alone',
-    file: 'src/operator/machines/machine-kinds.ts',
+    file: 'packages/operator/src/machines/machine-kinds.ts',
     words: "plural: 'kubeadmcontrolplanes'",
   },
   {
     rights: ['patch machinedeployments.cluster.x-k8s.io'],
     because: 'the same: MachineSets are made larger there',
-    file: 'src/core/machine/writes.ts',
+    file: 'packages/core/src/machine/writes.ts',
     words: "'restore the replica count'",
   },
   {
     rights: ['patch nodenotices.drydock.dev'],
     because: 'no story has agents',
-    file: 'src/core/machine/writes.ts',
+    file: 'packages/core/src/machine/writes.ts',
     words: "'report to the agent of the node that the node is drained'",
   },
   {
     rights: ['delete nodenotices.drydock.dev'],
     because: 'no story has agents',
-    file: 'src/operator/machines/event-source-reconciler.ts',
+    file: 'packages/operator/src/machines/event-source-reconciler.ts',
     words: "'forget the notice of a node that is gone'",
   },
   {
     rights: ['delete maintenanceplanrecords.drydock.dev'],
     because: 'no plan of a story has so many runs',
-    file: 'src/core/plan/writes.ts',
+    file: 'packages/core/src/plan/writes.ts',
     words: "'delete the record of an old run'",
   },
   {
     rights: ['update virtualmachineinstances.subresources.kubevirt.io/evacuate'],
     because: 'the API server asks for it where evacuate/cancel is called',
-    file: 'src/core/vm/eviction-cancellation.ts',
+    file: 'packages/core/src/vm/eviction-cancellation.ts',
     words: '/evacuate/cancel',
   },
   {
@@ -113,7 +113,7 @@ const elsewhere: readonly Elsewhere[] = [
       'shut-down-vms machinemaintenances.machinemaintenance.managed.openshift.io',
     ],
     because: 'policies ask for them when such a field is written; stories have no policies',
-    file: 'src/apis/admission-rules/consent.ts',
+    file: 'packages/apis/src/admission-rules/consent.ts',
     words: "export type Right = 'waive-quorum' | 'release-during-work' | 'delete-pods'",
   },
   {

@@ -1,8 +1,8 @@
-import { workNamespace } from '../../src/cli/manager/controller-manager.ts';
-import { isObject, type JsonObject } from '../../src/core/json.ts';
-import { at, objects, part, type Stored, text } from '../../src/embedded/object.ts';
-import type { ApiCall, ApiResponse } from '../../src/kube/api.ts';
-import { haltAnnotation } from '../../src/operator/plans/plan-objects.ts';
+import { isObject, type JsonObject } from '@drydock/apimachinery';
+import type { ApiCall, ApiResponse } from '@drydock/kube-client';
+import { at, objects, part, type Stored, text } from '@drydock/kube-sim';
+import { workNamespace } from '@drydock/operator';
+import { haltAnnotation } from '@drydock/operator/plans';
 import { recordKey } from './audit/marks.ts';
 import type { SimulationContext, Warp } from './simulation-context.ts';
 

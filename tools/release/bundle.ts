@@ -9,15 +9,16 @@ type Bundled = {
   readonly packages: readonly string[];
 };
 
-const packageOf = (input: string): string | undefined => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
+/** Packages of others: our own are reached by links as well. */
+const packageOf = (input: string): string | undefined => /node_modules\/(?!@drydock\/)((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
 
 /**
- * Bundles src/main.mjs with all packages into `folder`, as main.mjs. With `chunks` each command, and the AWS SDK, is a file of its own that is loaded when it is
+ * Bundles packages/cli/src/main.mjs with all packages into `folder`, as main.mjs. With `chunks` each command, and the AWS SDK, is a file of its own that is loaded when it is
  * needed; without, all is one file. The same sources give the same bytes.
  */
 export const bundle = async (folder: string, { chunks }: { readonly chunks: boolean }): Promise<Bundled> => {
   const { metafile } = await esbuild({
-    entryPoints: { main: 'src/main.mjs' },
+    entryPoints: { main: 'packages/cli/src/main.mjs' },
     // A clone may have its packages from elsewhere by a link: the paths in the bundle are the same.
     preserveSymlinks: true,
     absWorkingDir: root.replace(/\/$/, ''),

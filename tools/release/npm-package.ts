@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { build, dist, manifest } from './paths.ts';
 import { putProgram } from './program.ts';
 
-/** The programs that find Node 26, or bring it, and hand over to src/main.mjs: the same files as in a clone, at the same paths. */
+/** The programs that find Node 26, or bring it, and hand over to packages/cli/src/main.mjs: the same files as in a clone, at the same paths. */
 const programs = ['bootstrap', 'drainer', 'drydock', 'hand-over', 'kubectl-complete'].map(name => `scripts/${name}.mjs`);
 
 const documents = ['README.md', 'CHANGELOG.md', 'SECURITY.md'];

@@ -9,7 +9,7 @@ import { shippedFiles } from './shipped-files.ts';
 export const licencesFile = 'LICENSES-OF-PACKAGES.txt';
 
 /**
- * Puts the program into a folder, laid out as the clone is: the bundle at src/main.mjs, what it reads beside its code, further files of the clone, and the licences. Answers the names of the packages
+ * Puts the program into a folder, laid out as the clone is: the bundle at packages/cli/src/main.mjs, what it reads beside its code, further files of the clone, and the licences. Answers the names of the packages
  * in the bundle.
  */
 export const putProgram = async (folder: string, more: readonly string[] = []): Promise<readonly string[]> => {
@@ -17,7 +17,7 @@ export const putProgram = async (folder: string, more: readonly string[] = []): 
     mkdirSync(dirname(join(folder, file)), { recursive: true });
     cpSync(`${root}${file}`, join(folder, file));
   }
-  const { packages } = await bundle(join(folder, 'src'), { chunks: true });
+  const { packages } = await bundle(join(folder, 'packages', 'cli', 'src'), { chunks: true });
   writeFileSync(join(folder, licencesFile), licencesOf(packages));
   return packages;
 };

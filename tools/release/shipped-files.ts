@@ -3,6 +3,6 @@ import { root } from './paths.ts';
 
 const within = (folder: string): readonly string[] => below(`${root}${folder}`, { filesOnly: true }).map(name => `${folder}/${name}`);
 
-/** What the program reads beside its code (src/support/shipped.ts), by path in the clone, sorted. */
+/** What the program reads beside its code (packages/utils/src/shipped.ts), by path in the clone, sorted. */
 export const shippedFiles = (): readonly string[] =>
-  ['package.json', 'LICENSE', ...within('deploy'), ...within('src/web/dashboard/assets')].sort();
+  ['package.json', 'LICENSE', ...within('deploy'), ...within('packages/dashboard/assets')].sort();

@@ -1,6 +1,6 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { protobufType } from '../../../src/embedded/api/protobuf-body.ts';
-import { envelope, protobufOf } from '../../../src/embedded/testing/write-protobuf.ts';
+import { protobufType } from '@drydock/kube-sim/api';
+import { envelope, protobufOf } from '@drydock/kube-sim/testing';
 import type { Case } from '../site.ts';
 import { deletion } from './deletion.ts';
 import { evictions } from './evictions.ts';

@@ -22,7 +22,7 @@ type Property = {
   readonly 'x-kubernetes-map-type'?: string;
 };
 
-/** The types that the embedded API server decodes, each with its fields; see src/embedded/kinds/types.ts for the notation. */
+/** The types that the embedded API server decodes, each with its fields; see packages/kube-sim/src/kinds/types.ts for the notation. */
 export type Compact = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 type GoField = { readonly omitted: boolean; readonly pointer: boolean /** Of the field in protobuf. */; readonly number?: number };
@@ -170,7 +170,7 @@ const flagsOf = (property: Property, go: GoField | undefined, atomicType: boolea
   return flags.map(flag => ` ${flag}`).join('');
 };
 
-/** Numbers of fields by the names of their types, and the types of the kinds: see src/embedded/protobuf/numbers.ts for the notation. */
+/** Numbers of fields by the names of their types, and the types of the kinds: see packages/kube-sim/src/protobuf/numbers.ts for the notation. */
 export type Numbers = {
   readonly kinds: Readonly<Record<string, string>>;
   readonly types: Readonly<Record<string, string>>;

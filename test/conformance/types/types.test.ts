@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { builtInKinds } from '../../../src/embedded/kinds/built-in.ts';
+import { builtInKinds } from '@drydock/kube-sim/kinds';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
 import { run } from '../../control-plane/processes/command.ts';
 import { compact, GoTypes, type Numbers, numbered, type Swagger } from './compact.ts';
@@ -10,7 +10,7 @@ import { roots } from './roots.ts';
 
 /** With DRYDOCK_TEST_UPDATE=1 the tables are written as the real server has them, instead of being compared with it. */
 const update = process.env['DRYDOCK_TEST_UPDATE'] === '1';
-const folder = join(import.meta.dirname, '..', '..', '..', 'src', 'embedded');
+const folder = join(import.meta.dirname, '..', '..', '..', 'packages', 'kube-sim', 'src');
 const modules = join(import.meta.dirname, '..', '..', 'control-plane');
 
 const controlPlane = await startControlPlane({ without: ['kube-controller-manager', 'kube-scheduler', 'kwok'] });

@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { clientA, serverPair, testAuthority } from '../../../src/kube/testing/certificates.ts';
+import { clientA, serverPair, testAuthority } from '@drydock/kube-client/testing';
 import type { GoBuild } from '../../control-plane/build/go-build.ts';
 import { run } from '../../control-plane/processes/command.ts';
 import { freePorts } from '../../control-plane/processes/ports.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { MaintenancePlanRecordSpec } from '../../../src/apis/schema/maintenance-plan-status.ts';
+import type { MaintenancePlanRecordSpec } from '@drydock/apis/schema';
 import { create, getNode, nodePath } from '../../control-plane/objects/cluster.ts';
 import type { List } from '../../control-plane/objects/objects.ts';
 import { untilPlan } from '../../operator/plans/plan-work.ts';

@@ -21,7 +21,7 @@ const harness = started as OperatorHarness;
 
 /** Starts a command of drydock, presses Ctrl-C as soon as it has printed this, and waits for its end. */
 const interrupted = async (pattern: RegExp, ...args: readonly string[]): Promise<Outcome> => {
-  const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.mjs');
+  const main = join(import.meta.dirname, '..', '..', '..', 'packages', 'cli', 'src', 'main.mjs');
   const child = spawn(process.execPath, [main, ...args, '--kubeconfig', harness.controlPlane.kubeconfig], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });

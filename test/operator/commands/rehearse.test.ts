@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { MaintenanceStatus } from '../../../src/apis/schema/maintenance.ts';
-import type { RehearsalForecast } from '../../../src/rehearse/report/forecast.ts';
+import type { MaintenanceStatus } from '@drydock/apis/schema';
+import type { RehearsalForecast } from '@drydock/rehearse/report';
 import { create, podsReady } from '../../control-plane/objects/cluster.ts';
 import { budget, deployment, namespace, pod } from '../../control-plane/objects/manifests.ts';
 import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';

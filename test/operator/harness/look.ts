@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import type { MaintenanceSpec, MaintenanceStatus } from '../../../src/apis/schema/maintenance.ts';
-import type { NodeMaintenanceStatus } from '../../../src/apis/schema/node-maintenance.ts';
+import type { MaintenanceSpec, MaintenanceStatus, NodeMaintenanceStatus } from '@drydock/apis/schema';
 import type { Audited } from '../../control-plane/audit.ts';
 import type { Api } from '../../control-plane/objects/api.ts';
 import { create, getNode, nodePath, podPath, podsOn } from '../../control-plane/objects/cluster.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { MaintenanceStatus } from '../../../src/apis/schema/maintenance.ts';
+import type { MaintenanceStatus } from '@drydock/apis/schema';
 import type { Api } from '../../control-plane/objects/api.ts';
 import { budgetAllows, create } from '../../control-plane/objects/cluster.ts';
 import { budget, namespace } from '../../control-plane/objects/manifests.ts';

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-import type { Manifest } from '../../../src/cli/install/install-files.ts';
-import { manifests } from '../../../src/cli/install/install-manifests.ts';
-import { defaultNamespace } from '../../../src/cli/install/install-parts.ts';
+import type { Manifest } from '@drydock/cli/install';
+import { defaultNamespace, manifests } from '@drydock/cli/install';
 import type { Audited } from '../../control-plane/audit.ts';
 import { collectionOf } from '../../control-plane/objects/cluster.ts';
 import { type Outcome, run } from '../../control-plane/processes/command.ts';
@@ -12,7 +11,7 @@ import { until } from '../../control-plane/wait.ts';
 const root = join(import.meta.dirname, '..', '..', '..');
 
 /** Where the sources of drydock begin. */
-export const main = join(root, 'src', 'main.mjs');
+export const main = join(root, 'packages', 'cli', 'src', 'main.mjs');
 
 /** Runs drydock from its sources. */
 export const drydock = (args: readonly string[]): Promise<Outcome> => run(process.execPath, [main, ...args], { cwd: root });

@@ -1,4 +1,4 @@
-import type { MaintenanceWindowSpec } from '../../../src/apis/schema/maintenance-window.ts';
+import type { MaintenanceWindowSpec } from '@drydock/apis/schema';
 import type { Manifest } from '../../control-plane/objects/manifests.ts';
 
 export const windows = '/apis/drydock.dev/v1alpha1/maintenancewindows';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { webhookConfiguration } from '../../../src/apis/admission-rules/admission.ts';
+import { webhookConfiguration } from '@drydock/apis/admission-rules';
 import type { Reply } from '../../control-plane/objects/api.ts';
 import { create, failureIn } from '../../control-plane/objects/cluster.ts';
 import { freePorts } from '../../control-plane/processes/ports.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MaintenancePlanStatus } from '../../../src/apis/schema/maintenance-plan-status.ts';
+import type { MaintenancePlanStatus } from '@drydock/apis/schema';
 import { create, nodesReady, podsReady } from '../../control-plane/objects/cluster.ts';
 import { budget, deployment, namespace } from '../../control-plane/objects/manifests.ts';
 import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MaintenancePlanStatus } from '../../../src/apis/schema/maintenance-plan-status.ts';
+import type { MaintenancePlanStatus } from '@drydock/apis/schema';
 import type { Reply } from '../../control-plane/objects/api.ts';
 import { create, getNode, nodePath, nodesReady, podPath } from '../../control-plane/objects/cluster.ts';
 import { budget, pod } from '../../control-plane/objects/manifests.ts';

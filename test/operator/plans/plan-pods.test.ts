@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MaintenancePlanStatus } from '../../../src/apis/schema/maintenance-plan-status.ts';
+import type { MaintenancePlanStatus } from '@drydock/apis/schema';
 import { create, getNode, nodePath, podPath } from '../../control-plane/objects/cluster.ts';
 import type { Manifest } from '../../control-plane/objects/manifests.ts';
 import type { List, Metadata } from '../../control-plane/objects/objects.ts';

@@ -1,5 +1,4 @@
-import type { MaintenancePlanSpec } from '../../../src/apis/schema/maintenance-plan.ts';
-import type { MaintenancePlanStatus } from '../../../src/apis/schema/maintenance-plan-status.ts';
+import type { MaintenancePlanSpec, MaintenancePlanStatus } from '@drydock/apis/schema';
 import type { Api } from '../../control-plane/objects/api.ts';
 import { nodePath } from '../../control-plane/objects/cluster.ts';
 import { type Manifest, type NodeOptions, node } from '../../control-plane/objects/manifests.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Store } from '../../../src/embedded/store/store.ts';
-import type { ApiCall, ApiResponse } from '../../../src/kube/api.ts';
+import type { ApiCall, ApiResponse } from '@drydock/kube-client';
+import type { Store } from '@drydock/kube-sim/store';
 import type { Caller } from '../cluster/caller.ts';
 import type { SimClock } from '../cluster/sim-clock.ts';
 import { type Story, staleMsOf } from '../story/story.ts';

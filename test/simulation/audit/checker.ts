@@ -1,6 +1,6 @@
-import type { Stored } from '../../../src/embedded/object.ts';
-import type { Store, StoreChange } from '../../../src/embedded/store/store.ts';
-import type { ApiCall, ApiResponse } from '../../../src/kube/api.ts';
+import type { ApiCall, ApiResponse } from '@drydock/kube-client';
+import type { Stored } from '@drydock/kube-sim';
+import type { Store, StoreChange } from '@drydock/kube-sim/store';
 import type { Story } from '../story/story.ts';
 import type { Records } from './records.ts';
 

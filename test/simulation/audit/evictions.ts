@@ -1,6 +1,6 @@
-import { workNamespace } from '../../../src/cli/manager/controller-manager.ts';
-import { at, objects, part, type Stored, strings, text } from '../../../src/embedded/object.ts';
-import type { Store } from '../../../src/embedded/store/store.ts';
+import { at, objects, part, type Stored, strings, text } from '@drydock/kube-sim';
+import type { Store } from '@drydock/kube-sim/store';
+import { workNamespace } from '@drydock/operator';
 import { type Around, type Checker, clockErrorMs, isDone, type Served } from './checker.ts';
 import { hasLostDaemonSet, isFinished, isReady, isTerminating, judge, nodeOfPod, ownerOf, planOfPod } from './judgement.ts';
 import { drainTaints, idOf, isCordoned, isHeld, taintsOf } from './marks.ts';

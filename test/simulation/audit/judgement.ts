@@ -1,8 +1,8 @@
-import { workNamespace } from '../../../src/cli/manager/controller-manager.ts';
-import type { JsonObject } from '../../../src/core/json.ts';
-import { planAnnotation } from '../../../src/core/plan/plan.ts';
-import { at, items, objects, part, type Stored, strings, text } from '../../../src/embedded/object.ts';
-import type { Store } from '../../../src/embedded/store/store.ts';
+import type { JsonObject } from '@drydock/apimachinery';
+import { planAnnotation } from '@drydock/core/plan';
+import { at, items, objects, part, type Stored, strings, text } from '@drydock/kube-sim';
+import type { Store } from '@drydock/kube-sim/store';
+import { workNamespace } from '@drydock/operator';
 import { flag, policyOf, type Records, type Version } from './records.ts';
 
 /** What the policy says of a pod, worked out from the stored objects alone: no decision of the operator's is used here. */

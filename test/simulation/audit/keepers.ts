@@ -1,4 +1,4 @@
-import { type Stored, text } from '../../../src/embedded/object.ts';
+import { type Stored, text } from '@drydock/kube-sim';
 import { maintenanceResources } from '../story/story.ts';
 import type { Around } from './checker.ts';
 import { stageOf, type Version } from './records.ts';

@@ -1,6 +1,6 @@
-import { hookName } from '../../../src/core/machine/machine.ts';
-import { at, objects, type Stored, text } from '../../../src/embedded/object.ts';
-import type { ApiCall } from '../../../src/kube/api.ts';
+import { hookName } from '@drydock/core/machine';
+import type { ApiCall } from '@drydock/kube-client';
+import { at, objects, type Stored, text } from '@drydock/kube-sim';
 import { type Around, type Checker, clockErrorMs } from './checker.ts';
 
 /** Machines: only those that something was announced about go, emptied before, and no more of a set at once than may. */

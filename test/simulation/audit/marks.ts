@@ -1,5 +1,5 @@
-import { isObject, type JsonObject, sameJson } from '../../../src/core/json.ts';
-import { at, objects, part, type Stored, strings, text, without } from '../../../src/embedded/object.ts';
+import { isObject, type JsonObject, sameJson } from '@drydock/apimachinery';
+import { at, objects, part, type Stored, strings, text, without } from '@drydock/kube-sim';
 
 /** What the operator may write on nodes, and what stands there of it. */
 

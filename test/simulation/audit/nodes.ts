@@ -1,4 +1,4 @@
-import { objects, part, type Stored, text } from '../../../src/embedded/object.ts';
+import { objects, part, type Stored, text } from '@drydock/kube-sim';
 import { maintenanceResources } from '../story/story.ts';
 import { type Around, type Checker, isDone, type Served } from './checker.ts';
 import { Keepers } from './keepers.ts';

@@ -1,9 +1,9 @@
-import { workNamespace } from '../../../src/cli/manager/controller-manager.ts';
-import { planAnnotation } from '../../../src/core/plan/plan.ts';
-import { nodeOf, phaseOf } from '../../../src/embedded/controllers/pods.ts';
-import { at, objects, type Stored, text } from '../../../src/embedded/object.ts';
-import type { StoreChange } from '../../../src/embedded/store/store.ts';
-import { haltAnnotation } from '../../../src/operator/plans/plan-objects.ts';
+import { planAnnotation } from '@drydock/core/plan';
+import { at, objects, type Stored, text } from '@drydock/kube-sim';
+import { nodeOf, phaseOf } from '@drydock/kube-sim/controllers';
+import type { StoreChange } from '@drydock/kube-sim/store';
+import { workNamespace } from '@drydock/operator';
+import { haltAnnotation } from '@drydock/operator/plans';
 import { leaseNamespace, operatorNamespace } from '../cluster/namespaces.ts';
 import { oddNamespace } from '../odd/odd-parts.ts';
 import { maintenanceResources } from '../story/story.ts';

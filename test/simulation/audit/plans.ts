@@ -1,5 +1,5 @@
-import { at, objects, type Stored, text } from '../../../src/embedded/object.ts';
-import type { StoreChange } from '../../../src/embedded/store/store.ts';
+import { at, objects, type Stored, text } from '@drydock/kube-sim';
+import type { StoreChange } from '@drydock/kube-sim/store';
 import { leftLabel } from '../story/plans.ts';
 import type { Around, Checker } from './checker.ts';
 

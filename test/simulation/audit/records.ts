@@ -1,5 +1,5 @@
-import { at, part, type Stored, text } from '../../../src/embedded/object.ts';
-import type { Store, StoreChange } from '../../../src/embedded/store/store.ts';
+import { at, part, type Stored, text } from '@drydock/kube-sim';
+import type { Store, StoreChange } from '@drydock/kube-sim/store';
 import { maintenanceResources } from '../story/story.ts';
 
 /** A maintenance as it stood for some time. */

@@ -1,4 +1,4 @@
-import { at, objects, type Stored, text } from '../../../src/embedded/object.ts';
+import { at, objects, type Stored, text } from '@drydock/kube-sim';
 import { mover } from '../cluster/responders.ts';
 import type { Around, Checker } from './checker.ts';
 import { isFinished } from './judgement.ts';

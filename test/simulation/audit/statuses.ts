@@ -1,5 +1,5 @@
-import { at, objects, part, type Stored, text } from '../../../src/embedded/object.ts';
-import type { StoreChange } from '../../../src/embedded/store/store.ts';
+import { at, objects, part, type Stored, text } from '@drydock/kube-sim';
+import type { StoreChange } from '@drydock/kube-sim/store';
 import { maintenanceResources } from '../story/story.ts';
 import { type Around, type Checker, clockErrorMs } from './checker.ts';
 import { hasLostDaemonSet, judge } from './judgement.ts';

@@ -1,4 +1,4 @@
-import { at, objects, part, type Stored, text } from '../../../src/embedded/object.ts';
+import { at, objects, part, type Stored, text } from '@drydock/kube-sim';
 import { type Around, type Checker, isDone, type Served } from './checker.ts';
 import { isFinished, isLauncher, nodeOfPod, ownerOf } from './judgement.ts';
 import { policyOf, stageOf, type Version } from './records.ts';

@@ -1,9 +1,8 @@
-import type { WatchEvent } from '../../../src/embedded/api/message.ts';
-import { type Failure, unnamed } from '../../../src/embedded/failure.ts';
-import type { Api, ApiCall, ApiResponse } from '../../../src/kube/api.ts';
-import { ConnectionError } from '../../../src/kube/http/connection-error.ts';
-import type { StreamRequest, StreamResponse, Streams } from '../../../src/kube/http/transport.ts';
-import type { Clock } from '../../../src/support/clock.ts';
+import type { Api, ApiCall, ApiResponse, StreamRequest, StreamResponse, Streams } from '@drydock/kube-client';
+import { ConnectionError } from '@drydock/kube-client';
+import { type Failure, unnamed } from '@drydock/kube-sim';
+import type { WatchEvent } from '@drydock/kube-sim/api';
+import type { Clock } from '@drydock/utils';
 import { never, type SimulationContext } from '../simulation-context.ts';
 import type { Caller } from './caller.ts';
 

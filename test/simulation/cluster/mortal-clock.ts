@@ -1,5 +1,5 @@
-import type { Clock } from '../../../src/support/clock.ts';
-import { sleepBy } from '../../../src/support/sleep.ts';
+import type { Clock } from '@drydock/utils';
+import { sleepBy } from '@drydock/utils';
 
 /** The clock of one process: its timers die with it, and somebody may set it. */
 export class MortalClock implements Clock {

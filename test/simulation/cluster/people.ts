@@ -1,7 +1,7 @@
-import type { JsonObject } from '../../../src/core/json.ts';
-import { machineGroups } from '../../../src/embedded/machines/definitions.ts';
-import { at, objects, part, type Stored, text, without } from '../../../src/embedded/object.ts';
-import { haltAnnotation } from '../../../src/operator/plans/plan-objects.ts';
+import type { JsonObject } from '@drydock/apimachinery';
+import { at, objects, part, type Stored, text, without } from '@drydock/kube-sim';
+import { machineGroups } from '@drydock/kube-sim/machines';
+import { haltAnnotation } from '@drydock/operator/plans';
 import { makeOdd, removeOdd } from '../odd/odd-deed.ts';
 import { Dice } from '../story/dice.ts';
 import { leftLabel } from '../story/plans.ts';

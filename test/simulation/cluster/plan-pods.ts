@@ -1,8 +1,8 @@
-import { workNamespace } from '../../../src/cli/manager/controller-manager.ts';
-import type { EmbeddedCluster } from '../../../src/embedded/cluster.ts';
-import type { Writes } from '../../../src/embedded/controllers/controller.ts';
-import { nodeOf, phaseOf } from '../../../src/embedded/controllers/pods.ts';
-import { at, objects, part, type Stored, text } from '../../../src/embedded/object.ts';
+import type { EmbeddedCluster } from '@drydock/kube-sim';
+import { at, objects, part, type Stored, text } from '@drydock/kube-sim';
+import type { Writes } from '@drydock/kube-sim/controllers';
+import { nodeOf, phaseOf } from '@drydock/kube-sim/controllers';
+import { workNamespace } from '@drydock/operator';
 import { Dice } from '../story/dice.ts';
 import type { SimClock } from './sim-clock.ts';
 

@@ -1,10 +1,9 @@
-import { served } from '../../../src/apis/served.ts';
-import { type ControllerManager, controllerManager } from '../../../src/cli/manager/controller-manager.ts';
-import { reflectorWatcher } from '../../../src/kube/watch/reflector.ts';
-import type { EventScanner } from '../../../src/operator/machines/event-source-reconciler.ts';
-import { noMeter } from '../../../src/operator/ports.ts';
-import type { Log } from '../../../src/support/log.ts';
-import { PanicHandler } from '../../../src/support/panic-handler.ts';
+import { served } from '@drydock/apis';
+import { reflectorWatcher } from '@drydock/kube-client';
+import { type ControllerManager, controllerManager, noMeter } from '@drydock/operator';
+import type { EventScanner } from '@drydock/operator/machines';
+import type { Log } from '@drydock/utils';
+import { PanicHandler } from '@drydock/utils';
 import type { SimulationContext } from '../simulation-context.ts';
 import type { Caller } from './caller.ts';
 import { Line } from './line.ts';

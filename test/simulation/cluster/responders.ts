@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../../src/core/json.ts';
-import type { EmbeddedCluster } from '../../../src/embedded/cluster.ts';
+import type { JsonObject } from '@drydock/apimachinery';
+import type { EmbeddedCluster } from '@drydock/kube-sim';
 import {
   activeOf,
   type Call,

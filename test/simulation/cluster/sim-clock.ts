@@ -1,6 +1,5 @@
-import type { Clock } from '../../../src/support/clock.ts';
-import { sleepBy } from '../../../src/support/sleep.ts';
-import { TimerHeap } from '../../../src/support/timer-heap.ts';
+import type { Clock } from '@drydock/utils';
+import { sleepBy, TimerHeap } from '@drydock/utils';
 
 /**
  * Made-up time, as the HandClock has it, for a world in which nothing ever waits for the machine: one turn of the event loop is enough to

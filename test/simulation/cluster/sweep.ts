@@ -1,7 +1,6 @@
-import { controllerOf } from '../../../src/embedded/controllers/pods.ts';
-import { hasHook } from '../../../src/embedded/machines/controllers.ts';
-import { machineGroups } from '../../../src/embedded/machines/definitions.ts';
-import { type Stored, text } from '../../../src/embedded/object.ts';
+import { type Stored, text } from '@drydock/kube-sim';
+import { controllerOf } from '@drydock/kube-sim/controllers';
+import { hasHook, machineGroups } from '@drydock/kube-sim/machines';
 import type { Doing } from './people.ts';
 
 /** What people take away, again and again, when nothing goes wrong any more: machines and pods that nothing else would ever end. */

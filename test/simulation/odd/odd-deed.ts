@@ -1,4 +1,4 @@
-import { seeded } from '../../../src/embedded/seeded.ts';
+import { seeded } from '@drydock/kube-sim';
 import type { SimulatedCluster } from '../cluster/simulated-cluster.ts';
 import { oddObject } from './odd-objects.ts';
 import { oddNamespace } from './odd-parts.ts';

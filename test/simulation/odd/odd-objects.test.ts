@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { machineAdapter } from '../../../src/apis/machines/machine-adapter.ts';
-import { planAdapter } from '../../../src/apis/maintenance-plan/plan-adapter.ts';
-import { served } from '../../../src/apis/served.ts';
-import { type ControllerManager, controllerManager } from '../../../src/cli/manager/controller-manager.ts';
-import { isObject } from '../../../src/core/json.ts';
-import { seeded } from '../../../src/embedded/seeded.ts';
-import type { Watcher } from '../../../src/kube/api.ts';
-import { ReflectorStore } from '../../../src/kube/watch/reflector-store.ts';
-import { FakeCluster } from '../../../src/operator/testing/fake-cluster.ts';
-import { FakeLog, FakeMeter, FakeRecorder, response, settle } from '../../../src/operator/testing/fakes.ts';
-import { type LogFields, silentLog } from '../../../src/support/log.ts';
-import { PanicHandler } from '../../../src/support/panic-handler.ts';
-import { VirtualClock } from '../../../src/support/virtual-clock.ts';
-import { Observer } from '../../../src/web/dashboard/watch/observer.ts';
+import { isObject } from '@drydock/apimachinery';
+import { machineAdapter, planAdapter, served } from '@drydock/apis';
+import { Observer } from '@drydock/dashboard';
+import type { Watcher } from '@drydock/kube-client';
+import { ReflectorStore } from '@drydock/kube-client';
+import { seeded } from '@drydock/kube-sim';
+import { type ControllerManager, controllerManager } from '@drydock/operator';
+import { FakeCluster, FakeLog, FakeMeter, FakeRecorder, response, settle } from '@drydock/operator/testing';
+import { type LogFields, PanicHandler, silentLog, VirtualClock } from '@drydock/utils';
 import { oddObject } from './odd-objects.ts';
 import { machineApis } from './odd-platforms.ts';
 

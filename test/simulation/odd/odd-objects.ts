@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../src/core/json.ts';
+import type { Json, JsonObject } from '@drydock/apimachinery';
 import { drain, event, type Maker, metadata } from './odd-parts.ts';
 import { ofPlans } from './odd-plans.ts';
 import { ofPlatforms } from './odd-platforms.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '@drydock/apimachinery';
 import { type Chance, type Draw, many, maybe, pick } from './odd-values.ts';
 
 /** Parts that odd objects of several kinds have. */

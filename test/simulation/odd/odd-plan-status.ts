@@ -1,9 +1,6 @@
-import type { JsonObject } from '../../../src/core/json.ts';
-import { nodeStates, preparingStates, verdictTypes, workKinds } from '../../../src/core/plan/in-flight.ts';
-import { planPhases } from '../../../src/core/plan/plan.ts';
-import { hookStates } from '../../../src/core/plan/pods/hook.ts';
-import { rehearsalStates } from '../../../src/core/plan/rehearsal/rehearsal.ts';
-import { uidOf } from '../../../src/operator/testing/fake-cluster.ts';
+import type { JsonObject } from '@drydock/apimachinery';
+import { hookStates, nodeStates, planPhases, preparingStates, rehearsalStates, verdictTypes, workKinds } from '@drydock/core/plan';
+import { uidOf } from '@drydock/operator/testing';
 import { type Chance, type Draw, many, maybe, pick } from './odd-values.ts';
 
 /** What plans and their records say of what was done, with the ends of every type in it. */

@@ -1,7 +1,6 @@
-import type { Json, JsonObject } from '../../../src/core/json.ts';
-import { planAnnotation } from '../../../src/core/plan/plan.ts';
-import { hookPlaces } from '../../../src/core/plan/pods/hook.ts';
-import { uidOf } from '../../../src/operator/testing/fake-cluster.ts';
+import type { Json, JsonObject } from '@drydock/apimachinery';
+import { hookPlaces, planAnnotation } from '@drydock/core/plan';
+import { uidOf } from '@drydock/operator/testing';
 import { drain, type Maker, metadata } from './odd-parts.ts';
 import { nodeNames, planStatus, stageNames, verdict } from './odd-plan-status.ts';
 import { type Chance, type Draw, label, many, maybe, pick } from './odd-values.ts';

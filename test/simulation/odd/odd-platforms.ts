@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../../src/core/json.ts';
-import { uidOf } from '../../../src/operator/testing/fake-cluster.ts';
+import type { JsonObject } from '@drydock/apimachinery';
+import { uidOf } from '@drydock/operator/testing';
 import { type Maker, metadata } from './odd-parts.ts';
 import { type Chance, type Draw, label, many, maybe, pick } from './odd-values.ts';
 

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../src/core/json.ts';
+import type { Json, JsonObject } from '@drydock/apimachinery';
 
 /** Values as somebody hostile would choose them: the ends of every type, and names that every object has. */
 

@@ -1,4 +1,4 @@
-import { seeded } from '../../../src/embedded/seeded.ts';
+import { seeded } from '@drydock/kube-sim';
 
 /** Chance with words: everything that a seed comes to is drawn from one of these. */
 export class Dice {

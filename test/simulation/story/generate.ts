@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '@drydock/apimachinery';
 import { mover } from '../cluster/responders.ts';
 import { Dice } from './dice.ts';
 import { plansOf, replacementOf, withSecondThoughts } from './plans.ts';

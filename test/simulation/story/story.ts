@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '@drydock/apimachinery';
 
 /**
  * What one seed comes to: a cluster, what is asked of it, and all that goes wrong. Data only, so that a story can be made smaller and told

@@ -1,4 +1,4 @@
-import { timeText } from '../../../src/core/time.ts';
+import { timeText } from '@drydock/apimachinery';
 
 /** The times of a story: milliseconds from the moment at which the operator is first started. */
 

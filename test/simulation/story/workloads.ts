@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '@drydock/apimachinery';
 import type { Dice } from './dice.ts';
 import type { BudgetPlan, VmPlan, Workload } from './story.ts';
 

@@ -1,6 +1,6 @@
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import type { Part } from '@drydock/cli/install';
 import { stringify } from 'yaml';
-import type { Part } from '../../../src/cli/install/install-parts.ts';
 import { pack } from '../archive.ts';
 import { build, dist, manifest, root } from '../paths.ts';
 import { type ChartObject, chartObjects, flagsOfOperator, namespaceMark, operatorDeployment, portsOf } from './objects.ts';

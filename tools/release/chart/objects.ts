@@ -1,7 +1,5 @@
-import type { Manifest } from '../../../src/cli/install/install-files.ts';
-import { adaptToServerVersion } from '../../../src/cli/install/install-fit.ts';
-import { manifests } from '../../../src/cli/install/install-manifests.ts';
-import type { Part } from '../../../src/cli/install/install-parts.ts';
+import type { Manifest, Part } from '@drydock/cli/install';
+import { adaptToServerVersion, manifests } from '@drydock/cli/install';
 import { Template } from './template.ts';
 import { merged, type Switch, type Variant } from './variants.ts';
 

@@ -88,7 +88,7 @@ const configOf = (created: string): object => ({
       ...malloc,
       'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt',
     ],
-    Entrypoint: ['/usr/local/bin/node', '/drydock/src/main.mjs'],
+    Entrypoint: ['/usr/local/bin/node', '/drydock/packages/cli/src/main.mjs'],
     Cmd: ['operator'],
     ExposedPorts: { '8080/tcp': {}, '8081/tcp': {}, '8443/tcp': {}, '9443/tcp': {} },
     Labels: labels(created),

@@ -1,8 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import type { Manifest, OlmVersion } from '@drydock/cli/install';
+import { defaultNamespace } from '@drydock/cli/install';
 import { stringify } from 'yaml';
-import type { OlmVersion } from '../../../src/cli/install/install-by-olm.ts';
-import type { Manifest } from '../../../src/cli/install/install-files.ts';
-import { defaultNamespace } from '../../../src/cli/install/install-parts.ts';
 import { below, pack } from '../archive.ts';
 import { commit } from '../commit.ts';
 import { Layout } from '../image/oci.ts';

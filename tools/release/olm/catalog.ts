@@ -1,6 +1,5 @@
+import type { Manifest, OlmVersion } from '@drydock/cli/install';
 import { stringify } from 'yaml';
-import type { OlmVersion } from '../../../src/cli/install/install-by-olm.ts';
-import type { Manifest } from '../../../src/cli/install/install-files.ts';
 import { manifest } from '../paths.ts';
 import { csvName } from './csv.ts';
 import { groupVersionKind } from './descriptors.ts';

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { type WebhookEntry, webhooks } from '../../../src/apis/admission-rules/admission.ts';
-import type { Binding, OlmVersion } from '../../../src/cli/install/install-by-olm.ts';
-import type { Manifest } from '../../../src/cli/install/install-files.ts';
+import { type WebhookEntry, webhooks } from '@drydock/apis/admission-rules';
+import type { Binding, Manifest, OlmVersion } from '@drydock/cli/install';
 import { commit } from '../commit.ts';
 import { manifest, releases, root } from '../paths.ts';
 import { ownedKind } from './descriptors.ts';
@@ -145,7 +144,7 @@ cordoned, tainted and drained as fast as its disruption budgets allow. Delete it
 `;
 
 const icon = (): object => ({
-  base64data: readFileSync(`${root}src/web/dashboard/assets/icon.svg`).toString('base64'),
+  base64data: readFileSync(`${root}packages/dashboard/assets/icon.svg`).toString('base64'),
   mediatype: 'image/svg+xml',
 });
 

@@ -1,4 +1,4 @@
-import type { Manifest } from '../../../src/cli/install/install-files.ts';
+import type { Manifest } from '@drydock/cli/install';
 
 /** What OLM and its console show of a kind: read from its CRD, where each field is described once. */
 

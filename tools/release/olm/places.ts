@@ -1,7 +1,5 @@
-import { type Binding, isBoundBy, isMadeByOlm, type OlmVersion } from '../../../src/cli/install/install-by-olm.ts';
-import type { Manifest } from '../../../src/cli/install/install-files.ts';
-import { manifests } from '../../../src/cli/install/install-manifests.ts';
-import { defaultNamespace } from '../../../src/cli/install/install-parts.ts';
+import type { Manifest } from '@drydock/cli/install';
+import { type Binding, defaultNamespace, isBoundBy, isMadeByOlm, manifests, type OlmVersion } from '@drydock/cli/install';
 import { manifest } from '../paths.ts';
 
 /** Where each object that `drydock install` prints is for OLM: in the CSV, beside the CSV in the bundle, or applied before. */

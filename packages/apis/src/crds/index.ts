@@ -1,0 +1,1 @@
+export { crdTexts, defaultGroups, legacyGroups } from './crds.ts';

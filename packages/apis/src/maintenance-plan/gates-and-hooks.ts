@@ -1,0 +1,93 @@
+import { readTime } from '@drydock/apimachinery';
+import type { Plan, PodTask } from '@drydock/core/plan';
+import { type Gate, type GatePlace, type GateState, gatePlaces } from '@drydock/core/plan';
+import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
+import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
+
+/** Gates and hooks of a MaintenancePlan, and their stored state. */
+
+type RawGate = NonNullable<MaintenancePlanSpec['gates']>[number];
+
+type GateCommon = Pick<Gate, 'name' | 'at' | 'onFalse' | 'forSeconds'>;
+
+const objectGateOf = (common: GateCommon, { name, namespace, apiVersion, resource, expression }: NonNullable<RawGate['object']>): Gate => ({
+  ...common,
+  kind: 'object',
+  apiVersion,
+  resource,
+  object: name,
+  expression,
+  ...(namespace !== undefined && { namespace }),
+});
+
+const gateOf = ({ name, at = [...gatePlaces], onFalse = 'Wait', forSeconds = 0, workloads, object, promql, alerts }: RawGate): Gate => {
+  const common = { name, at: at as readonly GatePlace[], onFalse, forSeconds };
+  if (object) return objectGateOf(common, object);
+  if (promql) {
+    const { source = 'default', query, expression, minSamples = 1 } = promql;
+    return { ...common, kind: 'promql', source, query, expression, minSamples };
+  }
+  if (alerts)
+    return {
+      ...common,
+      kind: 'alerts',
+      source: alerts.source ?? 'default',
+      matchers: alerts.matchers,
+      excludesHeldNodes: alerts.excludeHeldNodes === true,
+    };
+  return { ...common, kind: 'workloads', namespaces: workloads?.namespaces ?? [] };
+};
+
+const statesOf = ({ gates = [] }: MaintenancePlanStatus): ReadonlyMap<string, GateState> =>
+  new Map(
+    gates.flatMap(({ since, ...rest }): [string, GateState][] => {
+      const at = readTime(since);
+      return at === undefined ? [] : [[rest.name, { ...rest, since: at }]];
+    }),
+  );
+
+/** Reads the gates, with the defaults of the CRD. */
+export const gatesOf = (
+  { gates = [] }: MaintenancePlanSpec,
+  status: MaintenancePlanStatus,
+): Pick<Plan, 'gates' | 'gateStates' | 'gateHalt'> => {
+  const { haltedBy } = status;
+  const at = readTime(haltedBy?.time);
+  return {
+    gates: gates.map(gateOf),
+    gateStates: statesOf(status),
+    ...(haltedBy && at && { gateHalt: { gate: haltedBy.gate, message: haltedBy.message, at } }),
+  };
+};
+
+const epoch = Temporal.Instant.fromEpochMilliseconds(0);
+
+type RawTask = { readonly since: string; readonly podUID?: string | undefined };
+
+/**
+ * Returns the stored state of a pod that is to run to its end once, with the other stored fields.
+ */
+export const taskOf = <Raw extends RawTask>({
+  podUID,
+  since,
+  ...rest
+}: Raw): Omit<Raw, 'podUID' | 'since'> & Pick<PodTask, 'podUid' | 'since'> => ({
+  ...rest,
+  since: readTime(since) ?? epoch,
+  ...(podUID !== undefined && { podUid: podUID }),
+});
+
+/** Reads the hooks, with the defaults of the CRD. */
+export const hooksOf = (
+  { hooks = [] }: MaintenancePlanSpec,
+  { hooks: runs = [] }: MaintenancePlanStatus,
+): Pick<Plan, 'hooks' | 'hookRuns'> => ({
+  hooks: hooks.map(({ name, at, job: { podSpec, timeoutSeconds = 600 }, onFailure = 'Pause' }) => ({
+    name,
+    at,
+    podSpec,
+    timeoutSeconds,
+    onFailure,
+  })),
+  hookRuns: runs.map(taskOf),
+});

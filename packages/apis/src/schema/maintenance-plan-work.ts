@@ -1,0 +1,106 @@
+import { hookPlaces, maxAttempts } from '@drydock/core/plan';
+import { z } from 'zod';
+import { expression, rule, rules, stageName } from './common.ts';
+
+/** Work of a MaintenancePlan: what is done on each node. */
+
+const container = z
+  .object({ name: z.string().min(1).max(63), image: z.string().min(1).max(1024) })
+  .meta({ 'x-kubernetes-preserve-unknown-fields': true });
+
+const podSpec = (what: string) =>
+  z
+    .object({ containers: z.array(container).min(1).max(32) })
+    .meta({ 'x-kubernetes-preserve-unknown-fields': true })
+    .describe(`PodSpec of ${what}. Drydock sets nodeName, restartPolicy and tolerations.`);
+
+export const prepare = z
+  .object({
+    job: z.object({ podSpec: podSpec('the pod that prepares a node'), timeoutSeconds: z.int32().min(1).default(1800) }),
+    refusalCode: z
+      .int32()
+      .min(1)
+      .max(255)
+      .default(3)
+      .describe('Exit code that rejects the node: the node is Blocked, and other nodes start instead.'),
+  })
+  .describe(
+    'Prepares the next nodes before they are held, for example by pulling an image or checking a firmware. Does not count towards any limit.',
+  );
+
+export const hook = z
+  .object({
+    name: stageName,
+    at: z.enum(hookPlaces).describe('When the hook runs. OnHalt: each time the plan is halted.'),
+    job: z.object({ podSpec: podSpec('the pod of the hook, which runs on any node'), timeoutSeconds: z.int32().min(1).default(600) }),
+    onFailure: z
+      .enum(['Pause', 'Continue'])
+      .default('Pause')
+      .describe(
+        'Pause: whatever follows the hook waits until the hook runs again, by spec.retries, and succeeds. Continue: the failure is only reported.',
+      ),
+  })
+  .describe(
+    'A pod that runs at a moment of the run. Its environment has DRYDOCK_PLAN, DRYDOCK_RUN, DRYDOCK_HOOK, DRYDOCK_STAGE and DRYDOCK_NODE.',
+  );
+
+const job = z
+  .object({
+    podSpec: podSpec('the pod that does the work'),
+    rebootsNode: z
+      .boolean()
+      .default(false)
+      .describe('Whether the work reboots its own node: the pod may die, and only a new boot ID ends the work.'),
+    timeoutSeconds: z.int32().min(1).default(1800),
+    attempts: z.int32().min(1).max(maxAttempts).default(1),
+  })
+  .describe('Runs a pod on the node; the pod tolerates every taint.');
+
+export const work = z
+  .object({
+    job: job.optional(),
+    reboot: z
+      .object({
+        image: z.string().min(1).max(1024).optional().describe('Drydock image for the pod. Defaults to the image of the operator.'),
+        timeoutSeconds: z.int32().min(1).default(900).describe('Seconds within which the node must be Ready again.'),
+      })
+      .optional()
+      .describe('Reboots the node by systemd and waits for the new boot ID.'),
+    external: z
+      .object({
+        annotations: z
+          .record(z.string(), z.string().max(1024))
+          .meta({
+            maxProperties: 32,
+            ...rules(rule("self.all(key, !key.contains('drydock.dev/'))", 'annotations of drydock.dev are reserved for Drydock')),
+          })
+          .optional()
+          .describe('Annotations for the Maintenance of the node, which whoever does the work can read.'),
+        finished: z.object({ expression: expression('Whether the work on the node has ended.') }),
+        timeoutSeconds: z.int32().min(1).default(7200),
+      })
+      .optional()
+      .describe('Another program or a person does the work once the Maintenance of the node is Drained.'),
+    replace: z
+      .object({
+        strategy: z
+          .enum(['Replace', 'ReplaceWithSurge'])
+          .default('Replace')
+          .describe(
+            'Replace: drain the node, then delete its machine. ReplaceWithSurge: wait for an additional machine to be Ready before draining.',
+          ),
+        timeoutSeconds: z.int32().min(1).default(7200).describe('Seconds within which the desired number of machines must be Ready again.'),
+      })
+      .optional()
+      .describe('Replaces the machine of the node, by a MachineMaintenance. Nodes that join after the run began do not take part.'),
+    none: z.object({}).optional().describe('Only drains and releases the node.'),
+  })
+  .meta(
+    rules(
+      rule(
+        '[has(self.job), has(self.reboot), has(self.external), has(self.replace), has(self.none)].filter(one, one).size() == 1',
+        'set exactly one of job, reboot, external, replace and none',
+      ),
+    ),
+  )
+  .describe('The work on each node while it is held.');

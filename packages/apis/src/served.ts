@@ -1,0 +1,29 @@
+import type { KindAdapter } from '@drydock/core/request';
+import { maintenance } from './maintenance/maintenance.ts';
+import { type KubevirtAlpha, kubevirt, kubevirtAlpha, kubevirtAlphaOfOurs } from './node-maintenance/kubevirt.ts';
+import { medik8s } from './node-maintenance/medik8s.ts';
+
+/** Terms that the kinds depend on beside themselves. */
+export type Terms = {
+  /**
+   * Namespace of the node leases that all operators of today agree on; `medik8s-leases` unless
+   * LEASE_NAMESPACE sets another one.
+   */
+  readonly leaseNamespace: string;
+  /** Namespace of the operator: the KubeVirt generation has its node leases there. */
+  readonly operatorNamespace: string;
+  /** Form in which the cluster serves the oldest kind; that of Drydock's own CRD if left out. */
+  readonly kubevirtAlpha?: KubevirtAlpha;
+};
+
+/** Returns every served kind. A further generation is one file and one line here. */
+export const served = ({
+  leaseNamespace,
+  operatorNamespace,
+  kubevirtAlpha: alpha = kubevirtAlphaOfOurs,
+}: Terms): readonly KindAdapter[] => [
+  maintenance(leaseNamespace),
+  medik8s(leaseNamespace),
+  kubevirt(operatorNamespace),
+  kubevirtAlpha(alpha),
+];

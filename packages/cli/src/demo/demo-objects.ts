@@ -1,0 +1,136 @@
+import type { JsonObject } from '@drydock/apimachinery';
+import { kubernetesVersion } from '@drydock/kube-sim';
+
+/**
+ * A realistic cluster: three zones, a control plane, and a shop with workloads that make draining
+ * interesting.
+ */
+
+export const zones = ['north', 'middle', 'south'];
+
+const ready = {
+  type: 'Ready',
+  status: 'True',
+  reason: 'KubeletReady',
+  message: 'kubelet is posting ready status',
+  lastHeartbeatTime: null,
+  lastTransitionTime: null,
+};
+
+type Extra = {
+  readonly labels: JsonObject;
+  readonly annotations?: JsonObject;
+  readonly spec?: JsonObject;
+  readonly bootId?: string;
+  readonly kernel?: string;
+};
+
+const node = (
+  name: string,
+  zone: string,
+  { labels, annotations = {}, spec, bootId: bootID = '', kernel: kernelVersion = '' }: Extra,
+): JsonObject => ({
+  kind: 'Node',
+  metadata: {
+    name,
+    labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', 'topology.kubernetes.io/zone': zone, ...labels },
+    annotations,
+  },
+  ...(spec && { spec }),
+  status: {
+    capacity: { cpu: '16', memory: '64Gi', pods: '110' },
+    allocatable: { cpu: '16', memory: '64Gi', pods: '110' },
+    conditions: [ready],
+    nodeInfo: { kubeletVersion: kubernetesVersion, kernelVersion, operatingSystem: 'linux', architecture: 'amd64', bootID },
+  },
+});
+
+const controlPlane = 'node-role.kubernetes.io/control-plane';
+
+/** Labels of every worker, also of those created later. */
+export const workerLabels: JsonObject = { 'node-role.kubernetes.io/worker': '', 'kubernetes.io/os': 'linux' };
+
+/** Nodes of the control plane, which belong to no machine. */
+const nodes: readonly JsonObject[] = zones.map((zone, index) =>
+  node(`control-${index + 1}`, zone, {
+    labels: { [controlPlane]: '' },
+    spec: { taints: [{ key: controlPlane, effect: 'NoSchedule' }] },
+  }),
+);
+
+/** Returns the node of a machine. */
+export const worker = (
+  name: string,
+  zone: string,
+  { providerID, ...more }: Required<Pick<Extra, 'bootId' | 'kernel' | 'annotations'>> & { readonly providerID: string },
+): JsonObject => node(name, zone, { labels: workerLabels, ...more, spec: { providerID } });
+
+type Workload = {
+  readonly namespace?: string;
+  readonly replicas?: number;
+  readonly spec?: JsonObject;
+  readonly pod?: JsonObject;
+  readonly annotations?: JsonObject;
+};
+
+const workload = (kind: string, name: string, { namespace = 'shop', replicas, spec, pod, annotations }: Workload = {}): JsonObject => ({
+  apiVersion: kind === 'Job' ? 'batch/v1' : 'apps/v1',
+  kind,
+  metadata: { name, namespace },
+  spec: {
+    ...(replicas !== undefined && { replicas }),
+    ...(kind !== 'Job' && { selector: { matchLabels: { app: name } } }),
+    template: {
+      metadata: { labels: { app: name }, ...(annotations && { annotations }) },
+      spec: {
+        containers: [{ name: 'main', image: `example.test/${name}:1`, resources: { requests: { cpu: '250m', memory: '256Mi' } } }],
+        ...pod,
+      },
+    },
+    ...spec,
+  },
+});
+
+const budget = (name: string, spec: JsonObject): JsonObject => ({
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name, namespace: 'shop' },
+  spec: { ...spec, selector: { matchLabels: { app: name } } },
+});
+
+const everywhere = { tolerations: [{ operator: 'Exists' }] };
+
+/** Objects except the machines and their nodes, by resource, in order of creation. */
+export const demoObjects: readonly (readonly [resource: string, object: JsonObject])[] = [
+  ['namespaces', { kind: 'Namespace', metadata: { name: 'shop' } }],
+  ...nodes.map(one => ['nodes', one] as const),
+  ['daemonsets.apps', workload('DaemonSet', 'node-agent', { namespace: 'kube-system', pod: everywhere })],
+  ['deployments.apps', workload('Deployment', 'web', { replicas: 9 })],
+  ['poddisruptionbudgets.policy', budget('web', { maxUnavailable: 1 })],
+  ['deployments.apps', workload('Deployment', 'api', { replicas: 6 })],
+  ['poddisruptionbudgets.policy', budget('api', { minAvailable: '50%' })],
+  ['deployments.apps', workload('Deployment', 'worker', { replicas: 8 })],
+  ['statefulsets.apps', workload('StatefulSet', 'db', { replicas: 3, spec: { serviceName: 'db' } })],
+  ['poddisruptionbudgets.policy', budget('db', { maxUnavailable: 1 })],
+  // Two replicas, in one zone, and a budget that requires both: no pod of it can be evicted.
+  [
+    'deployments.apps',
+    workload('Deployment', 'payment', { replicas: 2, pod: { nodeSelector: { 'topology.kubernetes.io/zone': 'middle' } } }),
+  ],
+  ['poddisruptionbudgets.policy', budget('payment', { minAvailable: 2 })],
+  // The data in its emptyDir is lost with the pod.
+  [
+    'deployments.apps',
+    workload('Deployment', 'cache', {
+      replicas: 1,
+      pod: { containers: [{ name: 'main', image: 'example.test/cache:1' }], volumes: [{ name: 'data', emptyDir: {} }] },
+    }),
+  ],
+  [
+    'jobs.batch',
+    workload('Job', 'report', {
+      annotations: { 'drydock.test/done-after': '10m' },
+      pod: { containers: [{ name: 'main', image: 'example.test/report:1' }], restartPolicy: 'Never' },
+    }),
+  ],
+];

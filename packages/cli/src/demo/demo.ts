@@ -1,0 +1,174 @@
+import type { JsonObject } from '@drydock/apimachinery';
+import { leaseNamespaces, served } from '@drydock/apis';
+import { crdTexts, defaultGroups } from '@drydock/apis/crds';
+import type { KindAdapter } from '@drydock/core/request';
+import type { DemoCloud } from '@drydock/dashboard';
+import type { Api, Watcher } from '@drydock/kube-client';
+import { EventRecorder } from '@drydock/kube-client';
+import type { Stored } from '@drydock/kube-sim';
+import { ClusterRuntime, createCluster, type EmbeddedCluster, inProcess } from '@drydock/kube-sim';
+import { isReady, nodeOf, writesOn } from '@drydock/kube-sim/controllers';
+import { SimulatedKubeVirt } from '@drydock/kube-sim/kubevirt';
+import { machineControllers, runsOn, SimulatedCloud } from '@drydock/kube-sim/machines';
+import type { Resource } from '@drydock/kube-sim/store';
+import { controllerManager, noMeter } from '@drydock/operator';
+import type { Log } from '@drydock/utils';
+import { PanicHandler, systemClock } from '@drydock/utils';
+import { parse } from 'yaml';
+import { demoObjects } from './demo-objects.ts';
+import { hostsOf, startAgents } from './hosts.ts';
+import { simulateKernelUpdates } from './kernel-updates.ts';
+import { furnishMachines, ownNamespace } from './machines.ts';
+import { furnishPlans, oldKernel } from './plans.ts';
+import { startServers } from './servers.ts';
+import { createDemoVms } from './vms.ts';
+
+/**
+ * Returns the durations of the demo, long enough to be seen: pods; migrations of VMs; a machine
+ * from its order to its node, and from its end to its new start; a kernel, from the start of its
+ * pod to the restart of the machine, and until that is back.
+ */
+const timesAt = (speed: number) => ({
+  pods: { startMs: 2000 / speed, stopMs: 3000 / speed, spread: 0.4 },
+  migrations: { baseMs: 2000 / speed, perGiMs: 2000 / speed },
+  launchMs: 20_000 / speed,
+  rebootMs: 20_000 / speed,
+  kernels: { installMs: 3000 / speed, rebootMs: 8000 / speed },
+  /** Seconds that the plan waits for a budget that never allows an eviction. */
+  patienceSeconds: Math.ceil(40 / speed),
+});
+
+/** Milliseconds for events that are still in flight at the end. */
+const flushMs = 500;
+
+/** A simulated cluster in this process with its actors and Drydock's operator. */
+export type Demo = {
+  readonly cluster: EmbeddedCluster;
+  /** Client that the operator uses. */
+  readonly ports: Api & Watcher;
+  readonly adapters: readonly KindAdapter[];
+  /** Hosts of its machines; an empty demo has none. */
+  readonly hosts?: DemoCloud;
+  stop(): Promise<void>;
+};
+
+export type DemoOptions = {
+  /** Whether the demo has neither workloads nor Drydock: a cluster for a user's own tests. */
+  readonly empty?: boolean;
+  /** Whether the demo puts a node into maintenance once every pod runs. */
+  readonly begins?: boolean;
+  /** Factor over a speed that people can follow; 1 when left out. */
+  readonly speed?: number;
+  readonly log: Log;
+};
+
+const make = (cluster: EmbeddedCluster, resource: Resource, object: JsonObject): Stored => {
+  const written = writesOn(cluster.registry).create(resource, object);
+  if (written.kind === 'refused') throw new Error(`the demo cannot have ${JSON.stringify(object['metadata'])}: ${written.message}`);
+  return written.object;
+};
+
+const settle = (cluster: EmbeddedCluster, cloud: SimulatedCloud, patienceSeconds: number): void => {
+  const add = (resource: Resource, object: JsonObject): Stored => make(cluster, resource, object);
+  for (const text of crdTexts(defaultGroups)) make(cluster, 'customresourcedefinitions.apiextensions.k8s.io', parse(text) as JsonObject);
+  furnishMachines(add, cloud, systemClock.now());
+  for (const [resource, object] of demoObjects) add(resource, object);
+  createDemoVms(add);
+  furnishPlans(add, patienceSeconds);
+};
+
+/** Starts a demo, all of it within this process. */
+export const startDemo = ({ empty = false, begins = false, speed = 1, log }: DemoOptions): Demo => {
+  const { pods: pace, migrations, launchMs, rebootMs, kernels, patienceSeconds } = timesAt(speed);
+  const kubeVirt = new SimulatedKubeVirt(migrations);
+  const cluster = createCluster({ clock: systemClock, random: Math.random, extensions: empty ? [] : [kubeVirt.extension()] });
+  const { registry } = cluster;
+  const cloud = new SimulatedCloud(systemClock, rebootMs);
+  const more = empty
+    ? []
+    : [...machineControllers({ flavour: 'openshift', cloud, launchMs, kernelVersion: oldKernel }), ...kubeVirt.controllers()];
+  const runtime = new ClusterRuntime({
+    registry,
+    clock: systemClock,
+    pace,
+    record: 'events',
+    more,
+    ...(!empty && { isAlive: runsOn(cloud) }),
+  });
+  runtime.start();
+  const ports = inProcess(cluster, { userAgent: 'drydock' });
+  const adapters = served(leaseNamespaces({}));
+  if (empty) return { cluster, ports, adapters, stop: async () => runtime.stop() };
+  settle(cluster, cloud, patienceSeconds);
+  const parts = { cloud, store: registry.store, writes: writesOn(registry), clock: systemClock };
+  const actors = [startAgents(parts), simulateKernelUpdates(parts, kernels)];
+  const end = startOperator({ ports, adapters, cloud, speed, log });
+  const begin = (): void => void make(cluster, 'maintenances.drydock.dev', firstMaintenance(cluster));
+  const forget = begins ? whenSettled(cluster, begin) : (): void => {};
+  const stop = async (): Promise<void> => {
+    forget();
+    for (const endActor of actors) endActor();
+    cloud.stop();
+    await end();
+    runtime.stop();
+  };
+  return { cluster, ports, adapters, hosts: hostsOf(parts), stop };
+};
+
+type Workplace = Required<Pick<DemoOptions, 'log' | 'speed'>> & Pick<Demo, 'ports' | 'adapters'> & { readonly cloud: SimulatedCloud };
+
+/**
+ * Starts the operator as in any cluster, on the client of this process; all cloud calls go to the
+ * simulated one. Returns a function that stops it.
+ */
+const startOperator = ({ ports, adapters, cloud, speed, log }: Workplace): (() => Promise<void>) => {
+  const recorder = new EventRecorder({ api: ports, clock: systemClock, log, random: Math.random, instance: 'demo' });
+  const operator = controllerManager({
+    api: ports,
+    watcher: ports,
+    recorder,
+    meter: noMeter,
+    fence: { mayAct: () => true },
+    clock: systemClock,
+    log,
+    defects: new PanicHandler({ log }),
+    adapters,
+    terms: { durationSeconds: 3600, renewEverySeconds: 900 },
+    openStack: startServers(systemClock, speed),
+    haltLease: { namespace: 'drydock-system', name: 'drydock' },
+    machines: {
+      limits: { perSet: 1, perZone: 0, nodes: 1 },
+      drainLeadSeconds: 1800,
+      namespace: ownNamespace,
+      scanner: { scan: async (source, machines) => cloud.scan(source.name, [...machines.keys()]) },
+    },
+  });
+  const done = new AbortController();
+  const running = operator.run(done.signal);
+  return async () => {
+    done.abort();
+    await running;
+    await recorder.drain(flushMs);
+  };
+};
+
+/** Runs the task once, when every pod of the demo is ready. Returns a function that cancels it. */
+const whenSettled = ({ registry: { store } }: EmbeddedCluster, task: () => void): (() => void) => {
+  const unsubscribe = store.subscribe(() => {
+    const pods = store.list('pods');
+    if (pods.length < demoObjects.length || !pods.every(isReady)) return;
+    unsubscribe();
+    task();
+  }, 'pods');
+  return unsubscribe;
+};
+
+/** Returns a maintenance of the most interesting node: one with a pod that can never be evicted. */
+const firstMaintenance = ({ registry: { store } }: EmbeddedCluster): JsonObject => {
+  const stuck = store.list('pods', 'shop').find(({ metadata }) => metadata.labels?.['app'] === 'payment');
+  const nodeName = stuck === undefined ? 'worker-1' : nodeOf(stuck);
+  return {
+    metadata: { name: nodeName },
+    spec: { nodeName, reason: 'a new disk', requester: 'the demo', drain: { force: true, deleteEmptyDirData: true } },
+  };
+};

@@ -1,0 +1,2 @@
+export { type Demo, startDemo } from './demo.ts';
+export { createDemoVms } from './vms.ts';

@@ -1,0 +1,222 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import type { JsonObject } from '@drydock/apimachinery';
+import { statusMessage, truncate } from '@drydock/apimachinery';
+import type { Api } from '@drydock/kube-client';
+import { listAll } from '@drydock/kube-client';
+import { machineKindsHere } from '@drydock/operator/machines';
+import { type CopiedKind, pathOfKind, redacted, takeCopy, trimmedBy, writeCopy } from '@drydock/rehearse/snapshot';
+import { errorText, systemClock, UsageError } from '@drydock/utils';
+import { create } from 'tar';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { plainOutput } from '../shared/output.ts';
+import { shellWord } from '../shared/shell.ts';
+import { version } from '../shared/version.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+import { bundleFields } from './bundle-fields.ts';
+import { checkAll } from './check.ts';
+import { gatherFacts, type InstallationFacts, isOperator } from './facts.ts';
+
+export type SupportBundleFlags = ConnectionFlags;
+
+/** Kinds beyond those of a snapshot. Never Secrets or ConfigMaps. */
+const more: readonly CopiedKind[] = [
+  { apiVersion: 'machinemaintenance.managed.openshift.io/v1alpha1', kind: 'MachineMaintenance', plural: 'machinemaintenances' },
+  { apiVersion: 'drydock.dev/v1alpha1', kind: 'MachineEventSource', plural: 'machineeventsources' },
+  { apiVersion: 'drydock.dev/v1alpha1', kind: 'NodeNotice', plural: 'nodenotices' },
+  { apiVersion: 'drydock.dev/v1alpha1', kind: 'MaintenanceApproval', plural: 'maintenanceapprovals' },
+  { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', plural: 'leases' },
+  { apiVersion: 'lifecycle.k8s.io/v1alpha1', kind: 'EvictionRequest', plural: 'evictionrequests' },
+  { apiVersion: 'lifecycle.k8s.io/v1alpha1', kind: 'Eviction', plural: 'evictions' },
+];
+
+/** Limits of each log, counted from its end. */
+const log = { lines: 20_000, bytes: 10_000_000 };
+
+/** A bundle that is written into a folder, one file after the other. */
+class Bundle {
+  readonly leftOut: string[] = [];
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Writes a file. Throws for a name that leads out of the folder, whatever its source. */
+  write(name: string, content: unknown): void {
+    if (!/^[A-Za-z0-9][-A-Za-z0-9_]*([./][A-Za-z0-9][-A-Za-z0-9_]*)*$/.test(name))
+      throw new Error(`${truncate(name)} is no name of a file`);
+    const file = join(this.#folder, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, typeof content === 'string' ? content : `${JSON.stringify(content, undefined, 2)}\n`);
+  }
+
+  /** Runs one part; a failure is recorded, and the rest goes on. */
+  async part(name: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.leftOut.push(`${name}: ${errorText(error)}`);
+    }
+  }
+}
+
+const objects = async (api: Api, bundle: Bundle, kind: CopiedKind): Promise<void> => {
+  const found = (await listAll(api, pathOfKind(kind), {}, 'empty')) as readonly JsonObject[];
+  if (found.length === 0) return;
+  const items = found.map(one => trimmedBy(bundleFields[kind.kind] ?? {}, { ...one, apiVersion: kind.apiVersion, kind: kind.kind }));
+  bundle.write(`objects/${kind.plural}.${kind.apiVersion.split('/')[0] ?? ''}.json`, { apiVersion: 'v1', kind: 'List', items });
+};
+
+type Pod = { readonly metadata: { readonly name: string }; readonly spec: { readonly containers: readonly { readonly name: string }[] } };
+
+/**
+ * Kubernetes' format of names of pods and containers. Such a name becomes part of a path and a word
+ * of a shell command, so a server that returns other names cannot choose where a file is written or
+ * what is run.
+ */
+const nameOfObject = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+
+const isName = (name: unknown): name is string => typeof name === 'string' && nameOfObject.test(name) && !name.includes('..');
+
+/** Returns the pods with valid names; the others are left out and recorded. */
+const named = (bundle: Bundle, what: string, all: readonly Pod[]): readonly Pod[] => {
+  const odd = all.filter(({ metadata, spec }) => ![metadata.name, ...spec.containers.map(({ name }) => name)].every(isName));
+  for (const { metadata } of odd)
+    bundle.leftOut.push(`${what} of pod ${truncate(metadata.name, 300)}: it, or a container of it, has no name of Kubernetes`);
+  return all.filter(pod => !odd.includes(pod));
+};
+
+const logsOf = async (api: Api, bundle: Bundle, namespace: string): Promise<void> => {
+  const pods = (await listAll(api, `/api/v1/namespaces/${namespace}/pods`)) as readonly Pod[];
+  for (const { metadata, spec } of named(bundle, 'logs', pods))
+    for (const container of spec.containers)
+      for (const previous of [false, true]) {
+        const path = `/api/v1/namespaces/${namespace}/pods/${metadata.name}/log`;
+        const query = { container: container.name, previous, timestamps: true, tailLines: log.lines, limitBytes: log.bytes };
+        const response = await api.call({ method: 'GET', path, query, accept: '*/*' });
+        const name = `logs/${metadata.name}.${container.name}${previous ? '.previous' : ''}.log`;
+        if (response.status === 200) bundle.write(name, typeof response.body === 'string' ? response.body : JSON.stringify(response.body));
+        // Most containers have not been restarted.
+        else if (!previous) bundle.leftOut.push(`${name}: ${statusMessage(response)}`);
+      }
+};
+
+/**
+ * Collects Machines and their sets, of each machine API that is served; not their templates, which
+ * may contain passwords and files.
+ */
+const machinesOf = async (api: Api, bundle: Bundle): Promise<void> => {
+  const kinds = await machineKindsHere(api, new AbortController().signal);
+  for (const kind of kinds) await bundle.part(`${kind.plural} of ${kind.apiVersion}`, () => objects(api, bundle, kind));
+};
+
+/**
+ * Returns the commands for fetching metrics that are served over HTTPS: they need a token, and the
+ * API server's proxy to pods does not forward one.
+ */
+const metricsByHand = (
+  namespace: string,
+  port: string,
+  pods: readonly string[],
+): string => `# The operator serves its metrics over HTTPS, to whoever may get /metrics.
+# The API server's proxy to pods removes the header with the token, so this archive has none of them. To get them:
+kubectl create clusterrolebinding drydock-metrics-once --clusterrole=drydock-metrics-reader --serviceaccount=${shellWord(`${namespace}:default`)}
+TOKEN=$(kubectl -n ${shellWord(namespace)} create token default)
+# Nobody else may hear the token: where the port is taken, kubectl ends, and nothing is sent.
+get() {
+  kubectl -n ${shellWord(namespace)} port-forward --address=127.0.0.1 "pod/$1" 18443:${port} & sleep 3
+  if kill -0 $!; then curl -sk -H "Authorization: Bearer $TOKEN" https://127.0.0.1:18443/metrics > "$1.metrics.txt"; kill $!; fi
+  wait
+}
+${pods.map(pod => `get ${shellWord(pod)}`).join('\n')}
+kubectl delete clusterrolebinding drydock-metrics-once
+`;
+
+/** Collects the operator's metrics through the API server, where they need no token. */
+const metricsOf = async (api: Api, bundle: Bundle, { workloads, namespace }: InstallationFacts): Promise<void> => {
+  const args = workloads.find(one => isOperator(one) && one.metadata.namespace === namespace)?.spec.template.spec.containers[0]?.args ?? [];
+  const port = /:(\d+)$/.exec(args.find(arg => arg.startsWith('--metrics-bind-address=')) ?? ':8080')?.[1] ?? '8080';
+  const all = (await listAll(api, `/api/v1/namespaces/${namespace}/pods`, {
+    labelSelector: 'app.kubernetes.io/name=drydock',
+  })) as readonly Pod[];
+  const pods = named(bundle, 'metrics', all).map(({ metadata }) => metadata.name);
+  if (args.includes('--metrics-secure')) {
+    bundle.write('metrics/how-to-get-them.sh', metricsByHand(namespace, port, pods));
+    throw new Error(
+      "they are served to whoever sends a token that may get /metrics, and the API server's proxy to pods passes no token on: metrics/how-to-get-them.sh in the archive has the commands",
+    );
+  }
+  for (const pod of pods) {
+    const path = `/api/v1/namespaces/${namespace}/pods/${pod}:${port}/proxy/metrics`;
+    const response = await api.call({ method: 'GET', path, accept: '*/*' });
+    if (response.status !== 200) throw new Error(statusMessage(response));
+    bundle.write(`metrics/${pod}.txt`, String(response.body));
+  }
+};
+
+/**
+ * Reads the contents of the archive and writes them into the folder; returns what could not be
+ * read.
+ */
+export const collect = async (api: Api, folder: string): Promise<readonly string[]> => {
+  const bundle = new Bundle(folder);
+  const facts = await gatherFacts(api, systemClock, version());
+  bundle.write('version.json', {
+    client: version(),
+    node: process.version,
+    server: facts.release.version,
+    takenAt: systemClock.now().toString(),
+  });
+  bundle.write('check.json', { checks: checkAll(facts), unread: facts.unread });
+  bundle.write(
+    'workloads.json',
+    facts.workloads.filter(({ metadata }) => metadata.namespace === facts.namespace).map(one => redacted(one as unknown as JsonObject)),
+  );
+  await bundle.part('snapshot', async () => {
+    const copy = await takeCopy({ api, now: () => systemClock.now() });
+    bundle.leftOut.push(...copy.leftOut);
+    writeCopy(join(folder, 'snapshot'), copy);
+  });
+  for (const kind of more) await bundle.part(kind.plural, () => objects(api, bundle, kind));
+  await bundle.part('machines', () => machinesOf(api, bundle));
+  await bundle.part('logs', () => logsOf(api, bundle, facts.namespace));
+  await bundle.part('metrics', () => metricsOf(api, bundle, facts));
+  bundle.write('left-out.txt', bundle.leftOut.map(line => `${truncate(line)}\n`).join(''));
+  return bundle.leftOut;
+};
+
+const fileOf = (name: string | undefined): string => {
+  const stamp = systemClock.now().toString({ smallestUnit: 'second' }).replaceAll(/[-:]/g, '');
+  const file = name ?? `drydock-support-${stamp}.tar.gz`;
+  if (!file.endsWith('.tar.gz')) throw new UsageError(`${file} has to end in .tar.gz`);
+  return file;
+};
+
+/**
+ * `drydock support-bundle [FILE]`: writes what is needed to understand a problem into one archive
+ * that only its owner may read. Changes nothing in the cluster, and includes no Secret, no
+ * ConfigMap, and no value of an environment variable. Names what it may not read.
+ */
+export const supportBundle = async (
+  name: string | undefined,
+  flags: SupportBundleFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<void> => {
+  const file = fileOf(name);
+  const root = mkdtempSync(join(tmpdir(), 'drydock-support-'));
+  try {
+    await withCluster(flags, env, async connection => {
+      const inside = basename(file, '.tar.gz');
+      mkdirSync(join(root, inside), { mode: 0o700 });
+      for (const what of await collect(connection, join(root, inside))) plainOutput.note(`left out: ${what}`);
+      writeFileSync(file, '', { mode: 0o600 });
+      chmodSync(file, 0o600);
+      create({ sync: true, gzip: true, file, cwd: root, portable: true }, [inside]);
+      plainOutput.line(`${file}: read it before you give it away: names of nodes, pods and namespaces are in it`);
+    });
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+};

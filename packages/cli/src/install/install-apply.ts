@@ -1,0 +1,160 @@
+import { isObject, type JsonObject, sameJson, statusMessage } from '@drydock/apimachinery';
+import type { Api, ApiResponse } from '@drydock/kube-client';
+import type { Clock } from '@drydock/utils';
+import { apiWarnings } from './api-warnings.ts';
+import type { Manifest } from './install-files.ts';
+import { type Located, Locator } from './install-locate.ts';
+import { installationLabel } from './ownership.ts';
+
+/** Result for one object. */
+export type Applied =
+  | { readonly result: 'applied' | 'unchanged'; readonly warnings?: readonly string[] }
+  /** The object is kept as it is, which is no failure. */
+  | { readonly result: 'left alone'; readonly why: string }
+  | { readonly result: 'failed'; readonly why: string };
+
+type Options = { readonly api: Api; readonly clock: Clock; readonly forceConflicts: boolean; readonly dryRun: boolean };
+
+type Status = {
+  readonly message?: string;
+  readonly details?: { readonly causes?: readonly { readonly reason?: string; readonly message?: string; readonly field?: string }[] };
+};
+
+/** A stored object, with the fields that matter here. */
+type Stored = {
+  readonly metadata: { readonly labels?: Readonly<Record<string, string>> };
+  readonly spec?: { readonly scope?: string };
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+};
+
+const fieldManager = 'drydock';
+
+/** Seconds until a new kind must be served. */
+const patience = 30;
+
+const conflictText = ({ details }: Status): string => {
+  const causes = (details?.causes ?? []).filter(({ reason }) => reason === 'FieldManagerConflict');
+  const texts = causes.map(({ field = '', message = '' }) => `${field} (${message})`);
+  return `others have set ${texts.join(', ')}; --force-conflicts takes these fields over`;
+};
+
+const missingNamespace = (answer: ApiResponse): string | undefined =>
+  answer.status === 404 ? /^namespaces "([^"]+)" not found$/.exec(statusMessage(answer))?.[1] : undefined;
+
+const refusalOf = (answer: ApiResponse): string => {
+  const { status, body } = answer;
+  const said: Status = typeof body === 'object' && body !== null ? body : {};
+  if (status === 409 && said.details?.causes !== undefined) return conflictText(said);
+  const { message = `the API server responded with ${status}` } = said;
+  const ending = said.details?.causes?.find(({ reason }) => reason === 'NamespaceTerminating');
+  if (ending !== undefined) {
+    const namespace = /namespace (\S+) because/.exec(message)?.[1] ?? 'NAMESPACE';
+    return `namespace ${namespace} is being deleted: kubectl wait --for=delete namespace/${namespace}, then do this again`;
+  }
+  const missing = missingNamespace(answer);
+  return missing === undefined ? message : `${message}; kubectl create namespace ${missing}, or install the part that brings it`;
+};
+
+/**
+ * Returns why a CRD cannot be applied: its scope is immutable, because existing objects would lose
+ * their place.
+ */
+const scopeHere = (manifest: Manifest, before: Stored | undefined): string | undefined => {
+  const here = before?.spec?.scope;
+  if (manifest.kind !== 'CustomResourceDefinition' || here === undefined) return undefined;
+  const { scope } = manifest['spec'] as { readonly scope: string };
+  return here === scope ? undefined : `it is ${here} in this cluster and cannot become ${scope}; it is served as it is`;
+};
+
+const enforced = 'pod-security.kubernetes.io/enforce';
+
+/**
+ * Returns why a namespace of another owner is left alone: its owner decides which pods it admits.
+ */
+const namespaceHere = (manifest: Manifest, before: Stored | undefined): Applied | undefined => {
+  const here = before?.metadata;
+  if (manifest.kind !== 'Namespace' || here === undefined) return undefined;
+  const { name, labels = {} } = manifest.metadata;
+  if (Object.entries(labels).every(([key, value]) => here.labels?.[key] === value)) return { result: 'unchanged' };
+  if (here.labels?.[installationLabel] === labels[installationLabel]) return undefined;
+  const level = here.labels?.[enforced];
+  const help =
+    labels[enforced] === 'privileged' && level !== undefined && level !== 'privileged'
+      ? `, but it refuses the pods that belong here (${enforced}=${level}): kubectl label namespace ${name} --overwrite ${enforced}=privileged`
+      : '';
+  return { result: 'left alone', why: `it was there before, and keeps its labels${help}` };
+};
+
+/**
+ * Returns whether two versions of an object are the same except for the fields that the API server
+ * sets on every write, even on one without changes.
+ */
+const isSame = (before: unknown, after: unknown): boolean => {
+  if (!isObject(before) || !isObject(after)) return false;
+  const [one, other] = [before, after].map(({ metadata, ...rest }): JsonObject => {
+    const { managedFields: _noted, resourceVersion: _changed, ...own } = isObject(metadata) ? metadata : {};
+    return { ...rest, metadata: own };
+  });
+  return sameJson(one, other);
+};
+
+/** Applies objects to a cluster by server-side apply, one after the other. */
+export class Applier {
+  readonly #options: Options;
+  readonly #locator: Locator;
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.#locator = new Locator(options.api);
+  }
+
+  /**
+   * Applies an object and returns the result. Rejects only when the API server cannot be reached.
+   */
+  async apply(manifest: Manifest): Promise<Applied> {
+    const located = await this.#locator.find(manifest);
+    if (located.kind === 'unknown') {
+      if (manifest.kind.startsWith('ValidatingAdmissionPolicy'))
+        return { result: 'left alone', why: `${located.why}; the webhook asks in its place` };
+      return { result: 'failed', why: located.why };
+    }
+    const before = await this.#read(located);
+    const scope = scopeHere(manifest, before);
+    if (scope !== undefined) return { result: 'left alone', why: scope };
+    const kept = namespaceHere(manifest, before);
+    if (kept !== undefined) return kept;
+    const answer = await this.#options.api.call({
+      method: 'PATCH',
+      path: located.path,
+      query: { fieldManager, force: this.#options.forceConflicts, dryRun: this.#options.dryRun ? 'All' : undefined },
+      contentType: 'application/apply-patch+yaml',
+      body: manifest,
+    });
+    // In a dry run, the object's namespace may not exist yet.
+    if (this.#options.dryRun && missingNamespace(answer) !== undefined) return { result: 'applied' };
+    if (answer.status !== 200 && answer.status !== 201) return { result: 'failed', why: refusalOf(answer) };
+    const warnings = apiWarnings(answer.headers['warning']);
+    return { result: isSame(before, answer.body) ? 'unchanged' : 'applied', ...(warnings.length > 0 && { warnings }) };
+  }
+
+  /** Waits until a new kind is served; before that, none of its objects can be created. */
+  async established(crd: Manifest): Promise<Applied> {
+    const { clock, dryRun } = this.#options;
+    if (dryRun) return { result: 'applied' };
+    const located = await this.#locator.find(crd);
+    if (located.kind === 'unknown') return { result: 'failed', why: located.why };
+    const end = clock.now().add({ seconds: patience });
+    while (Temporal.Instant.compare(clock.now(), end) < 0) {
+      const stored = await this.#read(located);
+      const conditions = stored?.status?.conditions ?? [];
+      if (conditions.some(({ type, status }) => type === 'Established' && status === 'True')) return { result: 'applied' };
+      await clock.sleep(100);
+    }
+    return { result: 'failed', why: `it is not served after ${patience} s` };
+  }
+
+  async #read({ path }: Located): Promise<Stored | undefined> {
+    const { status, body } = await this.#options.api.call({ method: 'GET', path });
+    return status === 200 ? (body as Stored) : undefined;
+  }
+}

@@ -1,0 +1,99 @@
+import { joinLimited } from '@drydock/apimachinery';
+
+/** State of an operator's rollout, as pure functions of the objects. */
+
+type Condition = { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string };
+
+/** The Deployment of the operator, with the fields that matter here. */
+export type RolledDeployment = {
+  readonly metadata: { readonly name: string; readonly generation?: number };
+  readonly spec?: { readonly replicas?: number };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly replicas?: number;
+    readonly updatedReplicas?: number;
+    readonly availableReplicas?: number;
+    readonly conditions?: readonly Condition[];
+  };
+};
+
+type ContainerStatus = {
+  readonly state?: { readonly waiting?: { readonly reason?: string; readonly message?: string } };
+  readonly lastState?: { readonly terminated?: { readonly exitCode?: number; readonly reason?: string; readonly message?: string } };
+};
+
+/** A pod of the operator, with the fields that matter here. */
+export type RolledPod = {
+  readonly metadata: { readonly name: string; readonly deletionTimestamp?: string };
+  readonly status?: {
+    readonly conditions?: readonly Condition[];
+    readonly containerStatuses?: readonly ContainerStatus[];
+    readonly initContainerStatuses?: readonly ContainerStatus[];
+  };
+};
+
+/** Objects that determine the state of a rollout. */
+export type RolloutState = { readonly deployment?: RolledDeployment | undefined; readonly pods: readonly RolledPod[] };
+
+/** Reasons for waiting that are normal for a container. */
+const defaults = new Set(['ContainerCreating', 'PodInitializing']);
+
+const joined = (...parts: readonly (string | undefined)[]): string => parts.filter(part => part !== undefined && part !== '').join(': ');
+
+const containerTrouble = ({ state, lastState }: ContainerStatus): string | undefined => {
+  const { reason, message } = state?.waiting ?? {};
+  if (reason === undefined || defaults.has(reason)) return undefined;
+  const ended = lastState?.terminated;
+  const code = ended?.exitCode === undefined ? undefined : `it ended with ${ended.exitCode}`;
+  return joined(reason, message, code, ended?.message ?? ended?.reason);
+};
+
+/** Returns why a pod does not run; undefined where it runs, or may soon. */
+const podTrouble = ({ metadata, status = {} }: RolledPod): string | undefined => {
+  if (metadata.deletionTimestamp !== undefined) return undefined;
+  const unscheduled = status.conditions?.find(({ type, status: is }) => type === 'PodScheduled' && is === 'False');
+  if (unscheduled !== undefined) return `pod ${metadata.name}: ${joined(unscheduled.reason, unscheduled.message)}`;
+  const [trouble] = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].flatMap(
+    one => containerTrouble(one) ?? [],
+  );
+  return trouble === undefined ? undefined : `pod ${metadata.name}: ${trouble}`;
+};
+
+const conditionOf = ({ deployment }: RolloutState, wanted: string): Condition | undefined =>
+  deployment?.status?.conditions?.find(({ type }) => type === wanted);
+
+/**
+ * Returns what keeps the pods from running. The Deployment repeats the errors of its ReplicaSet.
+ */
+export const rolloutTroubles = (state: RolloutState): readonly string[] => {
+  const refused = conditionOf(state, 'ReplicaFailure');
+  return [
+    ...(refused?.status === 'True' ? [joined('pods are refused', refused.message)] : []),
+    ...state.pods.flatMap(one => podTrouble(one) ?? []),
+  ];
+};
+
+/**
+ * Returns the missing step of the rollout, in the words of `kubectl rollout status`; undefined when
+ * it is complete.
+ */
+export const rolloutLacks = ({ deployment }: RolloutState): string | undefined => {
+  if (deployment === undefined) return 'the Deployment is not there';
+  const { metadata, spec = {}, status = {} } = deployment;
+  const { replicas: wanted = 1 } = spec;
+  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
+  if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0)) return 'the change of the Deployment has not been observed yet';
+  if (updatedReplicas < wanted) return `${updatedReplicas} of ${wanted} new replicas have been updated`;
+  if (replicas > updatedReplicas) return `${replicas - updatedReplicas} old replicas are pending termination`;
+  if (availableReplicas < updatedReplicas) return `${availableReplicas} of ${updatedReplicas} updated replicas are available`;
+  return undefined;
+};
+
+/** Returns whether the Deployment has exceeded its progress deadline. */
+export const hasGivenUp = (state: RolloutState): boolean => conditionOf(state, 'Progressing')?.reason === 'ProgressDeadlineExceeded';
+
+/** Returns one line with the missing step and the reasons for the delay. */
+export const rolloutText = (state: RolloutState, lacks: string): string => {
+  const troubles = rolloutTroubles(state);
+  return troubles.length === 0 ? lacks : `${lacks}; ${joinLimited(troubles)}`;
+};

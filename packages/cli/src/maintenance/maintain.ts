@@ -1,0 +1,133 @@
+import type { JsonObject } from '@drydock/apimachinery';
+import { joinLimited, joinRows } from '@drydock/apimachinery';
+import { leaseNamespaces, maintenance } from '@drydock/apis';
+import type { MaintenanceStatus } from '@drydock/apis/schema';
+import type { KindAdapter, MaintenanceRequest, MaintenanceStage } from '@drydock/core/request';
+import { creation, maintenanceObject, notServed } from '@drydock/core/request';
+import type { Connection } from '@drydock/kube-client';
+import type { Env } from '@drydock/utils';
+import { UsageError } from '@drydock/utils';
+import { ApiError, refusedError } from '../shared/api-error.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { follow } from '../shared/follow.ts';
+import { integer, seconds } from '../shared/go-values.ts';
+import { nodePath } from '../shared/nodes.ts';
+import { type Output, plainOutput } from '../shared/output.ts';
+import { titleOf } from '../shared/requests.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+
+export type MaintainFlags = ConnectionFlags & {
+  readonly name?: string;
+  readonly reason?: string;
+  readonly requester?: string;
+  readonly stage: string;
+  readonly force?: boolean;
+  readonly deleteEmptydirData?: boolean;
+  readonly disableEviction?: boolean;
+  readonly gracePeriod: string;
+  readonly timeout: string;
+  readonly wait?: boolean;
+};
+
+const stages: readonly MaintenanceStage[] = ['Announce', 'Cordon', 'Drain'];
+
+const isStage = (text: string): text is MaintenanceStage => (stages as readonly string[]).includes(text);
+
+/**
+ * Returns the object for these flags. Throws a UsageError that names the flag and its valid values.
+ */
+export const maintenanceFor = (node: string, flags: MaintainFlags): JsonObject => {
+  const { stage } = flags;
+  if (!isStage(stage)) throw new UsageError(`invalid value "${flags.stage}" for --stage: expected ${stages.join(', ')}`);
+  const timeoutSeconds = Math.round(seconds('--timeout', flags.timeout));
+  const gracePeriodSeconds = Math.max(-1, integer('--grace-period', flags.gracePeriod));
+  return maintenanceObject({
+    node,
+    stage,
+    ...(flags.name !== undefined && { name: flags.name }),
+    ...(flags.reason !== undefined && { reason: flags.reason }),
+    ...(flags.requester !== undefined && { requester: flags.requester }),
+    drain: {
+      force: flags.force === true,
+      deleteEmptyDirData: flags.deleteEmptydirData === true,
+      disableEviction: flags.disableEviction === true,
+      gracePeriodSeconds,
+      timeoutSeconds: Math.max(0, timeoutSeconds),
+    },
+  });
+};
+
+const create = async (connection: Connection, adapter: KindAdapter, body: JsonObject): Promise<MaintenanceRequest> => {
+  const answer = await connection.call(creation(adapter, body));
+  if (answer.status === 404) throw new ApiError(notServed);
+  if (answer.status !== 201) throw refusedError(answer);
+  const request = adapter.read(answer.body);
+  if (typeof request === 'string') throw new ApiError(request);
+  return request;
+};
+
+/** Returns whether the node has reached the wanted state, or has failed for good. */
+const isSettled = ({ stage, history }: MaintenanceRequest): boolean => {
+  if (history.state === 'Failed') return true;
+  return stage === 'Drain' ? history.state === 'Drained' : history.state === (stage === 'Cordon' ? 'Cordoned' : 'Announced');
+};
+
+const news = ({ status }: MaintenanceRequest): readonly string[] => {
+  const { message = '', blockers = [] } = status as MaintenanceStatus;
+  const texts = new Map<string, string[]>();
+  for (const { pod, volume = '', message, remedy, cause } of blockers) {
+    if (cause === 'Terminating' || cause === 'EarlierWave') continue;
+    const text = remedy === undefined ? message : `${message}; help: ${remedy}`;
+    texts.set(text, [...(texts.get(text) ?? []), pod ? `${pod.namespace}/${pod.name}` : volume]);
+  }
+  return [message, ...[...texts].map(([text, whats]) => `  ${joinLimited(whats, 5)}: ${text}`)].filter(text => text !== '');
+};
+
+/** Prints changes until the node has reached the wanted state. Returns how it ended. */
+const watchOver = async (connection: Connection, request: MaintenanceRequest, output: Output): Promise<'done' | 'failed' | 'gone'> => {
+  let ending: 'done' | 'failed' | 'gone' = 'gone';
+  let said = '';
+  await follow(
+    connection,
+    request,
+    now => {
+      if (now === undefined) return 'done';
+      const rows = news(now);
+      const text = joinRows(rows);
+      if (text !== said) for (const row of rows) output.line(row);
+      said = text;
+      if (!isSettled(now)) return 'continue';
+      ending = now.history.state === 'Failed' ? 'failed' : 'done';
+      return 'done';
+    },
+    new AbortController().signal,
+  );
+  return ending;
+};
+
+const report = (ending: 'done' | 'failed' | 'gone', request: MaintenanceRequest, output: Output): void => {
+  if (ending === 'done') return output.line(`node/${request.nodeName} ${request.stage === 'Drain' ? 'drained and held' : 'as wanted'}`);
+  process.exitCode = 1;
+  output.note(
+    ending === 'gone'
+      ? `error: ${titleOf(request)} has been deleted by somebody`
+      : `error: ${titleOf(request)} has failed; the node may still be held: drydock status ${request.nodeName}`,
+  );
+};
+
+/**
+ * `drydock maintain NODE`: creates a Maintenance for the node, and follows it with --wait. Throws
+ * an ApiError with the server's message.
+ */
+export const maintain = (node: string, flags: MaintainFlags, env: Env): Promise<void> => {
+  const body = maintenanceFor(node, flags);
+  return withCluster(flags, env, async connection => {
+    const found = await connection.call({ method: 'GET', path: nodePath(node) });
+    // Users who may create maintenances may lack the right to read nodes: then the operator reports
+    // a missing node.
+    if (found.status !== 200 && found.status !== 403) throw refusedError(found);
+    const request = await create(connection, maintenance(leaseNamespaces(env).leaseNamespace), body);
+    plainOutput.line(`maintenance.drydock.dev/${request.name} created`);
+    if (flags.wait === true) report(await watchOver(connection, request, plainOutput), request, plainOutput);
+  });
+};

@@ -1,0 +1,72 @@
+import { readCloudEvents } from '@drydock/clouds';
+import { type EventKind, eventKinds } from '@drydock/core';
+import type { MachineEvent } from '@drydock/core/machine';
+import type { ActiveManager } from '@drydock/operator';
+import type { Address } from '@drydock/operator/serving';
+import { serveEvents } from '@drydock/operator/serving';
+import type { Log, PanicHandler } from '@drydock/utils';
+import { errorText, systemClock, UsageError } from '@drydock/utils';
+import { EventTokens } from './event-tokens.ts';
+import { showMounted } from './mounted-certificate.ts';
+
+export type IntakeFlags = {
+  readonly eventIntakeBindAddress?: string;
+  readonly eventIntakeTokenFile?: string;
+  readonly eventIntakeCertDir?: string;
+  readonly eventIntakeType?: readonly string[];
+};
+
+/** Settings of the intake of CloudEvents about machines. */
+export type IntakeSettings = {
+  readonly address: Address;
+  readonly tokenFile: string;
+  /** Folder with tls.crt and tls.key; plain HTTP when left out. */
+  readonly certDir: string | undefined;
+  readonly types: Readonly<Record<string, EventKind>>;
+};
+
+const typeOf = (text: string): readonly [string, EventKind] => {
+  const [type = '', word = ''] = text.split('=');
+  const kind = eventKinds.find(one => one === word);
+  if (type === '' || kind === undefined) {
+    throw new UsageError(
+      `invalid value "${text}" for --event-intake-type: expected TYPE=KIND, where KIND is one of ${eventKinds.join(', ')}`,
+    );
+  }
+  return [type, kind];
+};
+
+/** Checks the flags; returns undefined when the intake is disabled. */
+export const intakeSettings = (flags: IntakeFlags, address: Address | undefined): IntakeSettings | undefined => {
+  const { eventIntakeTokenFile: tokenFile = '', eventIntakeType: types = [], eventIntakeCertDir: certDir } = flags;
+  if (address === undefined) return undefined;
+  if (tokenFile === '') throw new UsageError('--event-intake-token-file is required: it holds the tokens that senders must present');
+  return { address, tokenFile, certDir, types: Object.fromEntries(types.map(typeOf)) };
+};
+
+/**
+ * Accepts CloudEvents until the returned function is called; while another replica leads, senders
+ * receive an error that makes them retry. Throws a UsageError.
+ */
+export const openEventIntake = async (
+  settings: IntakeSettings | undefined,
+  activeManager: ActiveManager,
+  { log, defects }: { readonly log: Log; readonly defects: PanicHandler },
+): Promise<() => void> => {
+  if (settings === undefined) return () => {};
+  const { address, tokenFile, certDir, types } = settings;
+  const tokens = new EventTokens(tokenFile, systemClock, log);
+  try {
+    const read = (request: Parameters<typeof readCloudEvents>[0]) => readCloudEvents(request, { types });
+    const ownerOf = (token: string): string | undefined => tokens.ownerOf(token);
+    const intake = { ownerOf, read, received: (events: readonly MachineEvent[]) => activeManager.receive(events), defects };
+    const { port, close, show } = await serveEvents(address, intake, certDir !== undefined);
+    const stop = certDir === undefined ? () => {} : await showMounted('--event-intake-cert-dir', certDir, show, { log, defects });
+    log.info('serving the event intake', { port, secure: certDir !== undefined });
+    return () => (stop(), close());
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    const cause = errorText(error);
+    throw new UsageError(`failed to serve the event intake on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
+  }
+};

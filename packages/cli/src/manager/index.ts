@@ -1,0 +1,1 @@
+export { problemsOfPlan } from './webhook.ts';

@@ -1,0 +1,202 @@
+import { type IntOrPercent, resolveAmount } from '@drydock/apimachinery';
+import { leaseNamespaces } from '@drydock/apis';
+import type { MachineTerms, OpenStackTerms } from '@drydock/operator';
+import { everyNamespace } from '@drydock/operator/cache';
+import { type Address, parseAddress } from '@drydock/operator/serving';
+import type { Env } from '@drydock/utils';
+import { systemClock, UsageError } from '@drydock/utils';
+import type { LogFormat } from '@drydock/utils/pino-log';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { type IntakeFlags, type IntakeSettings, intakeSettings } from './event-intake.ts';
+import type { MetricsSettings } from './metrics-server.ts';
+import { openStackOf } from './openstack.ts';
+import type { OpenStackFlags } from './openstack-flags.ts';
+import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webhook-flags.ts';
+
+/** Flags of the command line. */
+export type OperatorFlags = WebhookFlags &
+  OpenStackFlags &
+  IntakeFlags &
+  ConnectionFlags & {
+    readonly metricsBindAddress: string;
+    readonly metricsSecure: boolean | string;
+    readonly metricsCertDir?: string;
+    readonly healthProbeBindAddress: string;
+    readonly dashboardBindAddress?: string;
+    readonly leaderElect: boolean | string;
+    readonly leaderElectionNamespace?: string;
+    readonly zapLogLevel?: string;
+    readonly zapEncoder?: 'json' | 'console';
+    readonly logFormat?: LogFormat;
+    readonly nodeLeaseDurationSeconds: string;
+    readonly evictionRequests: 'Auto' | 'Never';
+    readonly machineMaintenanceNamespace?: string;
+    readonly machineMaintenanceWatchNamespaces: readonly string[];
+    readonly allowedAwsEndpoint: readonly string[];
+    readonly machinesPerSet: string;
+    readonly machinesPerZone: string;
+    readonly nodesUnavailable: string;
+    readonly drainLeadSeconds: string;
+    readonly monitoringConfig?: string;
+    readonly notificationConfig?: string;
+  };
+
+/** Address to listen on; undefined disables the server. */
+
+/** Checked settings of the operator. */
+export type OperatorSettings = {
+  readonly metrics: MetricsSettings;
+  readonly healthAddress: Address | undefined;
+  /** Address of the dashboard, on the loopback interface: everyone who reaches it may read. */
+  readonly dashboardAddress: Address | undefined;
+  readonly leaderElect: boolean;
+  readonly leaseNamespace: string;
+  readonly operatorNamespace: string;
+  /** `namespace/name` of this process's pod, from its manifest; undefined outside a cluster. */
+  readonly ownPod: string | undefined;
+  /** UID of that pod; undefined where its manifest does not pass it. */
+  readonly podUid: string | undefined;
+  /** Node of that pod. */
+  readonly ownNode: string | undefined;
+  readonly leaseSeconds: number;
+  /** Whether responders that pods name are addressed by EvictionRequests. */
+  readonly evictionRequests: 'Auto' | 'Never';
+  /** Namespace for new MachineMaintenances; the operator's own when left out. */
+  readonly machineNamespace: string | undefined;
+  readonly machines: Omit<MachineTerms, 'namespace'>;
+  readonly logFormat: LogFormat;
+  readonly logLevel: string;
+  /** Event intake; undefined when disabled. */
+  readonly eventIntake: IntakeSettings | undefined;
+  /** OpenStack; undefined when nodes are not hypervisors, or the flags name none. */
+  readonly openStack: OpenStackTerms | undefined;
+  /** File with the sources of metrics and alerts; undefined when gates have none. */
+  readonly monitoringConfig: string | undefined;
+  /** File with the receivers of notifications; undefined when there are none. */
+  readonly notificationConfig: string | undefined;
+  /** Webhook; undefined when disabled. */
+  readonly webhook: WebhookSettings | undefined;
+};
+
+const addressOf = (flag: string, text: string): Address | undefined => {
+  if (text === '0' || text === '') return undefined;
+  const address = parseAddress(text);
+  if (address === undefined)
+    throw new UsageError(`invalid value "${text}" for ${flag}: expected host:port or :port, or 0 to switch it off`);
+  return address;
+};
+
+/**
+ * Returns a loopback address. Kubernetes decides who may read a cluster: the page is reached
+ * through `kubectl port-forward`, never from a network.
+ */
+const loopbackOf = (flag: string, text: string): Address | undefined => {
+  const address = addressOf(flag, text);
+  if (address === undefined) return undefined;
+  const { host = '' } = address;
+  if (host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)) return address;
+  throw new UsageError(`${flag} is "${text}"; the dashboard is served on loopback addresses only, for example 127.0.0.1:8721`);
+};
+
+const booleanOf = (flag: string, value: boolean | string): boolean => {
+  if (typeof value === 'boolean') return value;
+  if (['true', 't', '1', 'True', 'TRUE', 'T'].includes(value)) return true;
+  if (['false', 'f', '0', 'False', 'FALSE', 'F'].includes(value)) return false;
+  throw new UsageError(`invalid value "${value}" for ${flag}: expected true or false`);
+};
+
+const ownPodOf = (env: Env): string | undefined => {
+  const { POD_NAMESPACE: namespace = '', POD_NAME: name = '' } = env;
+  return namespace === '' || name === '' ? undefined : `${namespace}/${name}`;
+};
+
+/** Returns the log level for zap's: a name, or a number of steps below info. */
+const levelOf = (text = 'info'): string => {
+  if (['debug', 'info', 'warn', 'error'].includes(text)) return text;
+  if (/^\d+$/.test(text)) return text === '0' ? 'info' : 'debug';
+  if (text === 'panic') return 'error';
+  throw new UsageError(`invalid value "${text}" for --zap-log-level: expected debug, info, warn, error or a number`);
+};
+
+const secondsOf = (flag: string, text: string): number => {
+  const seconds = Number(text);
+  if (!Number.isInteger(seconds) || seconds < 4)
+    throw new UsageError(`invalid value "${text}" for ${flag}: expected a whole number of seconds, 4 or more`);
+  return seconds;
+};
+
+const countOf = (flag: string, text: string): number => {
+  const count = Number(text);
+  if (text === '' || !Number.isInteger(count) || count < 0)
+    throw new UsageError(`invalid value "${text}" for ${flag}: expected a whole number, 0 or more`);
+  return count;
+};
+
+/** Parses a number or a percentage. */
+const amountOf = (flag: string, text: string): IntOrPercent => {
+  const amount: IntOrPercent = text.endsWith('%') ? text : countOrNaN(text);
+  if (resolveAmount(amount, 100) === undefined)
+    throw new UsageError(`invalid value "${text}" for ${flag}: expected a whole number, 0 or more, or a percentage from 1% to 100%`);
+  return amount;
+};
+
+const countOrNaN = (text: string): number => (text === '' ? Number.NaN : Number(text));
+
+const namespaceNames = (names: readonly string[]): readonly string[] => {
+  const odd = names.find(name => name !== everyNamespace && !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name));
+  if (odd !== undefined)
+    throw new UsageError(
+      `invalid value "${odd}" for --machine-maintenance-watch-namespaces: expected comma-separated names of namespaces, or *`,
+    );
+  return names;
+};
+
+const endpoints = (urls: readonly string[]): readonly string[] => {
+  const odd = urls.find(url => !/^https?:\/\//.test(url) || !URL.canParse(url));
+  if (odd !== undefined)
+    throw new UsageError(`invalid value "${odd}" for --allowed-aws-endpoint: expected a URL, for example https://ec2.cloud.example.com`);
+  return urls;
+};
+
+/**
+ * Checks the flags; throws a UsageError that names the flag and its valid values. An empty
+ * LEASE_NAMESPACE means the default.
+ */
+export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boolean): OperatorSettings => {
+  const chosen = flags.logFormat ?? (flags.zapEncoder === undefined ? undefined : flags.zapEncoder === 'json' ? 'json' : 'text');
+  return {
+    metrics: {
+      address: addressOf('--metrics-bind-address', flags.metricsBindAddress),
+      secure: booleanOf('--metrics-secure', flags.metricsSecure),
+      certDir: flags.metricsCertDir === '' ? undefined : flags.metricsCertDir,
+    },
+    healthAddress: addressOf('--health-probe-bind-address', flags.healthProbeBindAddress),
+    dashboardAddress: loopbackOf('--dashboard-bind-address', flags.dashboardBindAddress ?? '0'),
+    leaderElect: booleanOf('--leader-elect', flags.leaderElect),
+    ...leaseNamespaces(env),
+    ownPod: ownPodOf(env),
+    podUid: env['POD_UID'] === '' ? undefined : env['POD_UID'],
+    ownNode: env['NODE_NAME'] === '' ? undefined : env['NODE_NAME'],
+    leaseSeconds: secondsOf('--node-lease-duration-seconds', flags.nodeLeaseDurationSeconds),
+    evictionRequests: flags.evictionRequests,
+    machineNamespace: flags.machineMaintenanceNamespace === '' ? undefined : flags.machineMaintenanceNamespace,
+    machines: {
+      awsEndpoints: endpoints(flags.allowedAwsEndpoint),
+      watchNamespaces: namespaceNames(flags.machineMaintenanceWatchNamespaces),
+      limits: {
+        perSet: countOf('--machines-per-set', flags.machinesPerSet),
+        perZone: countOf('--machines-per-zone', flags.machinesPerZone),
+        nodes: amountOf('--nodes-unavailable', flags.nodesUnavailable),
+      },
+      region: env['AWS_REGION'],
+      drainLeadSeconds: countOf('--drain-lead-seconds', flags.drainLeadSeconds),
+    },
+    logFormat: chosen ?? (terminal ? 'text' : 'json'),
+    logLevel: levelOf(flags.zapLogLevel),
+    eventIntake: intakeSettings(flags, addressOf('--event-intake-bind-address', flags.eventIntakeBindAddress ?? '0')),
+    openStack: openStackOf(flags, env, systemClock),
+    monitoringConfig: flags.monitoringConfig === '' ? undefined : flags.monitoringConfig,
+    notificationConfig: flags.notificationConfig === '' ? undefined : flags.notificationConfig,
+    webhook: webhookSettings(flags, env),
+  };
+};

@@ -1,0 +1,263 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { KindAdapter } from '@drydock/core/request';
+import type { Fence, Recorder } from '@drydock/kube-client';
+import { type Connection, connect, EventRecorder, elect } from '@drydock/kube-client';
+import type { AlertSilencer, Monitoring } from '@drydock/operator';
+import { ActiveManager, type ControllerManager, controllerManager } from '@drydock/operator';
+import { Notifier, openMonitoring } from '@drydock/operator/monitoring';
+import type { NodeReconcilerOptions } from '@drydock/operator/node';
+import { type Address, listen, type Metrics, metrics, type Page } from '@drydock/operator/serving';
+import type { Env, Log } from '@drydock/utils';
+import { errorText, PanicHandler, systemClock, UsageError } from '@drydock/utils';
+import { pinoLog } from '@drydock/utils/pino-log';
+import { connectionOf } from '../shared/connection-flags.ts';
+import { kindsHere, leaderLease } from '../shared/kinds.ts';
+import { isOpenShift } from '../shared/openshift.ts';
+import { logServerVersion } from '../shared/server-release.ts';
+import { stopSignal } from '../shared/stop-signal.ts';
+import { version } from '../shared/version.ts';
+import { installCrashHandlers } from './crash-handlers.ts';
+import { openEventIntake } from './event-intake.ts';
+import { prepareLeaseNamespaces } from './lease-namespaces.ts';
+import { openMetrics, SharedCertificate } from './metrics-server.ts';
+import { openOperatorDashboard } from './operator-dashboard.ts';
+import { type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-flags.ts';
+import { openWebhook } from './webhook.ts';
+
+/** Milliseconds for events that are still in flight at the end. */
+const flushMs = 2000;
+
+const text = (status: number, body: string): Awaited<ReturnType<Page>> => ({ status, type: 'text/plain; charset=utf-8', text: body });
+
+/**
+ * Returns the health pages. Live as long as it responds; ready when the webhook responds (of every
+ * replica, leader or not) and all inputs of decisions have synced, or another replica leads;
+ * forbidden collections are named. Not ready any more after the stop signal.
+ */
+const healthPages = (
+  activeManager: ActiveManager,
+  webhook: { ready(): boolean },
+  mayStandBy: boolean,
+  signal: AbortSignal,
+): Readonly<Record<string, Page>> => ({
+  '/healthz': async () => text(200, 'ok\n'),
+  '/readyz': async () => {
+    if (signal.aborted) return text(503, 'shutting down\n');
+    if (!webhook.ready()) return text(503, 'the webhook is not served yet\n');
+    if (!activeManager.acts && mayStandBy) return text(200, 'ok\n');
+    const { unsynced, withheld } = activeManager.overview();
+    // Forbidden collections stay unread until the right is granted: webhook and drains continue
+    // meanwhile, and a rollout does not wait for it.
+    const unread = unsynced.filter(name => !withheld.includes(name));
+    if (unread.length > 0) return text(503, `not read yet: ${unread.join(', ')}\n`);
+    return text(200, withheld.length > 0 ? `ok, without what may not be read: ${withheld.join(', ')}\n` : 'ok\n');
+  },
+});
+
+const serve = async (
+  what: string,
+  address: Address | undefined,
+  pages: Readonly<Record<string, Page>>,
+  { log, defects }: { readonly log: Log; readonly defects: PanicHandler },
+): Promise<() => void> => {
+  if (address === undefined) return () => {};
+  try {
+    const { port, close } = await listen(address, pages, defects);
+    log.info(`${what} served`, { port });
+    return close;
+  } catch (error) {
+    const cause = errorText(error);
+    throw new UsageError(`failed to serve ${what} on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
+  }
+};
+
+/** Fence without leader election: this process is the only one, and may always act. */
+const everyoneActs: Fence = { mayAct: () => true };
+
+/** Number of renewals per duration: own leases are renewed after a quarter of it. */
+const renewals = 4;
+
+type Parts = {
+  readonly connection: Connection;
+  readonly recorder: Recorder;
+  readonly metrics: Metrics;
+  readonly settings: OperatorSettings;
+  readonly monitoring: (Monitoring & AlertSilencer) | undefined;
+  readonly log: Log;
+  readonly defects: PanicHandler;
+  /** Namespace of the leader's lease. */
+  readonly leaderNamespace: string;
+};
+
+/** Kinds that the operator finds in the cluster when it starts. */
+type ServedKinds = { readonly adapters: readonly KindAdapter[]; readonly openShift: boolean };
+
+const controllerManagerOf = (
+  { connection, recorder, metrics, settings, monitoring, log, defects, leaderNamespace }: Parts,
+  found: ServedKinds,
+  fence: Fence,
+  self: NodeReconcilerOptions['self'],
+  namespace: string,
+): ControllerManager =>
+  controllerManager({
+    ...found,
+    ...(self && { self }),
+    api: connection,
+    watcher: connection,
+    recorder,
+    meter: metrics.meter,
+    fence,
+    clock: connection.clock,
+    log,
+    defects,
+    evictionRequests: settings.evictionRequests,
+    terms: { durationSeconds: settings.leaseSeconds, renewEverySeconds: settings.leaseSeconds / renewals },
+    machines: { ...settings.machines, namespace },
+    ...(settings.ownNode !== undefined && { ownNode: settings.ownNode }),
+    ...(settings.ownPod !== undefined && { ownPod: settings.ownPod }),
+    haltLease: { namespace: leaderNamespace, name: leaderLease },
+    openStack: settings.openStack,
+    novaMeter: metrics.novaMeter,
+    monitoring,
+  });
+
+/**
+ * Returns the namespace of new MachineMaintenances: the operator's own, unless a flag overrides it.
+ */
+const machineNamespace = ({ settings, connection }: Parts): string => settings.machineNamespace ?? connection.namespace;
+
+/**
+ * Milliseconds for which a replica that has handed over leaves the lease to others; a sole replica
+ * leads again after that.
+ */
+const standBackMs = 10_000;
+
+/**
+ * Milliseconds after a handover in which the replica evicts its own pod itself where a replacement
+ * can run: no other replica was there to lead.
+ */
+const handedOverMs = 600_000;
+
+const findOut = async ({ connection: api, settings, log, defects }: Parts, signal: AbortSignal): Promise<ServedKinds | undefined> => {
+  const asking = { api, clock: systemClock, log, defects, signal };
+  await logServerVersion(asking);
+  const adapters = await kindsHere(asking, settings);
+  const openShift = await isOpenShift(asking);
+  if (adapters === undefined) return undefined;
+  await prepareLeaseNamespaces(asking, adapters);
+  return { adapters, openShift };
+};
+
+/**
+ * Returns the common prefix of the identities of this pod's processes. Each listens on the pod's
+ * port for the probes before it contends: since this process has that port, the others have ended,
+ * and their lease is taken without waiting.
+ */
+const ownPrefixOf = ({ podUid, healthAddress }: OperatorSettings): string | undefined =>
+  podUid === undefined || healthAddress === undefined || healthAddress.port === 0 ? undefined : `${hostname()}_${podUid}_`;
+
+/**
+ * Contends for the lease repeatedly; hands it over when this replica's own pod is the last one to
+ * leave a node.
+ */
+const takeTurns = async (
+  parts: Parts,
+  activeManager: ActiveManager,
+  namespace: string,
+  pod: string | undefined,
+  signal: AbortSignal,
+): Promise<void> => {
+  const { connection, log, defects } = parts;
+  const ownPrefix = ownPrefixOf(parts.settings);
+  const identity = `${ownPrefix ?? `${hostname()}_`}${randomUUID()}`;
+  let handedOverAt = Number.NEGATIVE_INFINITY;
+  while (!signal.aborted) {
+    const resign = new AbortController();
+    const handOver = (): void => {
+      if (!resign.signal.aborted) log.info('handing over: the node of this replica is being drained', { pod });
+      handedOverAt = performance.now();
+      resign.abort();
+    };
+    const handedOver = (): boolean => !resign.signal.aborted && performance.now() - handedOverAt <= handedOverMs;
+    const self = pod === undefined ? undefined : { pod, node: parts.settings.ownNode, handOver, handedOver };
+    const lead = async (fence: Fence, stop: AbortSignal): Promise<void> => {
+      const end = AbortSignal.any([stop, resign.signal]);
+      const found = await findOut(parts, end);
+      if (found !== undefined) await activeManager.serve(controllerManagerOf(parts, found, fence, self, machineNamespace(parts)), end);
+    };
+    const contender = { api: connection, watcher: connection, clock: systemClock, random: Math.random, log, defects, identity, ownPrefix };
+    await elect({ ...contender, namespace, name: leaderLease, signal, lead });
+    if (resign.signal.aborted) await systemClock.sleep(standBackMs, signal);
+  }
+};
+
+/** Runs at once, or whenever this replica leads; a leader that loses its lease contends again. */
+const work = async (parts: Parts, activeManager: ActiveManager, leaderNamespace: string, signal: AbortSignal): Promise<void> => {
+  const { settings } = parts;
+  if (settings.leaderElect) return takeTurns(parts, activeManager, leaderNamespace, settings.ownPod, signal);
+  const found = await findOut(parts, signal);
+  const pod = settings.ownPod;
+  const self = pod === undefined ? undefined : { pod, node: settings.ownNode, handOver: () => {}, handedOver: () => true };
+  if (found !== undefined)
+    await activeManager.serve(controllerManagerOf(parts, found, everyoneActs, self, machineNamespace(parts)), signal);
+};
+
+const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics, defects: PanicHandler): Promise<Connection> =>
+  connect({
+    ...connectionOf(flags),
+    env,
+    userAgent: `drydock/${version()}`,
+    log,
+    onResponse: seen => all.apiCall({ ...seen, status: seen.status ?? 0 }),
+    defects,
+  });
+
+const openNotifier = (
+  { notificationConfig: file }: OperatorSettings,
+  { notificationMeter: meter }: Metrics,
+  log: Log,
+  defects: PanicHandler,
+): Notifier | undefined => (file === undefined ? undefined : new Notifier(file, { clock: systemClock, log, defects, meter }));
+
+/**
+ * `drydock operator`: runs until SIGINT or SIGTERM. Throws a UsageError for wrong flags, a
+ * KubeconfigError without a cluster.
+ */
+export const operator = async (flags: OperatorFlags, env: Env): Promise<void> => {
+  const settings = operatorSettings(flags, env, process.stderr.isTTY);
+  const log = pinoLog({ format: settings.logFormat, level: settings.logLevel, stream: process.stderr, colour: process.stderr.isTTY });
+  const activeManager = new ActiveManager();
+  const all = metrics(
+    () => activeManager.overview(),
+    () => activeManager.acts,
+  );
+  const defects = new PanicHandler({ log, meter: all.meter });
+  installCrashHandlers(defects);
+  const { monitoringConfig: file } = settings;
+  const monitoring = file === undefined ? undefined : openMonitoring(file, { clock: systemClock, log, meter: all.monitoringMeter });
+  const connection = await connectFor(flags, env, log, all, defects);
+  const events = new EventRecorder({ api: connection, clock: connection.clock, log, defects, random: Math.random, instance: hostname() });
+  const notifier = openNotifier(settings, all, log, defects);
+  const recorder: Recorder = { record: event => [events, notifier].forEach(each => each?.record(event)) };
+  const webhookCertificate = settings.webhook && new SharedCertificate();
+  const webhook = await openWebhook(settings.webhook, connection, { log, defects }, webhookCertificate);
+  const signal = stopSignal(log);
+  webhook.lastUntil(signal);
+  const closers = [
+    await serve('health', settings.healthAddress, healthPages(activeManager, webhook, settings.leaderElect, signal), { log, defects }),
+    await openEventIntake(settings.eventIntake, activeManager, { log, defects }),
+    await openMetrics(settings.metrics, { all, api: connection, log, defects, webhookCertificate }),
+  ];
+  log.info('drydock operator', { version: version(), server: connection.server, leaderElect: settings.leaderElect });
+  const leaderNamespace = flags.leaderElectionNamespace ?? connection.namespace;
+  const parts = { connection, recorder, metrics: all, settings, monitoring, log, defects, leaderNamespace };
+  const closeDashboard = await openOperatorDashboard(settings, connection, { log, defects }, signal);
+  await work(parts, activeManager, leaderNamespace, signal);
+  await Promise.all([events.drain(flushMs), notifier?.close(flushMs)]);
+  await closeDashboard();
+  await webhook.close();
+  for (const close of closers) close();
+  connection.close();
+  log.info('stopped');
+};

@@ -1,0 +1,122 @@
+import { hypervisorKey, type NodeIdentity } from '@drydock/core/hypervisor';
+import type { DesiredHostState, HostView } from '@drydock/core/vm';
+import type { Watcher } from '@drydock/kube-client';
+import { HypervisorReconciler, type HypervisorReconcilerOptions } from '@drydock/openstack';
+import { MigrationLog } from './migration-log.ts';
+import { followOwnNode, type OwnNode } from './own-node.ts';
+
+type Daemon = Pick<HypervisorReconcilerOptions, 'nova' | 'clock' | 'log' | 'limits'> & {
+  readonly watcher: Watcher;
+  readonly nodeName: string | undefined;
+  /** Host of this machine's nova-compute. */
+  readonly host: string;
+  readonly isHostGiven: boolean;
+  readonly policy: DesiredHostState['policy'];
+  readonly timeOutMs: number;
+};
+
+/**
+ * Returns the identity for matching the node with a hypervisor: the node's annotation or label,
+ * unless the command line names a host; else the machine's name, never an address.
+ */
+const identityOf = ({ labels, annotations }: OwnNode, { host, isHostGiven }: Daemon): NodeIdentity => {
+  const named = annotations?.[hypervisorKey] ?? labels?.[hypervisorKey];
+  return { name: host, ...(!isHostGiven && named !== undefined && { annotations: { [hypervisorKey]: named } }) };
+};
+
+/** Follows one node; empties and re-enables the hypervisor that it is. */
+class NodeFollower {
+  readonly #daemon: Daemon;
+  readonly #reconciler: HypervisorReconciler;
+  readonly #journal: MigrationLog;
+  #node: OwnNode | undefined;
+  #isSynced = false;
+  #isEmpty = false;
+  #cancelTimeOut: () => void = () => {};
+
+  constructor(daemon: Daemon) {
+    const { nova, clock, log, limits = {}, host } = daemon;
+    this.#daemon = daemon;
+    this.#journal = new MigrationLog(text => log.info(text));
+    this.#reconciler = new HypervisorReconciler({
+      nova,
+      clock,
+      log,
+      limits,
+      touched: () => this.#told(),
+      // A missing node changes nothing: its hypervisor stays as it is.
+      held: () => (this.#isSynced && this.#node !== undefined ? new Set(this.#node.isHeld ? [host] : []) : undefined),
+      nodes: () => (this.#node === undefined ? [] : [identityOf(this.#node, daemon)]),
+    });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { watcher, nodeName, log } = this.#daemon;
+    log.info('Watcher created.');
+    const tell = {
+      seen: (node: OwnNode) => this.#seen(node),
+      gone: (name: string) => this.#gone(name),
+      synced: () => this.#synced(),
+    };
+    await Promise.all([this.#reconciler.run(signal), followOwnNode(watcher, nodeName, tell, signal)]);
+    this.#cancelTimeOut();
+  }
+
+  #seen(node: OwnNode): void {
+    const { log } = this.#daemon;
+    if (this.#node !== undefined && this.#node.name !== node.name) {
+      log.warn('another node goes by a name of this machine; say which one it is with --node-name', { node: node.name });
+      return;
+    }
+    const before = this.#node?.isHeld;
+    this.#node = node;
+    if (before === node.isHeld) return;
+    log.info('Event belongs to node.', { node: node.name, held: node.isHeld });
+    this.#want(node);
+  }
+
+  #want(node: OwnNode): void {
+    const { host, policy, clock, log, timeOutMs } = this.#daemon;
+    this.#cancelTimeOut();
+    this.#isEmpty = false;
+    this.#reconciler.want(host, node.isHeld ? { why: `node ${node.name} is out of service`, policy } : undefined);
+    if (!node.isHeld) return;
+    this.#cancelTimeOut = clock.after(timeOutMs, () => {
+      if (!this.#isEmpty) log.warn('Time out waiting for live-migration.', { node: node.name, goingOn: true });
+    });
+  }
+
+  #gone(name: string): void {
+    const { log, host } = this.#daemon;
+    if (this.#node?.name !== name) return;
+    log.warn('the node is gone; its hypervisor stays as it is', { node: name });
+    this.#node = undefined;
+    this.#reconciler.want(host, undefined);
+  }
+
+  #synced(): void {
+    this.#isSynced = true;
+    const { log, host } = this.#daemon;
+    if (this.#node === undefined) log.warn('no node goes by a name of this machine yet; say which one it is with --node-name', { host });
+  }
+
+  #told(): void {
+    const { host, log } = this.#daemon;
+    const view = this.#reconciler.of(host);
+    if (view === 'unknown') return;
+    if (view === 'none') log.error(`Cannot find nova-service with hostname: ${host}`);
+    else this.#tell(view);
+  }
+
+  #tell(view: HostView): void {
+    this.#journal.seen(view);
+    if (view.empty && !this.#isEmpty) this.#daemon.log.info('All VMs migrated', { node: this.#node?.name });
+    this.#isEmpty = view.empty;
+  }
+}
+
+/**
+ * Follows the node of this machine until the signal is aborted; running migrations then continue in
+ * Nova, and the next start finds them.
+ */
+export const followNode = (daemon: Daemon, signal: AbortSignal): Promise<void> => new NodeFollower(daemon).run(signal);

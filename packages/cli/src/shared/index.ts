@@ -1,0 +1,1 @@
+export { leaderLease } from './kinds.ts';

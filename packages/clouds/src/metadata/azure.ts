@@ -1,0 +1,139 @@
+import { isObject, type Json, type JsonObject } from '@drydock/apimachinery';
+import type { EventKind } from '@drydock/core';
+import type { MachineEvent } from '@drydock/core/machine';
+import type { Fetched, SourceError } from '../source-error.ts';
+import { readCloudTime } from '../times.ts';
+import { askMetadata, type MetadataAccess, type MetadataReader, type MetadataRequest, parsed, unexpected } from './http.ts';
+
+const eventsPath = '/metadata/scheduledevents?api-version=2020-07-01';
+const computePath = '/metadata/instance/compute?api-version=2021-02-01';
+
+/**
+ * Timeout of the first request, in milliseconds: the very first one enables scheduled events for
+ * the machine and can take two minutes (Azure, "Enabling and disabling").
+ */
+const firstAnswerMs = 130_000;
+
+const kinds: ReadonlyMap<string, EventKind> = new Map([
+  ['Freeze', 'freeze'],
+  ['Reboot', 'reboot'],
+  ['Redeploy', 'redeploy'],
+  ['Preempt', 'preemption'],
+  ['Terminate', 'termination'],
+]);
+
+type Self = { readonly name: string; readonly resourceId: string };
+
+const string = (value: Json | undefined): string => (typeof value === 'string' ? value : '');
+
+const describe = (raw: JsonObject): string => {
+  const seconds = raw['DurationInSeconds'];
+  const lasts =
+    typeof seconds !== 'number' || seconds < 0 ? '' : seconds === 0 ? ' (without interruption)' : ` (expected to last ${seconds} s)`;
+  const by = raw['EventSource'] === 'User' ? ', asked for by a user' : '';
+  return `${string(raw['Description']) || string(raw['EventType'])}${by}${lasts}`;
+};
+
+/**
+ * Returns whether an event names this machine. A document names machines of the whole availability
+ * set or placement group; names of resources are case-insensitive.
+ */
+const concerns = (raw: JsonObject, { name }: Self): boolean => {
+  const { Resources: resources } = raw;
+  return Array.isArray(resources) && resources.some(resource => string(resource as Json).toLowerCase() === name.toLowerCase());
+};
+
+const eventOf = (raw: JsonObject, self: Self, source: string): MachineEvent => {
+  const code = string(raw['EventType']);
+  const notBefore = readCloudTime(raw['NotBefore']);
+  return {
+    provider: 'azure',
+    id: string(raw['EventId']) || code,
+    kind: kinds.get(code) ?? 'maintenance',
+    code,
+    instance: self.name,
+    ...(self.resourceId !== '' && { resource: self.resourceId }),
+    ...(notBefore !== undefined && { notBefore, deadline: notBefore }),
+    state: raw['EventStatus'] === 'Started' ? 'Active' : 'Scheduled',
+    description: describe(raw),
+    source,
+  };
+};
+
+const asking = (access: MetadataAccess) => async (question: MetadataRequest, signal: AbortSignal) => {
+  const headers = { Metadata: 'true', ...question.headers };
+  const { told, trouble } = await askMetadata(access, { ...question, headers }, signal);
+  if (trouble !== undefined) return { trouble };
+  return told.status === 200 ? { told } : { trouble: unexpected(question.path, told) };
+};
+
+type Ask = ReturnType<typeof asking>;
+
+const selfOf = async (ask: Ask, signal: AbortSignal): Promise<Fetched<Self>> => {
+  const { told, trouble } = await ask({ path: computePath }, signal);
+  if (trouble !== undefined) return { trouble };
+  const document = parsed(computePath, told);
+  if (document.trouble !== undefined) return document;
+  const { name, resourceId } = isObject(document.told) ? document.told : {};
+  if (typeof name !== 'string' || name === '') return { trouble: unexpected(computePath, told, 'It has no name of this machine.') };
+  return { told: { name, resourceId: string(resourceId) } };
+};
+
+const documentOf = async (ask: Ask, timeoutMs: number, signal: AbortSignal): Promise<Fetched<readonly JsonObject[]>> => {
+  const { told, trouble } = await ask({ path: eventsPath, timeoutMs }, signal);
+  if (trouble !== undefined) return { trouble };
+  const document = parsed(eventsPath, told);
+  if (document.trouble !== undefined) return document;
+  const { Events: events } = isObject(document.told) ? document.told : {};
+  if (!Array.isArray(events)) return { trouble: unexpected(eventsPath, told, 'It has no list of events; it is asked again.') };
+  return { told: events.filter(isObject) };
+};
+
+/**
+ * A reader for Azure, which starts an event early once one of its machines has acknowledged it: for
+ * every machine that it names.
+ */
+export interface AzureMetadata extends MetadataReader {
+  /**
+   * Acknowledges an event, so that Azure waits no longer, for any of its machines. Returns
+   * undefined on success. Never called by the reader itself.
+   */
+  acknowledge(eventId: string, signal: AbortSignal): Promise<SourceError | undefined>;
+}
+
+/**
+ * Reads Azure's Scheduled Events (api-version 2020-07-01) for this machine. NotBefore is the
+ * deadline; it is missing once the event has started. Finished events are not listed: there is no
+ * state Completed. All times are UTC. The first response may take two minutes.
+ */
+export const azureMetadata = (access: MetadataAccess): AzureMetadata => {
+  const ask = asking(access);
+  let self: Self | undefined;
+  let answered = false;
+  const known = async (signal: AbortSignal): Promise<Fetched<Self>> => {
+    if (self !== undefined) return { told: self };
+    const found = await selfOf(ask, signal);
+    self = found.told;
+    return found;
+  };
+  return {
+    identity: async signal => {
+      const { told, trouble } = await known(signal);
+      return trouble === undefined ? { told: told.name } : { trouble };
+    },
+    urgent: async signal => {
+      const { told: me, trouble } = await known(signal);
+      if (trouble !== undefined) return { trouble };
+      const document = await documentOf(ask, answered ? 5000 : firstAnswerMs, signal);
+      if (document.trouble !== undefined) return document;
+      answered = true;
+      return { told: document.told.filter(raw => concerns(raw, me)).map(raw => eventOf(raw, me, access.source)) };
+    },
+    scheduled: async () => ({ told: [] }),
+    acknowledge: async (eventId, signal) => {
+      const body = JSON.stringify({ StartRequests: [{ EventId: eventId }] });
+      const { trouble } = await ask({ path: eventsPath, method: 'POST', headers: { 'content-type': 'application/json' }, body }, signal);
+      return trouble;
+    },
+  };
+};

@@ -1,0 +1,199 @@
+import { isObject, type Json, type JsonObject, secondsAfter } from '@drydock/apimachinery';
+import type { EventKind } from '@drydock/core';
+import type { EventState, MachineEvent } from '@drydock/core/machine';
+import type { Fetched } from '../source-error.ts';
+import { readCloudTime } from '../times.ts';
+import { askMetadata, type MetadataAccess, type MetadataReader, type MetadataResponse, parsed, unexpected } from './http.ts';
+
+const root = '/computeMetadata/v1/instance/';
+const upcomingPath = 'upcoming-maintenance?alt=json';
+
+/**
+ * Seconds from `preempted`, when Compute Engine also sends the shutdown signal, to the end of the
+ * machine.
+ */
+const preemptedSeconds = 30;
+/**
+ * Seconds of notice: machines with GPUs have an hour, all others 60 s (Compute Engine, "Handle GPU
+ * host maintenance events").
+ */
+const noticeSeconds = 60;
+
+type Ask = (path: string, signal: AbortSignal) => Promise<Fetched<MetadataResponse>>;
+
+const asking =
+  (access: MetadataAccess): Ask =>
+  (path, signal) =>
+    askMetadata(access, { path: `${root}${path}`, headers: { 'Metadata-Flavor': 'Google' } }, signal);
+
+const value = async (ask: Ask, path: string, signal: AbortSignal): Promise<Fetched<string>> => {
+  const { told, trouble } = await ask(path, signal);
+  if (trouble !== undefined) return { trouble };
+  if (told.status === 404) return { told: '' };
+  return told.status === 200 ? { told: told.text.trim() } : { trouble: unexpected(path, told) };
+};
+
+/**
+ * Remembers when a value was first seen as long as it stays, so that deadlines do not move from
+ * read to read.
+ */
+class Since {
+  readonly #seen = new Map<string, { readonly value: string; readonly at: Temporal.Instant }>();
+
+  of(what: string, value: string, now: Temporal.Instant): Temporal.Instant {
+    const before = this.#seen.get(what);
+    if (before?.value === value) return before.at;
+    this.#seen.set(what, { value, at: now });
+    return now;
+  }
+}
+
+const hostEvent = (code: string, instance: string, source: string, seen: Temporal.Instant, notice: number): readonly MachineEvent[] => {
+  if (code === '' || code === 'NONE') return [];
+  const migrates = code.startsWith('MIGRATE');
+  const start = secondsAfter(seen, migrates ? noticeSeconds : notice);
+  const kind: EventKind = migrates ? 'freeze' : code.startsWith('TERMINATE') ? 'termination' : 'maintenance';
+  const description = migrates
+    ? 'Google moves this machine to another host while it runs'
+    : 'Google stops this machine for host maintenance';
+  return [
+    {
+      provider: 'gcp',
+      id: 'maintenance-event',
+      kind,
+      code,
+      instance,
+      notBefore: start,
+      deadline: start,
+      state: 'Scheduled',
+      description,
+      source,
+    },
+  ];
+};
+
+const preemption = (preempted: string, instance: string, source: string, seen: Temporal.Instant): readonly MachineEvent[] => {
+  if (preempted.toUpperCase() !== 'TRUE') return [];
+  const deadline = secondsAfter(seen, preemptedSeconds);
+  const description = 'Google takes this machine back';
+  return [
+    { provider: 'gcp', id: 'preempted', kind: 'preemption', code: 'preempted', instance, deadline, state: 'Active', description, source },
+  ];
+};
+
+const field = (raw: JsonObject, snake: string): Json | undefined =>
+  raw[snake] ?? raw[snake.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
+
+/** Returns a word in upper case; Google writes booleans as strings, too. */
+const word = (value: Json | undefined): string =>
+  typeof value === 'string' || typeof value === 'boolean' ? value.toString().toUpperCase() : '';
+
+/**
+ * Returns the planned maintenance: Google returns it bare, and in its documentation under a title;
+ * an empty body, `{}`, `"NONE"` and an error all mean that there is none.
+ */
+const upcomingOf = (document: unknown): JsonObject | undefined => {
+  if (!isObject(document)) return undefined;
+  const candidates = [document, ...Object.values(document).filter(isObject)];
+  return candidates.find(raw => field(raw, 'window_start_time') !== undefined || field(raw, 'maintenance_status') !== undefined);
+};
+
+const states: Readonly<Record<string, EventState>> = { ONGOING: 'Active', COMPLETE: 'Completed', COMPLETED: 'Completed' };
+
+const upcomingEvent = (raw: JsonObject, stops: boolean, instance: string, source: string): MachineEvent => {
+  const start = readCloudTime(field(raw, 'window_start_time'));
+  const end = readCloudTime(field(raw, 'window_end_time'));
+  const latest = readCloudTime(field(raw, 'latest_window_start_time'));
+  const movable = word(field(raw, 'can_reschedule')) === 'TRUE' && latest !== undefined;
+  const { type } = raw;
+  return {
+    provider: 'gcp',
+    id: 'upcoming-maintenance',
+    kind: stops ? 'termination' : 'maintenance',
+    ...(typeof type === 'string' && { code: type }),
+    instance,
+    ...(start !== undefined && { notBefore: start, deadline: start }),
+    ...(end !== undefined && { notAfter: end }),
+    state: states[word(field(raw, 'maintenance_status'))] ?? 'Scheduled',
+    description: `Host maintenance${movable ? `; it can be started earlier, or moved until ${latest.toString()}` : ''}`,
+    source,
+  };
+};
+
+export type GcpAccess = MetadataAccess & {
+  /**
+   * Seconds of notice before Google stops a machine; 60 when left out. 3600 is right for machines
+   * with GPUs.
+   */
+  readonly terminationNoticeSeconds?: number;
+};
+
+const identifying = (ask: Ask): MetadataReader['identity'] => {
+  let name: string | undefined;
+  return async signal => {
+    if (name !== undefined) return { told: name };
+    const { told, trouble } = await value(ask, 'name', signal);
+    if (trouble !== undefined) return { trouble };
+    if (told === '')
+      return { trouble: { reason: 'Failed', message: 'The metadata server knows no instance/name: is this a Compute Engine VM?' } };
+    name = told;
+    return { told: name };
+  };
+};
+
+/** Reads the planned maintenance; undefined when there is none. */
+const planning = (ask: Ask): ((signal: AbortSignal) => Promise<Fetched<JsonObject | undefined>>) => {
+  let planned = false;
+  return async signal => {
+    const { told, trouble } = await ask(upcomingPath, signal);
+    if (trouble !== undefined) return { trouble };
+    if (told.status === 404) return { told: undefined };
+    // 503 is the response where nothing was ever announced. After an announcement, the first 503
+    // counts as a failure.
+    if (told.status === 503 && !planned) return { told: undefined };
+    planned = false;
+    if (told.status !== 200) return { trouble: unexpected(upcomingPath, told) };
+    if (told.text.trim() === 'NONE' || told.text.trim() === '') return { told: undefined };
+    const document = parsed(upcomingPath, told);
+    if (document.trouble !== undefined) return document;
+    const found = upcomingOf(document.told);
+    planned = found !== undefined;
+    return { told: found };
+  };
+};
+
+/**
+ * Reads the announcements of Compute Engine's metadata server for this machine: live migration or
+ * termination for host maintenance, preemption, and maintenance that is planned ahead. The first
+ * two have no time: their deadline counts from the moment they were first seen here. UTC.
+ */
+export const gcpMetadata = (access: GcpAccess): MetadataReader => {
+  const { clock, source, terminationNoticeSeconds: notice = noticeSeconds } = access;
+  const ask = asking(access);
+  const since = new Since();
+  const identity = identifying(ask);
+  const upcoming = planning(ask);
+  return {
+    identity,
+    urgent: async signal => {
+      const id = await identity(signal);
+      if (id.trouble !== undefined) return id;
+      const [host, preempted] = await Promise.all([value(ask, 'maintenance-event', signal), value(ask, 'preempted', signal)]);
+      if (host.trouble !== undefined) return host;
+      if (preempted.trouble !== undefined) return preempted;
+      const at = (what: string, is: string): Temporal.Instant => since.of(what, is, clock.now());
+      const events = hostEvent(host.told, id.told, source, at('host', host.told), notice);
+      return { told: [...events, ...preemption(preempted.told, id.told, source, at('preempted', preempted.told))] };
+    },
+    scheduled: async signal => {
+      const id = await identity(signal);
+      if (id.trouble !== undefined) return id;
+      const { told, trouble } = await upcoming(signal);
+      if (trouble !== undefined) return { trouble };
+      if (told === undefined) return { told: [] };
+      const policy = await value(ask, 'scheduling/on-host-maintenance', signal);
+      if (policy.trouble !== undefined) return policy;
+      return { told: [upcomingEvent(told, policy.told === 'TERMINATE', id.told, source)] };
+    },
+  };
+};

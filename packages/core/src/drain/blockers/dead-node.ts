@@ -1,0 +1,73 @@
+import { timeText, truncate } from '@drydock/apimachinery';
+import { conditionOf, type Node, transitionTimeOf } from '../../node/node.ts';
+import { isTerminating, type Pod } from '../../pod/pod.ts';
+import type { BlockerInfo } from './blocker.ts';
+
+/**
+ * Taint of Kubernetes: it deletes the pods of a node whose machine is off (KEP-2268, non-graceful
+ * node shutdown).
+ */
+const outOfService = 'node.kubernetes.io/out-of-service';
+
+/** A node that is not Ready: there may be no kubelet that terminates its pods. */
+export type DeadNode = {
+  readonly name: string;
+  /**
+   * True if the kubelet has not reported for the node monitor's grace period; otherwise the kubelet
+   * itself reports NotReady, and may still terminate pods.
+   */
+  readonly silent: boolean;
+  /** Reason, message and transition time of its condition. */
+  readonly why: string;
+  readonly outOfService: boolean;
+};
+
+/**
+ * Returns the facts on a node that is not Ready; undefined while it is Ready or the condition is
+ * missing.
+ */
+export const deadNodeOf = (node: Node): DeadNode | undefined => {
+  const ready = conditionOf(node, 'Ready');
+  if (ready === undefined || ready.status === 'True') return undefined;
+  const { reason, message } = ready;
+  const since = transitionTimeOf(ready);
+  const sinceText = since === undefined ? '' : ` since ${timeText(since)}`;
+  const words = [reason, message].filter(word => word !== '').join(': ');
+  return {
+    name: node.name,
+    silent: ready.status === 'Unknown',
+    why: truncate(`node ${node.name} is not Ready${sinceText}${words === '' ? '' : ` (${words})`}`),
+    outOfService: node.taints.some(({ key }) => key === outOfService),
+  };
+};
+
+const remedyFor = ({ name, outOfService: marked }: DeadNode): Pick<BlockerInfo, 'remedy'> =>
+  marked
+    ? {}
+    : {
+        remedy: `bring the node back; or, once its machine is known to be off, have Kubernetes remove its pods: kubectl taint nodes ${name} ${outOfService}=nodeshutdown:NoExecute, or replace the machine`,
+      };
+
+const waitsForKubelet = ({ cause }: BlockerInfo, pod: Pod, dead: DeadNode): boolean => {
+  if (cause === 'StuckTerminating') return pod.finalizers.length === 0;
+  return cause === 'Terminating' && dead.silent;
+};
+
+/** Reports whether the budget is short of this very pod, whose readiness is unknown. */
+const isMissedByBudget = ({ cause }: BlockerInfo, pod: Pod): boolean => cause === 'DisruptionBudget' && !pod.ready && !isTerminating(pod);
+
+/**
+ * Attributes the blocker to the node where it is the cause: no kubelet terminates the pod, or the
+ * pod's own budget counts it as lost.
+ */
+export const attributeToNode = (blockerInfo: BlockerInfo, pod: Pod, dead: DeadNode | undefined): BlockerInfo => {
+  if (dead === undefined) return blockerInfo;
+  if (waitsForKubelet(blockerInfo, pod, dead)) {
+    const wait = dead.outOfService ? 'Kubernetes removes its pods, because it is marked as out of service' : 'nobody ends its pods';
+    const { remedy: _remedy, ...rest } = blockerInfo;
+    return { ...rest, cause: 'NodeNotReady', message: `${dead.why}: ${wait}`, ...remedyFor(dead) };
+  }
+  if (!isMissedByBudget(blockerInfo, pod)) return blockerInfo;
+  const { lasting: _lasting, ...rest } = blockerInfo;
+  return { ...rest, cause: 'NodeNotReady', message: `${dead.why}, and so is the pod; ${blockerInfo.message}`, ...remedyFor(dead) };
+};

@@ -1,0 +1,2 @@
+export { hasLifecycleConditions } from './conditions.ts';
+export { emptyRecord, holdersIn, writeHoldRecord } from './hold-record.ts';

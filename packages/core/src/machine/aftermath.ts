@@ -1,0 +1,66 @@
+import { isBefore, secondsAfter } from '@drydock/apimachinery';
+import type { EventKind } from '../event-kind.ts';
+import { isReady } from '../node/node.ts';
+import { type MachineEvent, occurrenceOf } from './event.ts';
+import type { MachineHistory } from './request.ts';
+import type { MachineSnapshot } from './snapshot.ts';
+
+/**
+ * State after the end of an event: "Completed" means for a reboot that the danger has passed, and
+ * for a retirement that the machine is lost.
+ */
+
+/**
+ * Effects by kind. `passed`: the machine goes on. `taken`: the cloud has stopped the machine, or
+ * has taken it back.
+ */
+const aftermaths: Readonly<Record<EventKind, 'passed' | 'taken'>> = {
+  reboot: 'passed',
+  redeploy: 'passed',
+  freeze: 'passed',
+  maintenance: 'passed',
+  rebalance: 'passed',
+  stop: 'taken',
+  retirement: 'taken',
+  termination: 'taken',
+  preemption: 'taken',
+};
+
+/** Reports whether the machine is gone, or stopped, once an event of this kind has happened. */
+export const takesMachine = ({ kind }: Pick<MachineEvent, 'kind'>): boolean => aftermaths[kind] === 'taken';
+
+/**
+ * Reports whether the event has been handled. Statuses of older versions contain the id of the
+ * first occurrence alone.
+ */
+export const isHandled = ({ handled }: Pick<MachineHistory, 'handled'>, event: MachineEvent): boolean =>
+  handled.has(occurrenceOf(event)) || (event.occurrence === undefined && handled.has(event.id));
+
+/**
+ * Seconds until the absence of a node is noticed: clouds report a reboot or a stop as completed
+ * before the kubelet's silence is noticed.
+ */
+const settleSeconds = 60;
+
+/**
+ * Returns the events by which the cloud reports to have taken the machine, and that were not
+ * handled in an earlier life of the request.
+ */
+export const takenBy = ({ request }: MachineSnapshot): readonly MachineEvent[] =>
+  request.events.filter(event => event.state === 'Completed' && takesMachine(event) && !isHandled(request.history, event));
+
+/** Returns when a node that is Ready counts as having survived the end of its events. */
+export const sparedAt = ({ request }: MachineSnapshot, now: Temporal.Instant): Temporal.Instant =>
+  secondsAfter(request.history.eventsOverAt ?? now, settleSeconds);
+
+/**
+ * Returns the fate of a machine all of whose events are over: taken, if its node is not Ready (any
+ * more); settling, as long as that may still change; spared after that: the machine was started
+ * again, or never taken. Undefined if none of the events takes a machine.
+ */
+export const fateOf = (snapshot: MachineSnapshot, now: Temporal.Instant): 'taken' | 'settling' | 'spared' | undefined => {
+  const { node } = snapshot;
+  if (takenBy(snapshot).length === 0) return undefined;
+  if (node === undefined || !isReady(node)) return 'taken';
+  return isBefore(now, sparedAt(snapshot, now)) ? 'settling' : 'spared';
+};

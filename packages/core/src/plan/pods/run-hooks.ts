@@ -1,0 +1,156 @@
+import { secondsAfter, timeText } from '@drydock/apimachinery';
+import type { Write } from '../../write.ts';
+import type { InFlight } from '../in-flight.ts';
+import { isRetried } from '../retries.ts';
+import type { PlanSnapshot, Waiting } from '../snapshot.ts';
+import { type Stop, stopWaiting } from '../stop.ts';
+import { createPodWrite, deletePodWrite, hookPurpose, isNamedFor, podNameFor } from '../writes.ts';
+import type { Hook, HookPlace, HookRun } from './hook.ts';
+import { podOfTask, stateOfTask, troubleOf } from './pod-task.ts';
+
+/** Hooks: each runs once per scope, and whatever comes after it waits for its end. */
+
+/** The moment of hooks, and the environment of their pods. */
+type Occasion = {
+  readonly at: HookPlace;
+  readonly of: string;
+  readonly stage?: string;
+  readonly node?: string;
+  /** Reason why no pod is created now: running ones are followed, and the rest waits. */
+  readonly stop?: Stop | undefined;
+};
+
+export const runScope = 'run';
+export const haltScope = 'halt';
+export const stageScope = (name: string): string => `stage ${name}`;
+export const ofNode = ({ uid, startedAt }: InFlight): string => `node ${uid} at ${timeText(startedAt)}`;
+
+/** Entries to store, and writes to send after that. */
+export type HookStep = {
+  /** True if all have ended, and that is stored: whatever comes after them may go on. */
+  readonly done: boolean;
+  readonly runs: readonly HookRun[];
+  readonly writes: readonly Write[];
+  readonly waiting?: Waiting;
+  readonly requeueAt?: Temporal.Instant;
+};
+
+const fresh = (snapshot: PlanSnapshot, { name }: Hook, of: string, attempt: number, now: Temporal.Instant): HookRun => ({
+  name,
+  of,
+  attempt,
+  state: 'Running',
+  since: now,
+  pod: podNameFor(snapshot, hookPurpose(snapshot.plan, `${name}/${of}`, attempt)),
+  message: '',
+});
+
+/** Reports whether the hook ran in this run; an earlier run does not count. */
+const isOfThisRun = ({ name, of, attempt, pod }: HookRun, { plan }: PlanSnapshot): boolean =>
+  isNamedFor(pod, hookPurpose(plan, `${name}/${of}`, attempt));
+
+/** Reports whether a user has retried the hook. */
+const isSetAside = ({ state, since }: HookRun, { plan }: PlanSnapshot): boolean => state === 'Failed' && isRetried(since, plan);
+
+const environmentOf = ({ plan }: PlanSnapshot, { at, stage, node }: Occasion): Readonly<Record<string, string>> => ({
+  DRYDOCK_PLAN: plan.name,
+  DRYDOCK_RUN: plan.run?.id ?? plan.runId,
+  DRYDOCK_HOOK: at,
+  ...(stage !== undefined && { DRYDOCK_STAGE: stage }),
+  ...(node !== undefined && { DRYDOCK_NODE: node }),
+});
+
+const advanceRun = (
+  snapshot: PlanSnapshot,
+  hook: Hook,
+  occasion: Occasion,
+  run: HookRun,
+  now: Temporal.Instant,
+): { readonly run: HookRun; readonly writes: readonly Write[] } => {
+  if (run.state !== 'Running') return { run, writes: [] };
+  const task = stateOfTask(snapshot, run, hook.timeoutSeconds, now);
+  const environment = environmentOf(snapshot, occasion);
+  const place = { name: run.pod, what: `runs hook ${hook.name}`, environment, deadlineSeconds: hook.timeoutSeconds };
+  if (task.kind === 'missing') return { run, writes: [createPodWrite(snapshot, hook, place)] };
+  if (task.kind === 'seen') return { run: { ...run, podUid: task.podUid }, writes: [] };
+  if (task.kind === 'succeeded') return { run: { ...run, state: 'Succeeded', since: now }, writes: [] };
+  return task.kind === 'failed' ? { run: { ...run, state: 'Failed', since: now, message: task.message }, writes: [] } : { run, writes: [] };
+};
+
+const waitingFor = (snapshot: PlanSnapshot, { name, timeoutSeconds }: Hook, run: HookRun, node: string | undefined): Waiting => {
+  const { plan } = snapshot;
+  const trouble = troubleOf(snapshot, run);
+  return {
+    word: 'Hook',
+    who:
+      run.state === 'Failed'
+        ? `hook ${name} has failed: ${run.message}; drydock plan retry ${plan.name} --failed runs it again`
+        : `hook ${name} runs${trouble === '' ? '' : `: ${trouble}`}`,
+    ...(node !== undefined && { node }),
+    ...(run.state === 'Running' && { ends: secondsAfter(run.since, timeoutSeconds) }),
+  };
+};
+
+/** Reports whether its entry is stored, and its pod is not created yet. */
+const lacksPod = (snapshot: PlanSnapshot, run: HookRun): boolean =>
+  run.state === 'Running' && run.podUid === undefined && podOfTask(snapshot, run) === undefined;
+
+/** Runs the hooks of this moment, one after the other; each is stored before its pod is created. */
+export const runHooks = (snapshot: PlanSnapshot, occasion: Occasion, now: Temporal.Instant): HookStep => {
+  const { hooks, hookRuns } = snapshot.plan;
+  const runs: HookRun[] = [];
+  const writes: Write[] = [];
+  let isStored = true;
+  for (const hook of hooks.filter(({ at }) => at === occasion.at)) {
+    const stored = hookRuns.findLast(run => run.name === hook.name && run.of === occasion.of && isOfThisRun(run, snapshot));
+    const again = stored !== undefined && isSetAside(stored, snapshot) ? stored.attempt + 1 : undefined;
+    if (occasion.stop !== undefined && (stored === undefined || again !== undefined || lacksPod(snapshot, stored))) {
+      return { done: false, runs, writes, waiting: stopWaiting(occasion.stop, `hook ${hook.name}`, occasion.node) };
+    }
+    const step =
+      stored === undefined || again !== undefined
+        ? { run: fresh(snapshot, hook, occasion.of, again ?? 1, now), writes: [] }
+        : advanceRun(snapshot, hook, occasion, stored, now);
+    runs.push(step.run);
+    writes.push(...step.writes);
+    isStored &&= step.run === stored;
+    const isOver = step.run.state === 'Succeeded' || (step.run.state === 'Failed' && hook.onFailure === 'Continue');
+    if (isOver) continue;
+    const waiting = waitingFor(snapshot, hook, step.run, occasion.node);
+    return { done: false, runs, writes, waiting, ...(waiting.ends && { requeueAt: waiting.ends }) };
+  }
+  return { done: isStored, runs, writes };
+};
+
+/** Reports whether the scope of the hook still exists. */
+const isCurrent = (run: HookRun, snapshot: PlanSnapshot, isHalted: boolean): boolean => {
+  const { of } = run;
+  const { inFlight } = snapshot.plan;
+  const isThere = of === runScope || of.startsWith('stage ') || (of === haltScope && isHalted) || inFlight.some(one => of === ofNode(one));
+  return isThere && isOfThisRun(run, snapshot);
+};
+
+/** Reports whether a later attempt has replaced this one; its pod is deleted with it. */
+const isOutdone = (run: HookRun, all: readonly HookRun[]): boolean =>
+  all.some(({ name, of, attempt }) => name === run.name && of === run.of && attempt > run.attempt);
+
+/**
+ * Returns all hook runs to store; a run that is over, or whose scope is gone, loses its pod first,
+ * and then its entry.
+ */
+export const hooksToStore = (
+  snapshot: PlanSnapshot,
+  steps: readonly HookStep[],
+  { halted, withdrawn }: { readonly halted: boolean; readonly withdrawn: boolean },
+): { readonly runs: readonly HookRun[]; readonly writes: readonly Write[] } => {
+  const all = [...new Map([...snapshot.plan.hookRuns, ...steps.flatMap(({ runs }) => runs)].map(run => [run.pod, run])).values()];
+  const writes: Write[] = [];
+  const kept = all.filter(run => {
+    const isKept = isCurrent(run, snapshot, halted) && !withdrawn && !isOutdone(run, all);
+    const pod = podOfTask(snapshot, run);
+    const isLeft = pod !== undefined && (!isKept || run.state !== 'Running');
+    if (isLeft && !pod.deleting) writes.push(deletePodWrite(pod));
+    return isKept || pod !== undefined;
+  });
+  return { runs: kept, writes: [...writes, ...steps.flatMap(step => step.writes)] };
+};

@@ -1,0 +1,126 @@
+import { isBefore, latest, secondsAfter, secondsBetween, timeText } from '@drydock/apimachinery';
+import { afterOpenSeconds, type Calendar, expectedIn, nextSpans } from '../../window/calendar.ts';
+import type { RehearsedForecast } from '../rehearsal/rehearsal.ts';
+import { isAbout, subjectOf } from '../rehearsal/run-rehearsal.ts';
+import type { Forecast } from '../snapshot.ts';
+import type { PlanView } from '../view.ts';
+import { defaultNodeSeconds, meanDuration } from './starts.ts';
+import { begunIn, calendarFor } from './time-limits.ts';
+
+/**
+ * Forecast of the end of a plan, from what it has measured so far: coarse, and never a reason to
+ * exceed a limit.
+ */
+
+/** Remaining work: nodes to begin with, nodes in flight, and nodes at once. */
+type Rest = { readonly open: number; readonly flying: number; readonly atOnce: number; readonly seconds: number };
+
+/** Returns the seconds for all remaining nodes without a pause; undefined if nothing may begin. */
+const workSeconds = ({ snapshot }: PlanView, { open, atOnce, seconds }: Rest, now: Temporal.Instant): number | undefined => {
+  if (open > 0 && atOnce < 1) return undefined;
+  const still = snapshot.plan.inFlight
+    .map(({ startedAt }) => Math.max(0, seconds - secondsBetween(startedAt, now)))
+    .toSorted((one, other) => one - other);
+  const free = Array.from({ length: Math.max(0, atOnce - still.length) }, () => 0);
+  // As many slots as may be used, the earliest free ones first; each takes one node after the
+  // other.
+  const slots = [...free, ...still].slice(-Math.max(1, atOnce));
+  return Math.max(...slots.map((begin, index) => begin + Math.ceil(Math.max(0, open - index) / slots.length) * seconds));
+};
+
+/** Returns the seconds of quiet times that are still to come. */
+const quietSeconds = (view: PlanView, now: Temporal.Instant): number => {
+  const left = view.stages.map(({ stage }) => view.underWay.has(stage.name));
+  return view.stages.reduce((sum, stage, index) => {
+    // After the last stage nothing waits.
+    if (!left.includes(true, index + 1)) return sum;
+    if (left[index] === true) return sum + stage.stage.soakSeconds;
+    const { soak } = view;
+    if (soak?.soak.stage !== stage.stage.name) return sum;
+    const { since = now } = soak.soak;
+    return sum + Math.max(0, stage.stage.soakSeconds - secondsBetween(since, now));
+  }, 0);
+};
+
+/** Returns when the last nodes begin if the number of starts in one opening is limited. */
+const lastOpening = (view: PlanView, calendar: Calendar, open: number, now: Temporal.Instant): Temporal.Instant | undefined => {
+  const { startsPerWindow: most } = view.snapshot.plan.concurrency;
+  if (most === undefined || calendar.always || open === 0) return now;
+  const [first] = nextSpans(calendar, now, 1);
+  const used = first === undefined || isBefore(now, first.from) ? 0 : begunIn(view, first);
+  const openings = Math.max(1, Math.ceil((open + used) / most));
+  const spans = nextSpans(calendar, now, openings);
+  return spans.length < openings ? undefined : spans[openings - 1]?.from;
+};
+
+const endOf = (view: PlanView, calendar: Calendar, rest: Rest, now: Temporal.Instant): Temporal.Instant | undefined => {
+  const work = workSeconds(view, rest, now);
+  const last = lastOpening(view, calendar, rest.open, now);
+  if (work === undefined || last === undefined) return undefined;
+  const end = afterOpenSeconds(calendar, secondsAfter(now, quietSeconds(view, now)), work);
+  return end && latest([end, secondsAfter(last, rest.open === 0 ? 0 : rest.seconds)]);
+};
+
+const restOf = (view: PlanView, calendar: Calendar): Rest => {
+  const { counts, snapshot } = view;
+  const seconds = snapshot.plan.expectedSeconds ?? meanDuration(view) ?? expectedIn(calendar, undefined, defaultNodeSeconds);
+  const open = view.open.size;
+  const flying = snapshot.plan.inFlight.length;
+  return {
+    open,
+    flying,
+    atOnce: Math.min(counts.maxInFlight, counts.maxUnavailable ?? counts.maxInFlight, open + flying),
+    // Rounded up to tens: the message does not change with every node.
+    seconds: Math.max(10, Math.ceil(seconds / 10) * 10),
+  };
+};
+
+const told = ({ open, flying, atOnce, seconds }: Rest, deadline: Temporal.Instant): string =>
+  `${open} nodes are due and ${flying} in flight, ${atOnce} at once take ${seconds} s each; the deadline is ${timeText(deadline)}`;
+
+/**
+ * Age, as a multiple of the interval, up to which a rehearsal is preferred to the run's own
+ * measurements.
+ */
+const staleAfter = 2;
+
+/**
+ * Returns the forecast of the rehearsal, as long as it is about the current form of the plan, and
+ * not too old.
+ */
+const rehearsedOf = ({ snapshot: { plan } }: PlanView, now: Temporal.Instant): RehearsedForecast | undefined => {
+  const { rehearse, forecast, inFlight } = plan;
+  if (rehearse === undefined || forecast === undefined || !isAbout(forecast, subjectOf(plan, rehearse))) return undefined;
+  if (rehearse.everySeconds === undefined) return inFlight.length === 0 && plan.run?.begun === undefined ? forecast : undefined;
+  return isBefore(now, secondsAfter(forecast.rehearsedAt, staleAfter * rehearse.everySeconds)) ? forecast : undefined;
+};
+
+const toldOf = (rehearsed: RehearsedForecast, deadline: Temporal.Instant): string => {
+  const { end, blockedNodes, rehearsedAt } = rehearsed;
+  const stuck = blockedNodes === 0 ? '' : `, with ${blockedNodes} nodes that get stuck`;
+  const when = end === undefined ? 'never' : `at ${timeText(end)}`;
+  return `it ends ${when}${stuck}, by the rehearsal of ${timeText(rehearsedAt)}; the deadline is ${timeText(deadline)}`;
+};
+
+/** Returns the forecast of a plan. */
+export const forecastOf = (view: PlanView, now: Temporal.Instant): Forecast => {
+  const { plan } = view.snapshot;
+  const calendar = calendarFor(
+    view,
+    [...view.open.values()].map(({ node }) => node),
+  );
+  const rest = restOf(view, calendar);
+  const isOver = rest.open + rest.flying === 0;
+  const rehearsed = isOver ? undefined : rehearsedOf(view, now);
+  const soonest = isOver
+    ? latest([...view.verdicts.values()].map(({ completedAt }) => completedAt))
+    : rehearsed === undefined
+      ? endOf(view, calendar, rest, now)
+      : rehearsed.end;
+  const { deadline, mode } = plan.pace ?? {};
+  const isMet = deadline !== undefined && (soonest === undefined ? isOver : !isBefore(deadline, soonest));
+  // A spread plan ends at its deadline.
+  const end = mode === 'Spread' && isMet && rest.open > 0 ? deadline : soonest;
+  const message = deadline && (rehearsed === undefined ? told(rest, deadline) : toldOf(rehearsed, deadline));
+  return { ...(end && !isOver && { end }), ...(message !== undefined && { deadline: { isMet, message } }) };
+};

@@ -1,0 +1,1 @@
+export { byKey, findsNoNode, isDaemonSetPod, isFinished, isTerminating, onNoNode, type Pod, readPod } from './pod.ts';

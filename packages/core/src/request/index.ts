@@ -1,0 +1,22 @@
+export { drainRequest } from './ad-hoc.ts';
+export { endsOf, isDraining, messageOf, phaseOf } from './display.ts';
+export { creation, type MaintenanceInput, maintenanceObject, nodeMaintenanceObject, notServed, removal } from './maintenance-input.ts';
+export { type DrainPolicy, type PodPick, type Rung, seedPolicy } from './policy.ts';
+export {
+  byAge,
+  type Claim,
+  claimAnnotation,
+  type History,
+  hasFinalizer,
+  type KindAdapter,
+  type LeaseName,
+  leaseKey,
+  leaseNames,
+  type MaintenanceRequest,
+  maintenancesPath,
+  noHistory,
+  pathOf,
+  type RequestedStart,
+  statusPathOf,
+} from './request.ts';
+export type { MaintenanceFailure, MaintenanceStage, MaintenanceState } from './words.ts';

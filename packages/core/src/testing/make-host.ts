@@ -1,0 +1,60 @@
+import { secondsAfter } from '@drydock/apimachinery';
+import { markOf } from '../hypervisor/mark.ts';
+import type { NovaServer, ServerMigration } from '../hypervisor/server.ts';
+import { defaultLimits, type HostSnapshot } from '../hypervisor/snapshot.ts';
+import { defaultServerPolicy } from '../vm/server-policy.ts';
+import { at } from './make.ts';
+
+/** Small hypervisors for tests: h1 is to be empty, and was disabled for that at 0. */
+
+/** What a mark on the service says is taken five seconds early. */
+export const slack = 5;
+
+export const makeServer = (id: string, over: Partial<NovaServer> = {}): NovaServer => ({
+  id,
+  name: `name-${id}`,
+  status: 'ACTIVE',
+  vmState: 'active',
+  host: 'h1',
+  isVolumeBacked: false,
+  ...over,
+});
+
+/** One off h1, asked for by us ten seconds after the beginning, and told of five seconds later. */
+export const makeMove = (id: number, server: string, status: string, over: Partial<ServerMigration> = {}): ServerMigration => ({
+  id,
+  server,
+  type: 'live-migration',
+  status,
+  source: 'h1',
+  created: at(10),
+  updated: at(15),
+  user: 'us',
+  ...over,
+});
+
+const disabled = { id: 's', host: 'h1', isEnabled: false, isUp: true, disabledReason: markOf('drydock: ', 'm', at(0)) };
+
+export const makeHost = (over: Partial<HostSnapshot> = {}): HostSnapshot => ({
+  host: 'h1',
+  marker: 'drydock: ',
+  service: disabled,
+  desired: { why: 'm', policy: defaultServerPolicy },
+  desiredSince: secondsAfter(at(0), -slack),
+  isReleased: false,
+  servers: [],
+  elsewhere: [],
+  migrations: [],
+  progress: new Map(),
+  reasons: new Map(),
+  refusals: new Map(),
+  asked: new Set(),
+  seenSince: new Map(),
+  user: 'us',
+  limits: defaultLimits,
+  free: 32,
+  ...over,
+});
+
+/** Nobody wants it to be empty any more. */
+export const makeReleased = (over: Partial<HostSnapshot> = {}): HostSnapshot => makeHost({ desired: undefined, isReleased: true, ...over });

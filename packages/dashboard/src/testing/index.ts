@@ -1,0 +1,1 @@
+export { type DashboardHarness, place } from './place.ts';

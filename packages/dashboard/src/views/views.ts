@@ -1,0 +1,164 @@
+import { timeText } from '@drydock/apimachinery';
+import type { BlockerSummary } from '@drydock/core/drain';
+import { type Budget, budgetBlockerInfo, needsHelp, neverAllows } from '@drydock/core/drain';
+import { instanceOf } from '@drydock/core/machine';
+import { storedVms } from '@drydock/core/maintenance';
+import { conditionOf, type Node, taintId } from '@drydock/core/node';
+import { isDaemonSetPod, isFinished, isTerminating, type Pod } from '@drydock/core/pod';
+import type { MaintenanceRequest } from '@drydock/core/request';
+import { endsOf, isDraining, messageOf, phaseOf } from '@drydock/core/request';
+import type { BlockerView, BudgetView, HoldView, NodeSummary, PodPhase, PodView } from '../scene.ts';
+
+/** Views of single objects, as pure functions. */
+
+const zoneLabels = ['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone'];
+const roleLabel = 'node-role.kubernetes.io/';
+
+/** Taint that Kubernetes puts on every cordoned node: it adds nothing to the cordon. */
+const ofEveryCordon = 'node.kubernetes.io/unschedulable:NoSchedule';
+
+/** Labels by which platforms name a node's pool. */
+const poolLabels = [
+  'cloud.google.com/gke-nodepool',
+  'eks.amazonaws.com/nodegroup',
+  'kubernetes.azure.com/agentpool',
+  'karpenter.sh/nodepool',
+  'hypershift.openshift.io/nodePool',
+  'doks.digitalocean.com/node-pool',
+];
+/** Annotation of Cluster API on nodes: the MachineSet, or other owner of the machine. */
+const machineOwner = 'cluster.x-k8s.io/owner-name';
+
+const rolesOf = ({ labels }: Node): readonly string[] =>
+  Object.keys(labels)
+    .flatMap(label => (label.startsWith(roleLabel) ? [label.slice(roleLabel.length)] : []))
+    .sort();
+
+/** Returns the pool; where none is named, nodes with the same roles count as one. */
+const poolOf = (node: Node): string =>
+  poolLabels.map(label => node.labels[label]).find(pool => pool !== undefined) ??
+  node.annotations[machineOwner] ??
+  rolesOf(node).join(', ');
+
+const readiness: Readonly<Record<string, NodeSummary['ready']>> = { True: 'yes', False: 'no' };
+
+const instanceView = (node: Node): Pick<NodeSummary, 'instance'> => {
+  const instance = instanceOf(node.providerId);
+  return instance === undefined ? {} : { instance };
+};
+
+export const nodeView = (node: Node, holds: readonly HoldView[], plan: string | undefined): NodeSummary => ({
+  key: node.name,
+  zone: zoneLabels.map(label => node.labels[label]).find(zone => zone !== undefined) ?? '',
+  pool: poolOf(node),
+  ...(plan !== undefined && { plan }),
+  roles: rolesOf(node),
+  ready: readiness[conditionOf(node, 'Ready')?.status ?? ''] ?? 'unknown',
+  cordoned: node.unschedulable,
+  taints: node.taints.map(taintId).filter(id => id !== ofEveryCordon),
+  holds,
+  ...instanceView(node),
+});
+
+/**
+ * Returns the view of a node that is gone, or has never existed, but is named by a maintenance. A
+ * node that is being replaced stays in its zone.
+ */
+export const missingNodeView = (name: string, holds: readonly HoldView[], replaced: boolean, zone: string): NodeSummary => ({
+  key: name,
+  zone,
+  pool: '',
+  roles: [],
+  ready: 'unknown',
+  cordoned: false,
+  taints: [],
+  holds,
+  missing: true,
+  ...(replaced && { replaced }),
+});
+
+export const blockerView = (blocker: BlockerSummary): BlockerView => ({
+  ...blocker,
+  // The words are the core's own: they come from a status that the operator wrote.
+  stuck: needsHelp({ cause: blocker.cause, message: blocker.message } as Parameters<typeof needsHelp>[0]),
+});
+
+export const holdView = (request: MaintenanceRequest, blockers: readonly BlockerSummary[]): HoldView => {
+  const { adapter, history, namespace, reason, requester } = request;
+  const ends = endsOf(request);
+  const vms = storedVms(request);
+  return {
+    store: adapter.name,
+    kind: adapter.kind,
+    ...(namespace !== undefined && { namespace }),
+    name: request.name,
+    phase: phaseOf(request),
+    stage: request.stage,
+    ...(reason !== undefined && reason !== '' && { reason }),
+    ...(requester !== undefined && requester !== '' && { requester }),
+    ...(request.plan !== undefined && { plan: request.plan }),
+    since: timeText(request.createdAt),
+    toEvict: history.toEvict,
+    gone: history.gone,
+    message: messageOf(request),
+    ...(ends !== '' && { ends }),
+    draining: isDraining(request),
+    drained: !request.deleting && history.state === 'Drained',
+    failed: !request.deleting && history.state === 'Failed',
+    deleting: request.deleting,
+    blockers: blockers.map(blockerView),
+    ...(vms && { vms }),
+  };
+};
+
+/** Returns the phase of a pod. */
+export const podPhase = (pod: Pod): PodPhase => {
+  if (isTerminating(pod)) return 'leaving';
+  if (isFinished(pod)) return 'done';
+  if (pod.nodeName === '') return 'pending';
+  return pod.ready ? 'running' : 'starting';
+};
+
+/**
+ * Returns the workload. A ReplicaSet of a Deployment is named after it and the hash of its
+ * template: users know the Deployment.
+ */
+export const workloadOf = ({ owner, labels, name, namespace }: Pod): Pick<PodView, 'kind' | 'workload'> => {
+  if (owner === undefined) return { kind: 'Pod', workload: `${namespace}/${name}` };
+  const ending = `-${labels['pod-template-hash'] ?? ''}`;
+  if (owner.kind === 'ReplicaSet' && ending !== '-' && owner.name.endsWith(ending)) {
+    return { kind: 'Deployment', workload: `${namespace}/${owner.name.slice(0, -ending.length)}` };
+  }
+  return { kind: owner.kind, workload: `${namespace}/${owner.name}` };
+};
+
+export const podView = (pod: Pod): PodView => ({
+  key: pod.key,
+  uid: pod.uid,
+  node: pod.nodeName,
+  ...workloadOf(pod),
+  phase: podPhase(pod),
+  stays: isDaemonSetPod(pod) || pod.mirror,
+  localData: pod.localData,
+});
+
+/** Returns the budget's problem, in the words for a blocked pod, but without a pod. */
+const budgetTrouble = (budget: Budget): BudgetView['trouble'] => {
+  const isHelpless = budget.syncFailure !== undefined || neverAllows(budget);
+  const isShort = budget.fresh && budget.currentHealthy < budget.desiredHealthy;
+  if (!isHelpless && !isShort) return undefined;
+  const { message, remedy } = budgetBlockerInfo({ namespace: budget.namespace, name: '' } as Pod, budget);
+  return { message, ...(remedy !== undefined && { remedy }) };
+};
+
+export const budgetView = (budget: Budget): BudgetView => {
+  const trouble = budgetTrouble(budget);
+  return {
+    key: budget.key,
+    allowed: budget.fresh && budget.syncFailure === undefined ? budget.disruptionsAllowed : 0,
+    healthy: budget.currentHealthy,
+    desired: budget.desiredHealthy,
+    pods: budget.expectedPods,
+    ...(trouble && { trouble }),
+  };
+};

@@ -1,0 +1,11 @@
+import type { HoldView } from '../../../src/scene.ts';
+
+/** Number of evicted pods that are gone. */
+export const Progress = ({ hold }: { readonly hold: HoldView }) => (
+  <div class="progress">
+    <progress max={Math.max(hold.toEvict, 1)} value={hold.gone} aria-label={`${hold.gone} of ${hold.toEvict} pods gone`} />
+    <span>
+      {hold.gone} of {hold.toEvict} gone
+    </span>
+  </div>
+);

@@ -1,0 +1,99 @@
+import { readFile } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
+import type { Clock, Log } from '@drydock/utils';
+import { isDefect } from '@drydock/utils';
+import { textOf } from '../http/connection-error.ts';
+import type { CredentialFields, CredentialSource } from '../http/credentials.ts';
+
+/** Options for re-reading files from time to time. */
+export type FileOptions = {
+  readonly clock: Clock;
+  readonly log: Log;
+  /**
+   * Minimum time between two reads, in milliseconds; 10,000 when left out. client-go uses a minute
+   * for tokens.
+   */
+  readonly rereadMs?: number;
+};
+
+/**
+ * Credentials from files. Re-reads them when due; keeps the last ones while the files cannot be
+ * read (files are replaced one by one).
+ */
+class FileSource implements CredentialSource {
+  readonly #options: FileOptions;
+  readonly #load: () => Promise<CredentialFields>;
+  readonly #what: string;
+  #good: CredentialFields | undefined;
+  #readAtMs = Number.NEGATIVE_INFINITY;
+  #reading: Promise<CredentialFields> | undefined;
+
+  constructor(what: string, options: FileOptions, load: () => Promise<CredentialFields>) {
+    this.#what = what;
+    this.#options = options;
+    this.#load = load;
+  }
+
+  read(): Promise<CredentialFields> {
+    const { clock, rereadMs = 10_000 } = this.#options;
+    if (this.#good !== undefined && clock.now().epochMilliseconds - this.#readAtMs < rereadMs) return Promise.resolve(this.#good);
+    this.#reading ??= this.#reread().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  renew(): void {
+    this.#readAtMs = Number.NEGATIVE_INFINITY;
+  }
+
+  async #reread(): Promise<CredentialFields> {
+    this.#readAtMs = this.#options.clock.now().epochMilliseconds;
+    try {
+      this.#good = await this.#load();
+    } catch (error) {
+      if (isDefect(error)) throw error;
+      if (this.#good === undefined) throw new Error(`cannot use ${this.#what}: ${textOf(error)}`, { cause: error });
+      this.#options.log.warn('failed to reload credentials; keeping the previous ones', { what: this.#what, error: textOf(error) });
+    }
+    return this.#good;
+  }
+}
+
+/**
+ * Returns a source for a bearer token in a file, as service accounts have them. Uses `fallback`
+ * while the file cannot be read.
+ */
+export const tokenFile = (path: string, options: FileOptions, fallback?: string): CredentialSource =>
+  new FileSource(`the token file ${path}`, options, async () => {
+    const token = await readTrimmed(path).catch(error => {
+      if (fallback === undefined) throw error;
+      return fallback;
+    });
+    if (token === '') throw new Error('it is empty');
+    return { authorization: `Bearer ${token}` };
+  });
+
+/** Returns a source for a certificate authority in a file. */
+export const caFile = (path: string, options: FileOptions): CredentialSource =>
+  new FileSource(`the certificate authority file ${path}`, options, async () => ({ ca: await readFile(path, 'utf8') }));
+
+/** PEM text, inline or in a file. */
+export type PemFile = { readonly data: string } | { readonly file: string };
+
+/**
+ * Returns a source for a client certificate and its key. Replaces both together, and only when they
+ * match each other.
+ */
+export const certificatePair = (cert: PemFile, key: PemFile, options: FileOptions): CredentialSource =>
+  new FileSource(`the client certificate (${nameOf(cert)}, key ${nameOf(key)})`, options, async () => {
+    const pair = { cert: await textIn(cert), key: await textIn(key) };
+    createSecureContext(pair);
+    return pair;
+  });
+
+const nameOf = (pem: PemFile): string => ('file' in pem ? pem.file : 'in the kubeconfig');
+
+const textIn = (pem: PemFile): Promise<string> => ('file' in pem ? readFile(pem.file, 'utf8') : Promise.resolve(pem.data));
+
+const readTrimmed = async (path: string): Promise<string> => (await readFile(path, 'utf8')).trim();

@@ -1,0 +1,144 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import type { Env, PanicHandler } from '@drydock/utils';
+import { type Clock, type Log, silentLog, systemClock } from '@drydock/utils';
+import type { Api, ApiCall, Watcher } from './api.ts';
+import { chooseContext, type Overrides } from './config/context.ts';
+import { inClusterCredentials, inClusterNamespace, inClusterServer, isInCluster, serviceAccountFolder } from './config/in-cluster.ts';
+import { type Kubeconfig, KubeconfigError, loadKubeconfig } from './config/kubeconfig.ts';
+import { proxyFor } from './config/proxy.ts';
+import { userCredentials } from './config/user-credentials.ts';
+import type { Credentials } from './http/credentials.ts';
+import { type FinishedCall, Transport } from './http/transport.ts';
+import { ServerClock } from './server-clock.ts';
+import { reflectorWatcher } from './watch/reflector.ts';
+
+/** Options for finding the cluster: kubectl's flags and environment variables. */
+export type ConnectOptions = {
+  /** The flag `--kubeconfig`: this file and no other. */
+  readonly kubeconfig?: string | undefined;
+  /** The flag `--context`. */
+  readonly context?: string | undefined;
+  /** Values of other flags, which override the kubeconfig. */
+  readonly overrides?: Overrides | undefined;
+  /** Upper limit of every call's timeout, in milliseconds. */
+  readonly requestTimeoutMs?: number | undefined;
+  /**
+   * Environment: KUBECONFIG, HOME, KUBERNETES_SERVICE_HOST, POD_NAMESPACE, HTTPS_PROXY and more.
+   * Credential programs get all of it.
+   */
+  readonly env: Env;
+  /** User agent, for example `drydock/1.0`. */
+  readonly userAgent: string;
+  readonly clock?: Clock;
+  readonly log?: Log;
+  /** Random source, uniform in [0, 1). */
+  readonly random?: () => number;
+  /** Callback for every finished call, for metrics. */
+  readonly onResponse?: (seen: FinishedCall) => void;
+  /** Handler of defects in the watches; they are only logged when this is left out. */
+  readonly defects?: PanicHandler;
+  /** Whether credential programs may prompt the user at the terminal. */
+  readonly interactive?: boolean;
+  /** Folder of the pod's service account; set by tests. */
+  readonly serviceAccountFolder?: string;
+};
+
+/** A client for one API server with the credentials of one user. */
+export type Connection = Api &
+  Watcher & {
+    /** URL of the API server, for example `https://10.0.0.1:6443`. */
+    readonly server: string;
+    /** Namespace of the context, or of the pod. */
+    readonly namespace: string;
+    /** The API server's time, for comparison with timestamps of objects. */
+    readonly clock: Clock;
+    /** Closes all connections. In-flight calls reject; stop watches before. */
+    close(): void;
+  };
+
+type Target = {
+  readonly server: string;
+  readonly namespace: string;
+  readonly credentials: Credentials;
+  readonly proxyUrl?: string | undefined;
+};
+
+/**
+ * Finds cluster and credentials by kubectl's precedence (`--kubeconfig`; the files of KUBECONFIG;
+ * ~/.kube/config; the pod's service account) and creates a client for them. Sends no request yet.
+ * Throws a KubeconfigError when no configuration is found or when it is invalid.
+ */
+export const connect = async (options: ConnectOptions): Promise<Connection> => {
+  const { clock = systemClock, log = silentLog, random = Math.random } = options;
+  const target = await find(options, clock, log);
+  const serverClock = new ServerClock(clock);
+  const transport = new Transport({
+    server: target.server,
+    credentials: target.credentials,
+    userAgent: options.userAgent,
+    clock,
+    proxy: proxyFor(target.server, target.proxyUrl, options.env),
+    // Follows client-go, k8s.io/apimachinery/pkg/util/net.
+    http2: (options.env['DISABLE_HTTP2'] ?? '') === '',
+    onDate: (date, sentAt, answeredAt) => serverClock.observe(date, sentAt, answeredAt),
+    onResponse: options.onResponse,
+  });
+  const watcher = reflectorWatcher({ api: transport, clock, log, random, defects: options.defects });
+  return {
+    server: target.server,
+    namespace: target.namespace,
+    clock: serverClock,
+    call: (call, signal) => transport.call(limited(call, options.requestTimeoutMs), signal),
+    watch: (collection, project, sink, signal) => watcher.watch(collection, project, sink, signal),
+    close: () => transport.close(),
+  };
+};
+
+/** Timeout of calls that set none; the same as the transport's. */
+const defaultTimeoutMs = 30_000;
+
+const limited = (call: ApiCall, mostMs: number | undefined): ApiCall =>
+  mostMs === undefined ? call : { ...call, timeoutMs: Math.min(call.timeoutMs ?? defaultTimeoutMs, mostMs) };
+
+const find = async (options: ConnectOptions, clock: Clock, log: Log): Promise<Target> => {
+  const config = await load(options);
+  if (config !== undefined) return fromKubeconfig(config, options, clock, log);
+  const { env, context, serviceAccountFolder: folder = serviceAccountFolder } = options;
+  if (context !== undefined)
+    throw new KubeconfigError(`there is no kubeconfig to take the context "${context}" from; give one with --kubeconfig`);
+  if (!isInCluster(env)) {
+    throw new KubeconfigError(
+      'no cluster is configured: there is no file of KUBECONFIG, no ~/.kube/config, and this is no pod; name one with --kubeconfig, or try things on that of drydock demo',
+    );
+  }
+  const namespace = await inClusterNamespace(folder, env);
+  return { server: inClusterServer(env), namespace, credentials: inClusterCredentials(folder, { clock, log }) };
+};
+
+const fromKubeconfig = (config: Kubeconfig, options: ConnectOptions, clock: Clock, log: Log): Target => {
+  const chosen = chooseContext(config, options.context, options.overrides);
+  const { server } = chosen.cluster;
+  if (!/^https?:$/.test(URL.canParse(server) ? new URL(server).protocol : '')) {
+    throw new KubeconfigError(`context "${chosen.name}" has the server ${server}, which is no http:// or https:// address`);
+  }
+  const credentials = userCredentials(chosen, { env: options.env, clock, log, interactive: options.interactive ?? false });
+  return { server, namespace: chosen.namespace, credentials, proxyUrl: chosen.cluster['proxy-url'] };
+};
+
+/** Loads the kubeconfig; returns undefined when no file exists. */
+const load = async ({ kubeconfig, env }: ConnectOptions): Promise<Kubeconfig | undefined> => {
+  if (kubeconfig !== undefined && kubeconfig !== '') return loadKubeconfig([kubeconfig], 'fail');
+  const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter(path => path !== '');
+  const files = listed.length > 0 ? listed : homeFiles(env);
+  const config = await loadKubeconfig(files, 'skip');
+  if (config.files.length > 0) return config;
+  if (listed.length > 0 && !isInCluster(env)) throw new KubeconfigError(`none of the files of KUBECONFIG exists: ${listed.join(', ')}`);
+  return undefined;
+};
+
+const homeFiles = (env: Env): readonly string[] => {
+  const home = env['HOME'] ?? env['USERPROFILE'];
+  const file = join(home ?? '', '.kube', 'config');
+  return home !== undefined && home !== '' && existsSync(file) ? [file] : [];
+};

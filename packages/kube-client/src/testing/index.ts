@@ -1,0 +1,1 @@
+export { clientA, clientB, serverPair, testAuthority } from './certificates.ts';

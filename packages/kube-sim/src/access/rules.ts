@@ -1,0 +1,33 @@
+import type { JsonObject } from '@drydock/apimachinery';
+import { items } from '../object.ts';
+import type { RequestAttributes } from './asked.ts';
+
+/**
+ * Upstream: RuleAllows of plugin/pkg/auth/authorizer/rbac and
+ * pkg/apis/rbac/v1/evaluation_helpers.go.
+ */
+
+const words = (rule: JsonObject, field: string): readonly string[] => items(rule[field]).map(String);
+
+const has = (all: readonly string[], wanted: string): boolean => all.includes('*') || all.includes(wanted);
+
+const resourceMatches = (
+  all: readonly string[],
+  { resource, subresource }: Extract<RequestAttributes, { readonly kind: 'resource' }>,
+): boolean =>
+  has(all, subresource === '' ? resource : `${resource}/${subresource}`) || (subresource !== '' && all.includes(`*/${subresource}`));
+
+const pathMatches = (all: readonly string[], path: string): boolean =>
+  all.some(one => one === '*' || one === path || (one.endsWith('*') && path.startsWith(one.replace(/\*+$/, ''))));
+
+/** Returns whether one rule of a role allows the request. */
+export const ruleAllows = (rule: JsonObject, asked: RequestAttributes): boolean => {
+  if (!has(words(rule, 'verbs'), asked.verb)) return false;
+  if (asked.kind === 'path') return pathMatches(words(rule, 'nonResourceURLs'), asked.path);
+  const names = words(rule, 'resourceNames');
+  return (
+    has(words(rule, 'apiGroups'), asked.group) &&
+    resourceMatches(words(rule, 'resources'), asked) &&
+    (names.length === 0 || names.includes(asked.name))
+  );
+};

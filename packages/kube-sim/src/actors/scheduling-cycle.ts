@@ -1,0 +1,143 @@
+import { fitsSelector, isObject, type JsonObject } from '@drydock/apimachinery';
+import { isFinished, nodeOf } from '../controllers/pods.ts';
+import { pickedPods } from '../controllers/selectors.ts';
+import { at, objects, part, type Stored, text } from '../object.ts';
+import type { Store } from '../store/store.ts';
+import { namespacesOf, placeOf, termPicks, terms } from './affinity.ts';
+import { askedBy, domain, type NodeInfo } from './node-info.ts';
+import { constraintsOf, type PodConstraints } from './pod-constraints.ts';
+
+/** Number of pods that a spread constraint counts, by domain, and the minimum. */
+type Spread = { readonly counts: ReadonlyMap<string, number>; readonly least: number };
+
+/**
+ * Returns the node selectors of the volumes to which a pod's claims are bound: a node must match
+ * all of them (VolumeBinding).
+ */
+const volumesOf = (store: Store, pod: Stored): readonly JsonObject[] =>
+  objects(at(pod, 'spec', 'volumes')).flatMap(one => {
+    const claim = store.get('persistentvolumeclaims', pod.metadata.namespace ?? '', text(one, 'persistentVolumeClaim', 'claimName'));
+    const volume = claim && store.get('persistentvolumes', '', text(claim, 'spec', 'volumeName'));
+    const required = at(volume, 'spec', 'nodeAffinity', 'required');
+    return isObject(required) ? [required] : [];
+  });
+
+/** Returns the number of pods with the same owner, by node. */
+const siblingsOf = (store: Store, pod: Stored): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>();
+  const owner = pod.metadata.ownerReferences?.[0]?.uid;
+  for (const other of owner === undefined ? [] : store.indexed('pods', 'owner', owner)) {
+    const node = nodeOf(other);
+    if (node !== '' && !isFinished(other) && other.metadata.ownerReferences?.[0]?.uid === owner)
+      counts.set(node, (counts.get(node) ?? 0) + 1);
+  }
+  return counts;
+};
+
+const byZone = ({ all }: Nodes, siblings: ReadonlyMap<string, number>): ReadonlyMap<string, number> => {
+  const zones = new Map<string, number>();
+  for (const [name, count] of siblings) {
+    const zone = all.get(name)?.zone;
+    if (zone !== undefined) zones.set(zone, (zones.get(zone) ?? 0) + count);
+  }
+  return zones;
+};
+
+/** All nodes, and those with pods that have anti-affinity. */
+export type Nodes = { readonly all: ReadonlyMap<string, NodeInfo>; readonly guarded: ReadonlyMap<string, NodeInfo> };
+
+/**
+ * Facts about all nodes for the placement of one pod, computed once: otherwise every node would be
+ * compared with every other.
+ */
+export class SchedulingCycle {
+  readonly pod: Stored;
+  readonly spec: JsonObject;
+  readonly constraints: PodConstraints;
+  readonly volumes: readonly JsonObject[];
+  readonly siblings: ReadonlyMap<string, number>;
+  readonly zones: ReadonlyMap<string, number>;
+  /** Domains, by topology key, that are excluded by the anti-affinity of existing pods. */
+  readonly keepers: readonly (readonly [key: string, domains: ReadonlySet<string>])[];
+  readonly #store: Store;
+  readonly #nodes: Nodes;
+  readonly #company = new Map<JsonObject, { readonly domains: ReadonlySet<string | undefined>; readonly isNobody: boolean }>();
+  readonly #spreads = new Map<JsonObject, Spread>();
+
+  constructor(store: Store, pod: Stored, nodes: Nodes) {
+    this.#store = store;
+    this.#nodes = nodes;
+    this.pod = pod;
+    this.spec = part(pod, 'spec');
+    this.constraints = constraintsOf(this.spec, askedBy(pod));
+    this.volumes = volumesOf(store, pod);
+    this.siblings = siblingsOf(store, pod);
+    this.zones = byZone(nodes, this.siblings);
+    this.keepers = [...this.#keepersOf()];
+  }
+
+  /** Returns whether this domain has a pod that the term selects. */
+  isIn(term: JsonObject, where: string | undefined): boolean {
+    return where !== undefined && this.#companyOf(term).domains.has(where);
+  }
+
+  /** Returns whether no pod matches the term. */
+  isNobody(term: JsonObject): boolean {
+    return this.#companyOf(term).isNobody;
+  }
+
+  spread(constraint: JsonObject): Spread {
+    const known = this.#spreads.get(constraint);
+    if (known !== undefined) return known;
+    const made = this.#spreadOf(constraint);
+    this.#spreads.set(constraint, made);
+    return made;
+  }
+
+  #placed(selector: JsonObject[string], namespace: string): readonly Stored[] {
+    return pickedPods(this.#store, selector, namespace).filter(pod => nodeOf(pod) !== '' && !isFinished(pod));
+  }
+
+  #companyOf(term: JsonObject) {
+    const known = this.#company.get(term);
+    if (known !== undefined) return known;
+    const key = text(term, 'topologyKey');
+    const namespaces = namespacesOf(term, this.pod.metadata.namespace ?? '');
+    const pods = namespaces.flatMap(namespace => this.#placed(term['labelSelector'], namespace));
+    const domains = new Set(pods.map(pod => domain(this.#nodes.all.get(nodeOf(pod))?.node, key)));
+    const made = { domains, isNobody: pods.length === 0 };
+    this.#company.set(term, made);
+    return made;
+  }
+
+  #keepersOf(): ReadonlyMap<string, ReadonlySet<string>> {
+    const found = new Map<string, Set<string>>();
+    for (const { node, guarded } of this.#nodes.guarded.values()) {
+      for (const keeper of guarded) {
+        for (const term of terms(part(keeper, 'spec'), 'podAntiAffinity')) {
+          const key = text(term, 'topologyKey');
+          const where = domain(node, key);
+          if (where === undefined || !termPicks(term, keeper.metadata.namespace ?? '', this.pod)) continue;
+          found.set(key, (found.get(key) ?? new Set()).add(where));
+        }
+      }
+    }
+    return found;
+  }
+
+  #spreadOf(constraint: JsonObject): Spread {
+    const key = text(constraint, 'topologyKey');
+    const counts = new Map<string, number>();
+    for (const { node } of this.#nodes.all.values()) {
+      const where = domain(node, key);
+      if (where !== undefined && fitsSelector(this.spec, placeOf(node))) counts.set(where, 0);
+    }
+    for (const pod of this.#placed(constraint['labelSelector'], this.pod.metadata.namespace ?? '')) {
+      const node = this.#nodes.all.get(nodeOf(pod))?.node;
+      const where = domain(node, key);
+      if (node === undefined || where === undefined || pod.metadata.deletionTimestamp !== undefined) continue;
+      if (fitsSelector(this.spec, placeOf(node))) counts.set(where, (counts.get(where) ?? 0) + 1);
+    }
+    return { counts, least: counts.size < Number(constraint['minDomains'] ?? 1) ? 0 : Math.min(...counts.values()) };
+  }
+}

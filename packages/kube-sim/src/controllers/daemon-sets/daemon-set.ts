@@ -1,0 +1,167 @@
+import type { JsonObject } from '@drydock/apimachinery';
+import { at, part, type Stored } from '../../object.ts';
+import type { StoreChange } from '../../store/store.ts';
+import { claim } from '../claims.ts';
+import { type Cluster, type Controller, keyOf, split } from '../controller.ts';
+import { controllerOf, isAvailable, isDeleting, isFinished, isReady, nextAvailableMs, nodeOf, phaseOf } from '../pods.ts';
+import { forgetRevisions, updateRevision } from '../revisions.ts';
+import { concerned, counted, deletePod, makePod, minReadyOf, podFrom, report, templateOf } from '../workload.ts';
+import { affinityTo, byTarget, judgeOf, type NodeFit, tolerationsOf } from './nodes.ts';
+import { type DaemonSetUpdate, type DaemonSetView, generationOf, hashLabel, isUpdated, rollingPlan, surplusOn } from './update.ts';
+
+/** DaemonSets (k8s.io/kubernetes/pkg/controller/daemon): a pod on every eligible node. */
+
+const resource = 'daemonsets.apps';
+const by = 'daemonset-controller';
+const owning = { apiVersion: 'apps/v1', kind: 'DaemonSet' };
+const labelling = { owning, hashLabel };
+
+/** Limit of pods created or deleted in one step (BurstReplicas). */
+const burst = 250;
+const retryMs = 1000;
+
+const draftOf = (set: Stored, hash: string, node: string): JsonObject => {
+  const generation = generationOf(set);
+  const labels = { [hashLabel]: hash, ...(generation !== undefined && { 'pod-template-generation': generation }) };
+  const affinity = { ...part(templateOf(set), 'spec', 'affinity'), ...affinityTo(node) };
+  const spec = { affinity, tolerations: [...tolerationsOf(set)] };
+  return podFrom(set, owning, { metadata: { generateName: `${set.metadata.name}-`, labels }, spec });
+};
+
+/** Executes a plan; returns why pods could not be created. */
+const carryOut = (cluster: Cluster, { set, hash }: DaemonSetView, { create, remove }: DaemonSetUpdate): string | undefined => {
+  const maker = { by, resource, owner: set };
+  let failure: string | undefined;
+  for (const node of create.slice(0, burst)) {
+    failure = makePod(cluster, maker, draftOf(set, hash, node));
+    if (failure !== undefined) break;
+  }
+  for (const pod of remove.slice(0, burst)) deletePod(cluster, maker, pod);
+  return failure;
+};
+
+/** Records the event for a finished pod that is replaced. */
+const sayEnded = (cluster: Cluster, set: Stored, pod: Stored, node: string): void => {
+  const failed = phaseOf(pod) === 'Failed';
+  const what = `daemon pod ${pod.metadata.namespace}/${pod.metadata.name} on node ${node}`;
+  cluster.record({
+    by,
+    about: { resource, object: set },
+    type: failed ? 'Warning' : 'Normal',
+    reason: failed ? 'FailedDaemonPod' : 'SucceededDaemonPod',
+    message: failed ? `Found failed ${what}, will try to kill it` : `Found succeeded ${what}, will try to delete it`,
+  });
+};
+
+/** Returns where pods are missing and where they are surplus (podsShouldBeOnNode). */
+const planOf = (cluster: Cluster, view: DaemonSetView): DaemonSetUpdate => {
+  const create: string[] = [];
+  const remove: Stored[] = [];
+  for (const [node, { wants, keeps }] of view.verdicts) {
+    const here = view.byNode.get(node) ?? [];
+    const present = here.filter(pod => !isDeleting(pod));
+    if (!keeps) remove.push(...present);
+    else if (here.length === 0 && wants) create.push(node);
+    if (!keeps) continue;
+    for (const pod of present.filter(isFinished)) {
+      sayEnded(cluster, view.set, pod, node);
+      remove.push(pod);
+    }
+    remove.push(
+      ...surplusOn(
+        view,
+        present.filter(pod => !isFinished(pod)),
+      ),
+    );
+  }
+  for (const [node, here] of view.byNode)
+    if (!view.verdicts.has(node)) remove.push(...here.filter(pod => nodeOf(pod) === '' && !isDeleting(pod)));
+  return { create, remove };
+};
+
+const statusOf = ({ set, hash, nowMs, byNode, verdicts }: DaemonSetView): JsonObject => {
+  const wanted = [...verdicts].filter(([, { wants }]) => wants);
+  const first = wanted.flatMap(([node]) => byNode.get(node)?.[0] ?? []);
+  const misplaced = [...verdicts].filter(([node, { wants }]) => !wants && byNode.has(node)).length;
+  const available = first.filter(pod => isReady(pod) && isAvailable(pod, minReadyOf(set), nowMs)).length;
+  return {
+    currentNumberScheduled: first.length,
+    numberMisscheduled: misplaced,
+    desiredNumberScheduled: wanted.length,
+    numberReady: first.filter(isReady).length,
+    observedGeneration: set.metadata.generation ?? 0,
+    updatedNumberScheduled: first.filter(pod => isUpdated(set, pod, hash)).length || undefined,
+    numberAvailable: available || undefined,
+    numberUnavailable: wanted.length - available || undefined,
+  };
+};
+
+const viewOf = (cluster: Cluster, set: Stored, hash: string): DaemonSetView => {
+  const judge = judgeOf(set);
+  const verdicts = new Map<string, NodeFit>(cluster.store.list('nodes').map(node => [node.metadata.name, judge(node)]));
+  return {
+    set,
+    hash,
+    nowMs: cluster.nowMs(),
+    byNode: byTarget(claim(cluster, set, { resource: 'pods', owning })),
+    verdicts,
+    desired: [...verdicts.values()].filter(({ wants }) => wants).length,
+  };
+};
+
+const reconcile = (key: string, cluster: Cluster): number | undefined => {
+  const [namespace, name] = split(key);
+  const set = cluster.store.get(resource, namespace, name);
+  if (set === undefined || isDeleting(set)) return undefined;
+  const revision = updateRevision(cluster, set, labelling);
+  if (revision === undefined) return retryMs;
+  const view = viewOf(cluster, set, revision.metadata.labels?.[hashLabel] ?? '');
+  const plan = planOf(cluster, view);
+  const idle = plan.create.length + plan.remove.length === 0;
+  const rolls = idle && at(set, 'spec', 'updateStrategy', 'type') !== 'OnDelete';
+  const failure = carryOut(cluster, view, rolls ? rollingPlan(view) : plan);
+  const after = viewOf(cluster, set, view.hash);
+  const pods = [...after.byNode.values()].flat();
+  const live = new Set(pods.map(({ metadata }) => metadata.labels?.[hashLabel]));
+  forgetRevisions(cluster, set, one => one.metadata.uid === revision.metadata.uid || live.has(one.metadata.labels?.[hashLabel]));
+  report(cluster, resource, cluster.store.get(resource, namespace, name) ?? set, statusOf(after));
+  return failure === undefined ? nextAvailableMs(pods, minReadyOf(set), cluster.nowMs()) : retryMs;
+};
+
+const ofPods = concerned(resource, 'DaemonSet', 'pods');
+
+/**
+ * Returns the sets that the change of a node affects: a missing pod, or a surplus one
+ * (syncNodeUpdate).
+ */
+const ofNode = ({ type, object }: StoreChange, cluster: Cluster): readonly string[] => {
+  const sets = cluster.store.list(resource);
+  if (sets.length === 0) return [];
+  const present = new Set(
+    cluster.store.indexed('pods', 'spec.nodeName', object.metadata.name).flatMap(pod => controllerOf(pod)?.uid ?? []),
+  );
+  return sets
+    .filter(set => {
+      if (type === 'removed') return judgeOf(set)(object).wants;
+      const { wants, keeps } = judgeOf(set)(object);
+      const here = present.has(set.metadata.uid);
+      return (wants && !here) || (!keeps && here) || (here && counted(set, 'numberMisscheduled') > 0);
+    })
+    .map(keyOf);
+};
+
+/**
+ * Returns whether labels and taints are unchanged, which decide where pods run; heartbeats do not.
+ */
+const isSame = (before: Stored, object: Stored): boolean =>
+  before.metadata.labels === object.metadata.labels && at(before, 'spec') === at(object, 'spec');
+
+export const daemonSetController: Controller = {
+  name: by,
+  keysOf: (change, cluster) => {
+    if (change.resource !== 'nodes') return ofPods(change, cluster);
+    if (change.type === 'changed' && isSame(change.before, change.object)) return [];
+    return ofNode(change, cluster);
+  },
+  reconcile,
+};

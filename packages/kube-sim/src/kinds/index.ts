@@ -1,0 +1,1 @@
+export { builtInKinds } from './built-in.ts';

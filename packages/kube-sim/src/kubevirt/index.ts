@@ -1,0 +1,2 @@
+export { kubeVirtDefinitions, kubeVirtObjects } from './definitions.ts';
+export { SimulatedKubeVirt } from './simulated.ts';

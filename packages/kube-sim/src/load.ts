@@ -1,0 +1,68 @@
+import { isObject, type JsonObject } from '@drydock/apimachinery';
+import type { Kind } from './kinds/kind.ts';
+import { metaOf, type Stored, text, withMeta } from './object.ts';
+import { newUid, type RegistryContext } from './registry/context.ts';
+
+/** An object that could not be loaded, with the reason. */
+export type LoadFailure = { readonly what: string; readonly why: string };
+
+const groupOf = (apiVersion: string): readonly [group: string, version: string] => {
+  const [first = '', second] = apiVersion.split('/');
+  return second === undefined ? ['', first] : [first, second];
+};
+
+/** Returns an object that keeps its UID, age, status and generation of the original cluster. */
+const kept = (kind: Kind, object: JsonObject, registry: RegistryContext): Stored | string => {
+  const read = kind.read(object);
+  if (read.kind === 'unreadable') return read.message;
+  const metadata = metaOf(read.object);
+  if (text(metadata, 'name') === '') return 'it has no name';
+  if (kind.namespaced && text(metadata, 'namespace') === '') return 'it has no namespace';
+  return withMeta(read.object, {
+    uid: text(metadata, 'uid') || newUid(registry.random),
+    creationTimestamp: text(metadata, 'creationTimestamp') || registry.clock.now().toString({ smallestUnit: 'second' }),
+    managedFields: undefined,
+  }) as Stored;
+};
+
+/**
+ * Loads objects into a cluster unchanged, as `kubectl get -o json` returns them: for rehearsals on
+ * a copy of a real cluster, and for demos. Parses them into their types, without admission,
+ * defaulting or validation, which a real API server has already done. Creates missing namespaces.
+ * Returns the objects that could not be loaded.
+ */
+export const load = (registry: RegistryContext, given: Iterable<{ readonly [key: string]: unknown }>): readonly LoadFailure[] => {
+  const unloaded: LoadFailure[] = [];
+  for (const object of given) {
+    if (!isObject(object)) continue;
+    const [group, version] = groupOf(text(object, 'apiVersion'));
+    const kind = registry.kinds.named(group, text(object, 'kind'), version) ?? registry.kinds.named(group, text(object, 'kind'));
+    const what = `${text(object, 'kind')} ${text(object, 'metadata', 'namespace')}/${text(object, 'metadata', 'name')}`;
+    if (kind === undefined) {
+      unloaded.push({ what, why: 'its kind is not served' });
+      continue;
+    }
+    const read = kept(kind, object, registry);
+    if (typeof read === 'string') unloaded.push({ what, why: read });
+    else {
+      needNamespace(registry, read.metadata.namespace);
+      registry.store.put(kind.resource, read);
+    }
+  }
+  return unloaded;
+};
+
+const needNamespace = (registry: RegistryContext, name: string | undefined): void => {
+  if (name === undefined || registry.store.get('namespaces', '', name) !== undefined) return;
+  registry.store.put('namespaces', {
+    metadata: {
+      name,
+      uid: newUid(registry.random),
+      creationTimestamp: registry.clock.now().toString({ smallestUnit: 'second' }),
+      labels: { 'kubernetes.io/metadata.name': name },
+      resourceVersion: '',
+    },
+    spec: { finalizers: ['kubernetes'] },
+    status: { phase: 'Active' },
+  });
+};

@@ -1,0 +1,1 @@
+export type { Resource, Store, StoreChange } from './store.ts';

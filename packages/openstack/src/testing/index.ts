@@ -1,0 +1,2 @@
+export { type ContractSite, novaContract } from './contract.ts';
+export { makeHarness } from './harness.ts';

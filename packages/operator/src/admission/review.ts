@@ -1,0 +1,86 @@
+import { isObject, type JsonObject } from '@drydock/apimachinery';
+
+/**
+ * AdmissionReview, in the form that the API server sends and expects (admission.k8s.io/v1 and
+ * v1beta1: the same fields).
+ */
+
+/** The request of a review. */
+export type Review = {
+  /** API version, which the response must have as well. */
+  readonly apiVersion: string;
+  readonly uid: string;
+  readonly operation: string;
+  readonly kind: string;
+  /** Version of the resource in the request. */
+  readonly version: string;
+  readonly namespace: string;
+  /** User that sends the request, as the API server knows them. */
+  readonly user: JsonObject;
+  readonly subresource: string;
+  readonly dryRun: boolean;
+  /** New object; missing for DELETE. */
+  readonly object?: JsonObject;
+  /** Old object; missing for CREATE. */
+  readonly oldObject?: JsonObject;
+};
+
+/** Verdict on a request. */
+export type AdmissionVerdict =
+  | { readonly kind: 'allowed'; readonly warnings?: readonly string[] }
+  | { readonly kind: 'denied'; readonly message: string };
+
+export const allowed: AdmissionVerdict = { kind: 'allowed' };
+export const denied = (message: string): AdmissionVerdict => ({ kind: 'denied', message });
+
+const versions = ['admission.k8s.io/v1', 'admission.k8s.io/v1beta1'];
+
+const parse = (body: string): unknown => {
+  try {
+    return JSON.parse(body) as unknown;
+  } catch {
+    return undefined;
+  }
+};
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/** Reads a review; returns a string with the error if the body is invalid. */
+export const readReview = (body: string): Review | string => {
+  const review = parse(body);
+  if (!isObject(review)) return 'the body is not a JSON object';
+  const { apiVersion, kind, request } = review;
+  if (kind !== 'AdmissionReview') return `the body is of kind ${JSON.stringify(kind) ?? 'undefined'}, not AdmissionReview`;
+  if (typeof apiVersion !== 'string' || !versions.includes(apiVersion)) {
+    return `the AdmissionReview is of version ${JSON.stringify(apiVersion) ?? 'undefined'}; supported are ${versions.join(' and ')}`;
+  }
+  if (!isObject(request)) return 'the AdmissionReview has no request';
+  const { uid, operation, object, oldObject } = request;
+  if (typeof uid !== 'string' || uid === '') return 'the request has no uid';
+  if (typeof operation !== 'string') return 'the request has no operation';
+  if (operation === 'CREATE' && !isObject(object)) return 'the request is a CREATE without an object';
+  if (operation === 'UPDATE' && !(isObject(object) && isObject(oldObject))) return 'the request is an UPDATE without object or oldObject';
+  return {
+    apiVersion,
+    uid,
+    operation,
+    kind: isObject(request['kind']) ? textOf(request['kind']['kind']) : '',
+    version: isObject(request['resource']) ? textOf(request['resource']['version']) : '',
+    namespace: textOf(request['namespace']),
+    user: isObject(request['userInfo']) ? request['userInfo'] : {},
+    subresource: textOf(request['subResource']),
+    dryRun: request['dryRun'] === true,
+    ...(isObject(object) && { object }),
+    ...(isObject(oldObject) && { oldObject }),
+  };
+};
+
+/** Returns the response, with the code and reason that controller-runtime gives to a denial. */
+export const responseTo = ({ apiVersion, uid }: Review, verdict: AdmissionVerdict): JsonObject => ({
+  apiVersion,
+  kind: 'AdmissionReview',
+  response:
+    verdict.kind === 'allowed'
+      ? { uid, allowed: true, ...(verdict.warnings && { warnings: verdict.warnings }) }
+      : { uid, allowed: false, status: { code: 403, reason: 'Forbidden', message: verdict.message } },
+});

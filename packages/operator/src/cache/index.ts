@@ -1,0 +1,3 @@
+export { InformerSet } from './informer-set.ts';
+export { everyNamespace } from './namespaces.ts';
+export { PodWatches } from './pod-watches.ts';

@@ -1,0 +1,1 @@
+export { podCall } from './pod-calls.ts';

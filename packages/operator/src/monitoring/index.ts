@@ -1,0 +1,3 @@
+export { Notifier } from './notifications/notifier.ts';
+export { openMonitoring } from './sources.ts';
+export { readMonitoringConfig } from './sources-file.ts';

@@ -1,0 +1,1 @@
+export { NodeReconciler, type NodeReconcilerOptions } from './node-reconciler.ts';

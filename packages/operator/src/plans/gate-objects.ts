@@ -1,0 +1,135 @@
+import type { JsonObject } from '@drydock/apimachinery';
+import type { ObjectGate, Plan } from '@drydock/core/plan';
+import type { CachedObject, Change, Watcher } from '@drydock/kube-client';
+
+/**
+ * Objects that gates of plans read: each is followed as long as a plan needs it, with the rights
+ * that the operator was given for it.
+ */
+
+type GateObject = CachedObject & { readonly object: JsonObject };
+
+type Followed = {
+  readonly stop: AbortController;
+  /** True if it has been read since it is followed, or does not exist. */
+  known: boolean;
+  /** Error that keeps it from being read. */
+  problem?: string | undefined;
+  object?: JsonObject | undefined;
+};
+
+/** Current state of an object: the object, or why it is unknown. */
+export type GateObjectState = { readonly object: JsonObject } | { readonly problem: string };
+
+const collectionOf = ({ apiVersion, resource, namespace }: ObjectGate): string => {
+  const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  return namespace === undefined ? `${group}/${resource}` : `${group}/namespaces/${encodeURIComponent(namespace)}/${resource}`;
+};
+
+const keyOf = (gate: ObjectGate): string => `${collectionOf(gate)}/${gate.object}`;
+
+const titleOf = ({ resource, namespace, object }: ObjectGate): string =>
+  `${resource} ${namespace === undefined ? object : `${namespace}/${object}`}`;
+
+/** Reads an object without managed fields, which are half of it and which no gate needs. */
+const read = (raw: unknown): GateObject => {
+  const { metadata, ...object } = raw as { readonly metadata: JsonObject } & JsonObject;
+  const { managedFields: _managedFields, ...rest } = metadata;
+  const { name, uid, resourceVersion } = metadata as { readonly name: string; readonly uid: string; readonly resourceVersion: string };
+  return { key: name, uid, resourceVersion, object: { ...object, metadata: rest } };
+};
+
+/** A follower of these objects. */
+export class GateObjects {
+  readonly #watcher: Watcher;
+  readonly #changed: () => void;
+  readonly #followed = new Map<string, Followed>();
+  readonly #running = new Set<Promise<void>>();
+  #signal: AbortSignal | undefined;
+
+  /** Creates the follower. `changed` is called after a change of one of the objects. */
+  constructor(watcher: Watcher, changed: () => void) {
+    this.#watcher = watcher;
+    this.#changed = changed;
+  }
+
+  /** Follows objects from now on, until the signal is aborted. */
+  begin(signal: AbortSignal): void {
+    this.#signal = signal;
+  }
+
+  /** Follows the objects of these gates, and stops following all others. */
+  follow(gates: readonly ObjectGate[]): void {
+    const wanted = new Map(gates.map(gate => [keyOf(gate), gate]));
+    for (const [key, followed] of this.#followed) {
+      if (wanted.has(key)) continue;
+      followed.stop.abort();
+      this.#followed.delete(key);
+    }
+    for (const [key, gate] of wanted) if (!this.#followed.has(key)) this.#begin(key, gate);
+  }
+
+  /** Returns the current state of a gate's object. */
+  sightOf(gate: ObjectGate): GateObjectState {
+    const { object, problem = `${titleOf(gate)} has not been read yet` } = this.#followed.get(keyOf(gate)) ?? {};
+    return object === undefined ? { problem } : { object };
+  }
+
+  /**
+   * Reports whether an object of the plan is followed, and has neither been read nor failed yet.
+   */
+  isPending({ gates }: Plan): boolean {
+    return gates.some(gate => {
+      const followed = gate.kind === 'object' ? this.#followed.get(keyOf(gate)) : undefined;
+      return followed !== undefined && !followed.known && followed.problem === undefined;
+    });
+  }
+
+  /** Resolves when nothing is followed any more. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  #begin(key: string, gate: ObjectGate, problem?: string): void {
+    if (this.#signal === undefined || this.#signal.aborted) return;
+    const followed: Followed = { stop: new AbortController(), known: false, ...(problem !== undefined && { problem }) };
+    this.#followed.set(key, followed);
+    const collection = { path: collectionOf(gate), fieldSelector: `metadata.name=${gate.object}` };
+    const handler = {
+      changed: ({ type, object: { object } }: Change<GateObject>): void =>
+        this.#tell(followed, gate, type === 'removed' ? undefined : object),
+      synced: (): void => this.#tell(followed, gate, followed.object),
+      failing: ({ message, status }: { readonly message: string; readonly status?: number }): void =>
+        this.#failing(key, gate, followed, problemOf(gate, message, status)),
+    };
+    const signal = AbortSignal.any([followed.stop.signal, this.#signal]);
+    const ended = this.#watcher.watch(collection, read, handler, signal).finally(() => this.#running.delete(ended));
+    this.#running.add(ended);
+  }
+
+  #tell(followed: Followed, gate: ObjectGate, object: JsonObject | undefined): void {
+    followed.known = true;
+    followed.object = object;
+    followed.problem = object === undefined ? `${titleOf(gate)} does not exist` : undefined;
+    this.#changed();
+  }
+
+  /**
+   * Handles a failure to read: what was read before is too old. The object is read again from the
+   * start, because a continued watch would not deliver an unchanged object.
+   */
+  #failing(key: string, gate: ObjectGate, followed: Followed, problem: string): void {
+    if (followed.known) {
+      followed.stop.abort();
+      this.#begin(key, gate, problem);
+    } else followed.problem = problem;
+    this.#changed();
+  }
+}
+
+const problemOf = (gate: ObjectGate, message: string, status: number | undefined): string => {
+  const { apiVersion, resource, object } = gate;
+  if (status === 404) return `${apiVersion} serves no ${resource}`;
+  if (status !== 403) return `${titleOf(gate)} cannot be read: ${message}`.slice(0, 300);
+  return `Drydock may not read ${titleOf(gate)}: give its service account get, list and watch on ${resource} ${object}`;
+};

@@ -1,0 +1,2 @@
+export { planExpressions, planProblems } from './expressions.ts';
+export { haltAnnotation, readWorkPod } from './plan-objects.ts';

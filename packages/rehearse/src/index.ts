@@ -1,0 +1,2 @@
+export { rehearsalManager } from './rehearsal-manager.ts';
+export { type RehearsalOptions, rehearse } from './rehearse.ts';

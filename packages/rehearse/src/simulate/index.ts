@@ -1,0 +1,1 @@
+export { type Order, type PlannedMaintenance, PlannedMaintenanceError, type RunProgress } from './run.ts';

@@ -1,0 +1,126 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isObject, type Json, type JsonObject, readTime } from '@drydock/apimachinery';
+import { text } from '@drydock/kube-sim';
+import { errorText } from '@drydock/utils';
+import { type ClusterSnapshot, copiedKinds } from './cluster-snapshot.ts';
+import { Shared } from './share.ts';
+import { redacted } from './trim.ts';
+
+/** File beside the lists: the time of the copy, and what it lacks. */
+const aboutFile = 'snapshot.json';
+
+/** Limit of objects in one file: a text of more than half a gigabyte cannot be read again. */
+const maxInFile = 20_000;
+
+/**
+ * An error for a folder without a snapshot, or one that cannot be read or written: a sentence for
+ * users.
+ */
+export class SnapshotError extends Error {
+  override readonly name = 'SnapshotError';
+}
+
+const writeList = (file: string, items: readonly JsonObject[]): void => {
+  const lines = items.map(item => JSON.stringify(item)).join(',\n');
+  writeFileSync(file, `{"apiVersion":"v1","kind":"List","items":[\n${lines}\n]}\n`, { mode: 0o600 });
+};
+
+/** Returns the name of a file: with the group where several groups have a kind of this name. */
+const fileOf = (plural: string, apiVersion: string): string => {
+  const others = copiedKinds.filter(one => one.plural === plural);
+  return others.length > 1 ? `${plural}.${apiVersion.split('/')[0] ?? ''}` : plural;
+};
+
+/**
+ * Writes a copy into a folder, which is created if missing: one List of a kind in each file.
+ * Returns the names of the files. Throws a SnapshotError.
+ */
+export const writeCopy = (folder: string, { takenAt, objects, leftOut }: ClusterSnapshot): readonly string[] => {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    // An existing folder keeps its permissions: so each file is private on its own.
+    const files: string[] = [];
+    for (const { apiVersion, kind, plural } of copiedKinds) {
+      const items = objects.filter(one => one['kind'] === kind && one['apiVersion'] === apiVersion);
+      for (let from = 0; from < items.length; from += maxInFile) {
+        const name = `${fileOf(plural, apiVersion)}${from === 0 ? '' : `-${from / maxInFile + 1}`}.json`;
+        writeList(join(folder, name), items.slice(from, from + maxInFile));
+        files.push(name);
+      }
+    }
+    const about = { kind: 'DrydockSnapshot', takenAt: takenAt.toString(), leftOut };
+    writeFileSync(join(folder, aboutFile), `${JSON.stringify(about, undefined, 2)}\n`, { mode: 0o600 });
+    return [...files, aboutFile];
+  } catch (error) {
+    throw new SnapshotError(`cannot write to ${folder}: ${errorText(error)}`, { cause: error });
+  }
+};
+
+const parsed = (folder: string, name: string): JsonObject => {
+  try {
+    const value: unknown = JSON.parse(readFileSync(join(folder, name), 'utf8'));
+    if (isObject(value)) return value;
+  } catch (error) {
+    throw new SnapshotError(`${join(folder, name)} cannot be read: ${errorText(error)}`, { cause: error });
+  }
+  throw new SnapshotError(`${join(folder, name)} holds no object of Kubernetes`);
+};
+
+const itemsOf = (value: JsonObject, shared: Shared): readonly JsonObject[] => {
+  if (!Array.isArray(value['items'])) return [value];
+  // The items of a PodList do not contain their kind; those of a List do.
+  const own = text(value, 'kind').replace(/List$/, '');
+  const given = own === '' ? {} : { apiVersion: value['apiVersion'], kind: own };
+  return (value['items'] as readonly Json[]).filter(isObject).map(item => shared.of(redacted({ ...given, ...item })));
+};
+
+const namesIn = (folder: string): readonly string[] => {
+  try {
+    return readdirSync(folder)
+      .filter(name => name.endsWith('.json'))
+      .sort();
+  } catch (error) {
+    throw new SnapshotError(`there is no snapshot in ${folder}: ${errorText(error)}`, { cause: error });
+  }
+};
+
+/** Returns the latest time in the objects: a copy is taken right after it. */
+const lastSeen = (objects: readonly JsonObject[]): Temporal.Instant | undefined => {
+  let last: Temporal.Instant | undefined;
+  const see = (told: unknown): void => {
+    const time = readTime(told);
+    if (time !== undefined && (last === undefined || Temporal.Instant.compare(time, last) > 0)) last = time;
+  };
+  for (const object of objects) {
+    see((object['metadata'] as JsonObject)['creationTimestamp']);
+    see(object['lastTimestamp']);
+    const status = object['status'];
+    if (!isObject(status) || !Array.isArray(status['conditions'])) continue;
+    for (const one of status['conditions'] as readonly Json[]) {
+      if (isObject(one)) for (const field of ['lastHeartbeatTime', 'lastTransitionTime']) see(one[field]);
+    }
+  }
+  return last;
+};
+
+/**
+ * Reads a folder that `writeCopy` or `kubectl get -o json` has written: Lists or single objects, of
+ * one kind or of several, in one file or in many. Throws a SnapshotError that names the file.
+ */
+export const readCopy = (folder: string): ClusterSnapshot => {
+  const objects: JsonObject[] = [];
+  const shared = new Shared();
+  let about: JsonObject = {};
+  for (const name of namesIn(folder)) {
+    const value = parsed(folder, name);
+    if (value['kind'] === 'DrydockSnapshot') about = value;
+    else for (const item of itemsOf(value, shared)) objects.push(item);
+  }
+  const strange = objects.find(one => typeof one['kind'] !== 'string' || !isObject(one['metadata']));
+  if (strange !== undefined) throw new SnapshotError(`${folder} holds something that is no object of Kubernetes`);
+  if (!objects.some(one => one['kind'] === 'Node')) throw new SnapshotError(`${folder} holds no nodes: drydock snapshot ${folder}`);
+  const takenAt = readTime(about['takenAt']) ?? lastSeen(objects) ?? Temporal.Instant.fromEpochMilliseconds(0);
+  const leftOut = Array.isArray(about['leftOut']) ? (about['leftOut'] as readonly Json[]).map(String) : [];
+  return { takenAt, objects, leftOut };
+};

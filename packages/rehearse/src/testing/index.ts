@@ -1,0 +1,1 @@
+export { foresee, nodes } from './copied.ts';

@@ -1,0 +1,1 @@
+export { learnWork } from './work.ts';

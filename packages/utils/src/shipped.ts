@@ -1,0 +1,26 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { getAssetKeys, getRawAsset, isSea } from 'node:sea';
+
+/**
+ * Files that ship with the code: package.json, the manifests of deploy/, the page. In a clone and
+ * in the npm package they lie beside it; in a single executable they are assets with the same
+ * paths. The root is the closest folder above the code that has `deploy/`.
+ */
+const root = ((): URL => {
+  let folder = new URL('./', import.meta.url);
+  while (!existsSync(new URL('deploy/', folder)) && folder.pathname !== '/') folder = new URL('../', folder);
+  return folder;
+})();
+
+/**
+ * Reads a file by its path in the clone, for example `deploy/crds/x.yaml`. Throws when it is
+ * missing: then the build is incomplete.
+ */
+export const readShipped = (path: string): Buffer => (isSea() ? Buffer.from(getRawAsset(path)) : readFileSync(new URL(path, root)));
+
+/** Lists the names in a folder of the clone, for example `deploy/crds`, sorted. */
+export const listShipped = (folder: string): readonly string[] => {
+  if (!isSea()) return readdirSync(new URL(`${folder}/`, root)).sort();
+  const inside = getAssetKeys().filter(key => key.startsWith(`${folder}/`));
+  return [...new Set(inside.map(key => key.slice(folder.length + 1).split('/')[0] ?? ''))].sort();
+};

@@ -1,7 +1,0 @@
-import { crdTexts, defaultGroups } from '../../apis/crds.ts';
-import { printRaw } from '../shared/output.ts';
-
-/** Prints the CRDs of these API groups, or of the default ones, as one YAML stream. */
-export const crds = (groups: readonly string[]): void => {
-  printRaw(crdTexts(groups.length === 0 ? defaultGroups : groups).join('---\n'));
-};

@@ -1,6 +1,0 @@
-import { readShipped } from '../../support/shipped.ts';
-
-/** Returns the version in package.json. */
-export const version = (): string => {
-  return (JSON.parse(readShipped('package.json').toString()) as { readonly version: string }).version;
-};
